@@ -1,0 +1,151 @@
+"""The op table: one row per operation, the single source for front end, interpreter, C and tests.
+
+``run`` is the meaning of a row, on NumPy scalars or arrays that already have the operand dtypes; ``c`` is the same in
+scalar C. The two are compared, on every dtype and every target, by ``tests/test_ops.py``.
+
+Integer operations wrap. Where Python or NumPy would warn or raise (overflow, division by zero) the front end adds a
+`Check`; the ``*_over`` rows are the predicates it uses. Float rows leave the hardware's exception flags as NumPy's own
+scalar operation would: divide, over, under, invalid. Comparisons, ``min`` and ``max`` are quiet on NaN.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .types import DTYPES
+
+__all__ = ["OPS", "STATUS", "Op", "evaluate", "find"]
+
+STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "replay": 16}
+"""Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: Python must decide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Op:
+    """One operation.
+
+    ``sig``: operand letters, a colon, the result. ``a`` is the common dtype, ``m`` a bool (a mask in vectors), ``*`` any.
+    ``kinds``: dtype kinds that ``a`` may have. ``c``: ``{0}`` … operands, ``{t}`` the C type of ``a``, ``{d}`` its name, ``{f}``
+    the libm suffix, ``{r}`` the C type of the result. ``unit``: neutral element of a reduction; ``idempotent``: x op x is x.
+    ``raises``: flag classes an ordinary operand may raise; ``safe`` is then an operand that raises none, for inactive lanes.
+    ``weight``: cost in units of an add.
+    """
+
+    name: str
+    sig: str
+    run: Callable[..., Any]
+    c: str
+    spellings: tuple[str, ...] = ()
+    kinds: str = "iuf"
+    unit: float | None = None
+    idempotent: bool = False
+    raises: tuple[str, ...] = ()
+    safe: float | None = None
+    weight: float = 1.0
+
+    @property
+    def arity(self) -> int:
+        return len(self.sig.split(":")[0])
+
+    @property
+    def result(self) -> str:
+        return self.sig.split(":")[1]
+
+
+def _keep_first(wins: Callable[..., Any]) -> Callable[..., Any]:
+    """Python's min and max: the first operand unless the second strictly wins."""
+    return lambda a, b: np.where(wins(b, a), b, a)
+
+
+def _propagate(wins: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's minimum and maximum: a NaN wins, a tie gives the second operand."""
+    return lambda a, b: np.where(np.isnan(a) | wins(a, b), a, b)
+
+
+def _exact(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Whether the exact integer result of `op` does not fit the operands' dtype."""
+
+    def over(a: Any, b: Any) -> Any:
+        info = np.iinfo(np.asarray(a).dtype)
+        exact = op(np.asarray(a).astype(object), np.asarray(b).astype(object))
+        return (exact < info.min) | (exact > info.max)
+
+    return lambda a, b: np.asarray(over(a, b), dtype=bool)
+
+
+_ROWS = (
+    # arithmetic
+    Op(name="add", sig="aa:a", run=np.add, c="({t})({0} + {1})", spellings=("+", "numpy.add"), unit=-0.0, raises=("over", "invalid")),
+    Op(name="sub", sig="aa:a", run=np.subtract, c="({t})({0} - {1})", spellings=("-", "numpy.subtract"), raises=("over", "invalid")),
+    Op(name="mul", sig="aa:a", run=np.multiply, c="({t})({0} * {1})", spellings=("*", "numpy.multiply"), unit=1, raises=("over", "under", "invalid")),
+    Op(name="div", sig="aa:a", run=np.divide, c="({0} / {1})", spellings=("/", "numpy.divide", "numpy.true_divide"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, weight=4),
+    Op(name="floordiv", sig="aa:a", run=np.floor_divide, c="tp_floordiv_{d}({0}, {1})", spellings=("//", "numpy.floor_divide"), raises=("divide", "over", "invalid"), safe=1, weight=8),
+    Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), safe=1, weight=8),
+    Op(name="pow", sig="aa:a", run=np.power, c="tp_pow_{d}({0}, {1})", spellings=("**", "numpy.power", "numpy.pow", "math.pow"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, weight=12),
+    Op(name="neg", sig="a:a", run=np.negative, c="({t})(-{0})", spellings=("u-", "numpy.negative")),
+    Op(name="abs", sig="a:a", run=np.abs, c="tp_abs_{d}({0})", spellings=("abs", "numpy.abs", "numpy.absolute", "numpy.fabs", "math.fabs")),
+    # minimum and maximum
+    Op(name="min", sig="aa:a", run=_keep_first(np.less), c="tp_min_{d}({0}, {1})", spellings=("min",), idempotent=True),
+    Op(name="max", sig="aa:a", run=_keep_first(np.greater), c="tp_max_{d}({0}, {1})", spellings=("max",), idempotent=True),
+    Op(name="minimum", sig="aa:a", run=_propagate(np.less), c="tp_minimum_{d}({0}, {1})", spellings=("numpy.minimum",), idempotent=True),
+    Op(name="maximum", sig="aa:a", run=_propagate(np.greater), c="tp_maximum_{d}({0}, {1})", spellings=("numpy.maximum",), idempotent=True),
+    # comparison
+    Op(name="lt", sig="aa:m", run=np.less, c="tp_lt_{d}({0}, {1})", spellings=("<", "numpy.less"), kinds="biuf"),
+    Op(name="le", sig="aa:m", run=np.less_equal, c="tp_le_{d}({0}, {1})", spellings=("<=", "numpy.less_equal"), kinds="biuf"),
+    Op(name="gt", sig="aa:m", run=np.greater, c="tp_lt_{d}({1}, {0})", spellings=(">", "numpy.greater"), kinds="biuf"),
+    Op(name="ge", sig="aa:m", run=np.greater_equal, c="tp_le_{d}({1}, {0})", spellings=(">=", "numpy.greater_equal"), kinds="biuf"),
+    Op(name="eq", sig="aa:m", run=np.equal, c="({0} == {1})", spellings=("==", "numpy.equal"), kinds="biuf"),
+    Op(name="ne", sig="aa:m", run=np.not_equal, c="({0} != {1})", spellings=("!=", "numpy.not_equal"), kinds="biuf"),
+    # logic
+    Op(name="and", sig="mm:m", run=np.logical_and, c="({0} & {1})", spellings=("numpy.logical_and",), kinds="b", unit=1, idempotent=True),
+    Op(name="or", sig="mm:m", run=np.logical_or, c="({0} | {1})", spellings=("numpy.logical_or",), kinds="b", unit=0, idempotent=True),
+    Op(name="xor", sig="mm:m", run=np.logical_xor, c="({0} ^ {1})", spellings=("numpy.logical_xor",), kinds="b", unit=0),
+    Op(name="not", sig="m:m", run=np.logical_not, c="({0} ^ 1)", spellings=("not", "numpy.logical_not"), kinds="b"),
+    Op(name="select", sig="maa:a", run=np.where, c="({0} ? {1} : {2})", spellings=("if", "numpy.where"), kinds="biuf"),
+    # bits
+    Op(name="bitand", sig="aa:a", run=np.bitwise_and, c="({t})({0} & {1})", spellings=("&", "numpy.bitwise_and"), kinds="iu", unit=-1, idempotent=True),
+    Op(name="bitor", sig="aa:a", run=np.bitwise_or, c="({t})({0} | {1})", spellings=("|", "numpy.bitwise_or"), kinds="iu", unit=0, idempotent=True),
+    Op(name="bitxor", sig="aa:a", run=np.bitwise_xor, c="({t})({0} ^ {1})", spellings=("^", "numpy.bitwise_xor"), kinds="iu", unit=0),
+    Op(name="invert", sig="a:a", run=np.invert, c="({t})(~{0})", spellings=("~", "numpy.invert"), kinds="iu"),
+    # rounding
+    Op(name="floor", sig="a:a", run=np.floor, c="__builtin_floor{f}({0})", spellings=("numpy.floor", "math.floor"), kinds="f"),
+    Op(name="ceil", sig="a:a", run=np.ceil, c="__builtin_ceil{f}({0})", spellings=("numpy.ceil", "math.ceil"), kinds="f"),
+    Op(name="trunc", sig="a:a", run=np.trunc, c="__builtin_trunc{f}({0})", spellings=("numpy.trunc", "math.trunc"), kinds="f"),
+    Op(name="rint", sig="a:a", run=np.rint, c="__builtin_rint{f}({0})", spellings=("numpy.rint", "round"), kinds="f"),
+    # functions
+    Op(name="sqrt", sig="a:a", run=np.sqrt, c="__builtin_sqrt{f}({0})", spellings=("numpy.sqrt", "math.sqrt"), kinds="f", raises=("invalid",), safe=1.0, weight=4),
+    Op(name="exp", sig="a:a", run=np.exp, c="tp_exp_{d}({0})", spellings=("numpy.exp", "math.exp"), kinds="f", raises=("over", "under"), safe=0.0, weight=8),
+    Op(name="log", sig="a:a", run=np.log, c="tp_log_{d}({0})", spellings=("numpy.log", "math.log"), kinds="f", raises=("divide", "invalid"), safe=1.0, weight=8),
+    Op(name="sin", sig="a:a", run=np.sin, c="tp_sin_{d}({0})", spellings=("numpy.sin", "math.sin"), kinds="f", raises=("invalid",), safe=0.0, weight=8),
+    Op(name="cos", sig="a:a", run=np.cos, c="tp_cos_{d}({0})", spellings=("numpy.cos", "math.cos"), kinds="f", raises=("invalid",), safe=0.0, weight=8),
+    Op(name="tan", sig="a:a", run=np.tan, c="tp_tan_{d}({0})", spellings=("numpy.tan", "math.tan"), kinds="f", raises=("invalid",), safe=0.0, weight=8),
+    Op(name="tanh", sig="a:a", run=np.tanh, c="tp_tanh_{d}({0})", spellings=("numpy.tanh", "math.tanh"), kinds="f", weight=8),
+    # predicates
+    Op(name="isnan", sig="a:m", run=np.isnan, c="({0} != {0})", spellings=("numpy.isnan", "math.isnan"), kinds="f"),
+    Op(name="add_over", sig="aa:m", run=_exact(lambda a, b: a + b), c="tp_add_over_{d}({0}, {1})", kinds="iu"),
+    Op(name="sub_over", sig="aa:m", run=_exact(lambda a, b: a - b), c="tp_sub_over_{d}({0}, {1})", kinds="iu"),
+    Op(name="mul_over", sig="aa:m", run=_exact(lambda a, b: a * b), c="tp_mul_over_{d}({0}, {1})", kinds="iu", weight=4),
+    # conversion
+    Op(name="cast", sig="*:a", run=lambda x: x, c="(({r}){0})", kinds="biuf"),
+)
+
+OPS: dict[str, Op] = {op.name: op for op in _ROWS}
+assert len(OPS) == len(_ROWS), "an op name stands twice"
+
+_BY_SPELLING = {s: op for op in _ROWS for s in op.spellings}
+
+
+def find(spelling: str) -> Op | None:
+    """The row that a Python or NumPy spelling names (``"+"``, ``"numpy.sqrt"``, ``"abs"``), or None."""
+    return _BY_SPELLING.get(spelling)
+
+
+def evaluate(op: str, args: tuple[Any, ...], dtype: str) -> Any:
+    """The value of ``Call(op, args, dtype)`` on NumPy operands, as NumPy of that dtype; warnings are the caller's."""
+    target = DTYPES[dtype].numpy
+    if op == "cast" and dtype == "bool":
+        return np.not_equal(args[0], 0)
+    return np.asarray(OPS[op].run(*args)).astype(target)[()]

@@ -1,0 +1,77 @@
+"""Element types: one row each, with its NumPy and C spelling."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["DTYPES", "INDEX", "DType", "dtype_of", "promote"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DType:
+    """An element type.
+
+    ``kind`` is ``"f"`` (float), ``"i"`` (signed), ``"u"`` (unsigned) or ``"b"`` (bool).
+    """
+
+    name: str
+    numpy: np.dtype
+    c: str
+    kind: str
+
+    @property
+    def bytes(self) -> int:
+        return int(self.numpy.itemsize)
+
+    @property
+    def bits(self) -> int:
+        return 8 * self.bytes
+
+    @property
+    def low(self) -> int:
+        """Smallest value of an integer type."""
+        return -(1 << (self.bits - 1)) if self.kind == "i" else 0
+
+    @property
+    def high(self) -> int:
+        """Largest value of an integer type."""
+        if self.kind == "b":
+            return 1
+        return (1 << (self.bits - (self.kind == "i"))) - 1
+
+
+def _row(name: str, numpy: str, c: str, kind: str) -> DType:
+    return DType(name=name, numpy=np.dtype(numpy), c=c, kind=kind)
+
+
+DTYPES: dict[str, DType] = {
+    d.name: d
+    for d in (
+        _row("bool", "?", "uint8_t", "b"),
+        _row("i8", "i1", "int8_t", "i"),
+        _row("i16", "i2", "int16_t", "i"),
+        _row("i32", "i4", "int32_t", "i"),
+        _row("i64", "i8", "int64_t", "i"),
+        _row("u8", "u1", "uint8_t", "u"),
+        _row("u16", "u2", "uint16_t", "u"),
+        _row("u32", "u4", "uint32_t", "u"),
+        _row("u64", "u8", "uint64_t", "u"),
+        _row("f32", "f4", "float", "f"),
+        _row("f64", "f8", "double", "f"),
+    )
+}
+
+INDEX = "i64"  # the dtype of subscripts, lengths and trip counts
+
+_BY_NUMPY = {d.numpy: d.name for d in DTYPES.values()}
+
+
+def dtype_of(dtype: np.dtype) -> str | None:
+    """Our name of a native-endian NumPy dtype, or None where we have none (object, float16, byte-swapped …)."""
+    return _BY_NUMPY.get(dtype) if dtype.isnative else None
+
+
+def promote(*names: str) -> str | None:
+    """NumPy's promotion of strong dtypes; None where the result is not one of ours."""
+    return dtype_of(np.result_type(*(DTYPES[n].numpy for n in names)))
