@@ -36,7 +36,6 @@ def _span() -> Any:
     return field(default=None, compare=False, repr=False, kw_only=True)
 
 
-node = dataclass(frozen=True, slots=True)
 
 
 # -- expressions: each has .dtype (a name of types.DTYPES) and .lanes
@@ -61,7 +60,7 @@ class Const:
         return hash(self._key())
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Var:
     """A scalar or vector name: a scalar parameter, a loop variable, an accumulator or an assigned name."""
 
@@ -71,7 +70,7 @@ class Var:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Dim:
     """The length of one axis of an array parameter."""
 
@@ -82,7 +81,7 @@ class Dim:
     lanes = 1
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Load:
     """``array[index]``. A vector load reads ``lanes`` elements: ``index`` is lane 0's, and subscript ``axis`` advances by ``step`` a lane."""
 
@@ -95,7 +94,7 @@ class Load:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Call:
     """An operation of ``ops.OPS``; ``dtype`` is the result's. Casts are ``Call("cast", (x,), dtype)``."""
 
@@ -106,7 +105,7 @@ class Call:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Broadcast:
     """A scalar in every lane."""
 
@@ -119,7 +118,7 @@ class Broadcast:
         return self.value.dtype
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Ramp:
     """Lane ``k`` holds ``base + k * step``."""
 
@@ -133,7 +132,7 @@ class Ramp:
         return self.base.dtype
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class HReduce:
     """The lanes of a vector folded to a scalar by halving: lane ``k`` takes lane ``k + h``, for h = lanes/2, …, 1."""
 
@@ -149,7 +148,7 @@ class HReduce:
 
 # -- ranges
 
-@node
+@dataclass(frozen=True, slots=True)
 class Interval:
     """``[lo, hi)``, step 1."""
 
@@ -157,7 +156,7 @@ class Interval:
     hi: Expr
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class RangeDesc:
     """``start, start + step, …`` before ``end``; ``step`` is a non-zero constant."""
 
@@ -168,7 +167,7 @@ class RangeDesc:
 
 # -- statements
 
-@node
+@dataclass(frozen=True, slots=True)
 class Assign:
     """Binds a new name; a name is bound once in its block."""
 
@@ -177,7 +176,7 @@ class Assign:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Store:
     """``array[index] = value``; vector form as in Load. With ``mask`` (bool, same lanes) only active lanes are written."""
 
@@ -190,7 +189,7 @@ class Store:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Append:
     """``array[count] = value; count += 1``; a vector appends its active lanes in order. ``count`` is an i64 accumulator of the enclosing loops."""
 
@@ -201,7 +200,7 @@ class Append:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Check:
     """Where ``cond`` is false in an active lane the kernel's status gains ``code`` (a row of ``ops.STATUS``); execution goes on."""
 
@@ -210,7 +209,7 @@ class Check:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Yield:
     """A value that both branches of an If give."""
 
@@ -219,7 +218,7 @@ class Yield:
     orelse: Expr
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class If:
     """A branch; ``yields`` are bound after it. Names assigned inside a branch end with it."""
 
@@ -230,7 +229,7 @@ class If:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Accum:
     """A loop-carried scalar: ``init`` before the first iteration, ``step`` evaluated at the end of each; all steps see the old values. The name is bound after the loop."""
 
@@ -240,7 +239,7 @@ class Accum:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class VecAccum:
     """A loop-carried vector of the loop's ``group`` lanes, each starting as the scalar ``init``; inside, ``Var(name, …, width)`` is the current register, after the loop it has ``group`` lanes."""
 
@@ -250,7 +249,7 @@ class VecAccum:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A counted loop. Leaves early after an iteration at whose end ``until`` (over the new accumulators) is true."""
 
@@ -262,7 +261,7 @@ class Loop:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Stream:
     """One name of a Zip, bound to ``array[var]``."""
 
@@ -271,7 +270,7 @@ class Stream:
     dtype: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Zip:
     """Parallel iteration over rank-1 arrays."""
 
@@ -283,7 +282,7 @@ class Zip:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class VecLoop:
     """A loop over vectors of ``width`` lanes.
 
@@ -311,7 +310,7 @@ class MaskForm(Enum):
     BranchPerLane = "BranchPerLane"
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class PredLoop:
     """A VecLoop whose body, checks, stores and accumulator steps act only in lanes where ``pred`` holds."""
 
@@ -327,7 +326,7 @@ class PredLoop:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Scan:
     """``array[i] = acc = op(acc, value)`` for i in range: a prefix reduction; ``acc`` is bound after it."""
 
@@ -341,7 +340,7 @@ class Scan:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class While:
     """Runs ``body`` and the steps while ``cond`` (over the accumulators) holds."""
 
@@ -351,7 +350,7 @@ class While:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Break:
     """Leaves the innermost Loop, Zip or While at once, without its steps, where ``cond`` holds."""
 
@@ -359,7 +358,7 @@ class Break:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Return:
     """Ends the kernel; results are what has been stored."""
 
@@ -368,7 +367,7 @@ class Return:
 
 # -- the kernel
 
-@node
+@dataclass(frozen=True, slots=True)
 class Param:
     """A scalar (``rank`` None) or an array. ``unit`` is the axis whose stride is one element, None when no axis is known to be."""
 
@@ -379,7 +378,7 @@ class Param:
     written: bool = False
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Guard:
     """Holds before the first store, or the kernel does nothing and reports ``code``."""
 
@@ -388,7 +387,7 @@ class Guard:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Disjoint:
     """Arrays ``a`` and ``b`` share no memory; with ``or_same`` they may also be one array (same data, shape, strides)."""
 
@@ -398,7 +397,7 @@ class Disjoint:
     span: Span | None = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One compiled region. ``strict`` names the float-status classes (``ops.STATUS``) after which Python must decide."""
 
