@@ -1,0 +1,147 @@
+"""What lowering hands to dispatch: a scalar kernel, where its parameters come from, and what the call returns."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from loopir.nodes import Kernel
+
+from .types import ArrayType, ScalarType
+
+__all__ = [
+    "Argument", "Binding", "Captured", "Filled", "Fresh", "Listed", "Literal", "Nothing", "Plan", "Ref", "Returned",
+    "Same", "Slot", "StatusSource", "Tupled", "Value",
+]
+
+
+# -- where the parameter of the same name of the kernel comes from
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The function's own parameter ``name``."""
+
+    name: str
+    type: ArrayType | ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A global or closure variable ``name``, read at each call under the type it had."""
+
+    name: str
+    type: ArrayType | ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """An array made for this call by ``expr``: Python source over the function's parameters and globals, ``_np`` being NumPy."""
+
+    name: str
+    expr: str
+    type: ArrayType
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A rank-0 array that receives a scalar result."""
+
+    name: str
+    dtype: str
+
+
+Binding: TypeAlias = Argument | Captured | Fresh | Slot
+
+
+# -- what the call returns
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant of the source."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The very object bound to ``name`` (argument, captured or fresh)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The scalar in ``slot``: a NumPy scalar, or a Python one where ``weak``. With ``flag``, another (bool) slot decides: true means Python's, of dtype ``weak_dtype``."""
+
+    slot: str
+    weak: bool = False
+    flag: str | None = None
+    weak_dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list of the first ``count`` elements (an i64 slot; all when None) of the fresh rank-1 array ``name``: NumPy scalars, or Python ones where ``weak``."""
+
+    name: str
+    count: str | None = None
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """``np.array`` of that list: the fresh array itself, shrunk to ``count``; float64 when empty, as np.array([]) is, unless ``dtype`` was given."""
+
+    name: str
+    count: str | None = None
+    dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tupled:
+    """A tuple of results."""
+
+    items: tuple[Returned, ...]
+
+
+Returned: TypeAlias = Nothing | Literal | Same | Value | Listed | Filled | Tupled
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A name of the function's source that must still mean ``value``, by identity: ``np.sqrt``, ``len``, ``math``."""
+
+    expr: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class StatusSource:
+    """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the line it stands on."""
+
+    status: str
+    message: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compiled region's contract with its caller.
+
+    ``kernel.params`` and ``bindings`` correspond one to one, by name. ``writes``: parameters of the caller (arguments,
+    captured) that the kernel writes. ``rewrites``: some of those are also read, so the original cannot be run again
+    after the kernel unless they are restored. ``temporaries``: fresh arrays that do not escape.
+    """
+
+    kernel: Kernel
+    bindings: tuple[Binding, ...]
+    returned: Returned
+    refs: tuple[Ref, ...] = ()
+    writes: tuple[str, ...] = ()
+    rewrites: bool = False
+    temporaries: frozenset[str] = frozenset()
+    sources: tuple[StatusSource, ...] = ()

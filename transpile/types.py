@@ -1,0 +1,43 @@
+"""The types of one call signature: what infer computes with and dispatch keys on."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["ArgType", "ArrayType", "Opaque", "ScalarType"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """An exact, native, aligned ndarray. ``unit`` is the axis with stride one element (the last where several are), or None."""
+
+    dtype: str
+    rank: int
+    unit: int | None
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(':' * self.rank)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A scalar. ``weak`` (NEP 50): a Python int ("i64"), float ("f64") or bool; otherwise a NumPy scalar."""
+
+    dtype: str
+    weak: bool = False
+
+    def __str__(self) -> str:
+        return {"i64": "int", "f64": "float", "bool": "bool"}[self.dtype] if self.weak else self.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A value that compiled code cannot touch, named by its Python type."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ArgType: TypeAlias = ArrayType | ScalarType | Opaque
