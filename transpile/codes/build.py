@@ -1,0 +1,55 @@
+"""Why there is no machine code at all: no source, or no compiler. Everything runs, as Python."""
+from __future__ import annotations
+
+from .code import Code
+
+__all__ = ["ROWS"]
+
+_TWICE = """\
+@fuse
+def twice(x, out):
+    for i in range(len(x)):
+        out[i] = x[i] * 2.0
+
+twice(np.ones(8), np.zeros(8))
+"""
+
+ROWS = (
+    Code(
+        code="SOURCE_UNAVAILABLE",
+        title="the function's source cannot be found",
+        why="Compiling starts from source. Functions made by exec or eval, or typed at a prompt that keeps "
+            "no history, have none.",
+        bad="""\
+names = {}
+exec("def twice(x):\\n    return [v * 2.0 for v in x]", names)
+twice = fuse(names["twice"])
+twice(np.ones(8))
+""",
+        good=_TWICE,
+    ),
+    Code(
+        code="SOURCE_UNPARSABLE",
+        title="the function's source is not a function definition",
+        why="A lambda in the middle of a line, or a file that changed after it was imported, gives source "
+            "that is not the function.",
+        bad="twice = fuse(lambda x: [v * 2.0 for v in x])\ntwice(np.ones(8))\n",
+        good=_TWICE,
+    ),
+    Code(
+        code="BUILD_NO_COMPILER",
+        title="there is no C compiler on this machine",
+        why="A compiler is looked for as $CC, cc, gcc, clang, and the ziglang wheel. `pip install ziglang` (the extra "
+            "`zig`) brings one without root; kernels that the cache already holds need none.",
+        bad="# with CC=/nonexistent\n" + _TWICE,
+        good=_TWICE,
+    ),
+    Code(
+        code="BUILD_FAILED",
+        title="the C compiler failed",
+        why="The compiler's own message is in the report. Flags of $TRANSPILE_CFLAGS that it does not know, a full disk "
+            "or a killed process are the usual causes.",
+        bad="# with TRANSPILE_CFLAGS=--no-such-flag\n" + _TWICE,
+        good=_TWICE,
+    ),
+)

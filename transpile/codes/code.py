@@ -1,0 +1,21 @@
+"""One row of the table of codes."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Code"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """A code's page.
+
+    ``bad`` and ``good`` are programs that a test runs after ``import numpy as np`` and ``from transpile import fuse``:
+    the first gives the code, the second does not. A first line ``# with NAME=value`` sets the environment.
+    """
+
+    code: str
+    title: str
+    why: str
+    bad: str
+    good: str

@@ -1,0 +1,263 @@
+"""Why a call of a compiled function was run by Python after all: a guard failed before anything was written."""
+from __future__ import annotations
+
+from .code import Code
+
+__all__ = ["ROWS"]
+
+_ADD = """\
+@fuse
+def add(x, y, out):
+    for i in range(len(x)):
+        out[i] = x[i] + y[i]
+
+"""
+
+_ADD_FIVE = _ADD + "add(np.ones(5), np.ones(5), np.zeros(5))\n"
+
+_DIVIDE = """\
+@fuse
+def divide(x, y, out):
+    for i in range(len(x)):
+        out[i] = x[i] // y
+
+"""
+
+ROWS = (
+    Code(
+        code="GUARD_BOUNDS",
+        title="a subscript would be out of range or negative",
+        why="The least and the greatest subscript of every access are tested before the loop begins. A negative one "
+            "counts from the end, and one that is too large raises; both are Python's to do.",
+        bad="""\
+@fuse
+def difference(x, out):
+    for i in range(len(x)):
+        out[i] = x[i] - x[i - 1]
+
+difference(np.ones(8), np.zeros(8))
+""",
+        good="""\
+@fuse
+def difference(x, out):
+    for i in range(1, len(x)):
+        out[i] = x[i] - x[i - 1]
+
+difference(np.ones(8), np.zeros(8))
+""",
+    ),
+    Code(
+        code="GUARD_LENGTH",
+        title="arrays do not have the lengths that the loops need",
+        why="The compiled code relies on equal lengths, to fuse two loops or to broadcast two arrays.",
+        bad="""\
+@fuse
+def both(x, y, a, b):
+    for i in range(len(x)):
+        a[i] = x[i] * 2.0
+    for i in range(len(y)):
+        b[i] = y[i] * 3.0
+
+both(np.ones(8), np.ones(7), np.zeros(8), np.zeros(8))
+""",
+        good="""\
+@fuse
+def both(x, y, a, b):
+    for i in range(len(x)):
+        a[i] = x[i] * 2.0
+    for i in range(len(y)):
+        b[i] = y[i] * 3.0
+
+both(np.ones(8), np.ones(8), np.zeros(8), np.zeros(8))
+""",
+    ),
+    Code(
+        code="GUARD_ALIAS",
+        title="arrays overlap",
+        why="The compiled code is right for arrays that share no memory or are the same array; views that overlap "
+            "in part see each other's writes in an order that only the original loop has.",
+        bad=_ADD + "x = np.arange(9.0)\nadd(x[:-1], x[:-1], x[1:])\n",
+        good=_ADD_FIVE,
+    ),
+    Code(
+        code="GUARD_DIVISION",
+        title="a division by zero that Python answers with an exception",
+        why="Python's own integers and floats raise ZeroDivisionError; the divisor is tested before the loop begins.",
+        bad="""\
+@fuse
+def steps(x, out, n):
+    for i in range(len(x)):
+        out[i] = x[i] + i // n
+
+try:
+    steps(np.ones(8), np.zeros(8), 0)
+except ZeroDivisionError:
+    pass
+""",
+        good="""\
+@fuse
+def steps(x, out, n):
+    for i in range(len(x)):
+        out[i] = x[i] + i // n
+
+steps(np.ones(8), np.zeros(8), 2)
+""",
+    ),
+    Code(
+        code="GUARD_INT_RANGE",
+        title="an integer does not fit",
+        why="Python's integers have no end. Where one cannot be proved to fit in 64 bits, it is tested, and Python "
+            "goes on where the test fails.",
+        bad="""\
+@fuse
+def scale(x, out, k):
+    for i in range(len(x)):
+        out[i] = x[i] + k * i
+
+scale(np.ones(8), np.zeros(8), 2 ** 62)
+""",
+        good="""\
+@fuse
+def scale(x, out, k):
+    for i in range(len(x)):
+        out[i] = x[i] + k * i
+
+scale(np.ones(8), np.zeros(8), 1000)
+""",
+    ),
+    Code(
+        code="GUARD_FLOAT_STATUS",
+        title="the arithmetic raised a condition that Python answers with an exception",
+        why="Python's math module and its own floats raise where NumPy gives inf or nan. The hardware's flags tell after the "
+            "kernel that it happened, and Python then runs the original.",
+        bad="""\
+import math
+
+@fuse
+def roots(x, out):
+    for i in range(len(x)):
+        out[i] = math.sqrt(x[i])
+
+try:
+    roots(np.array([1.0, -1.0]), np.zeros(2))
+except ValueError:
+    pass
+""",
+        good="""\
+import math
+
+@fuse
+def roots(x, out):
+    for i in range(len(x)):
+        out[i] = math.sqrt(x[i])
+
+roots(np.array([1.0, 4.0]), np.zeros(2))
+""",
+    ),
+    Code(
+        code="GUARD_DTYPE",
+        title="a value has a type that this call cannot be compiled for",
+        why="Arrays of objects, of another byte order, subclasses of ndarray and the like run as Python.",
+        bad=_ADD + "add(np.ones(5, dtype='>f8'), np.ones(5), np.zeros(5))\n",
+        good=_ADD_FIVE,
+    ),
+    Code(
+        code="GUARD_LAYOUT",
+        title="an array's memory is laid out in a way that is not compiled",
+        why="Elements that are not aligned to their own size cannot be read by the compiled code.",
+        bad=_ADD + "raw = np.zeros(41, dtype=np.uint8)[1:].view(np.float64)\nadd(raw, raw, np.zeros(5))\n",
+        good=_ADD_FIVE,
+    ),
+    Code(
+        code="GUARD_READONLY",
+        title="an array that is written is read-only",
+        why="Python raises ValueError at the first write, after all that comes before it; so the original runs.",
+        bad=_ADD + """\
+out = np.zeros(5)
+out.flags.writeable = False
+try:
+    add(np.ones(5), np.ones(5), out)
+except ValueError:
+    pass
+""",
+        good=_ADD_FIVE,
+    ),
+    Code(
+        code="GUARD_EMPTY",
+        title="there is no element",
+        why="With no iteration some results are another type, or an exception: max of nothing raises, and a sum has "
+            "the type of its first value.",
+        bad="""\
+@fuse
+def largest(x):
+    return max(v * 2.0 for v in x)
+
+try:
+    largest(np.zeros(0))
+except ValueError:
+    pass
+""",
+        good="""\
+@fuse
+def largest(x):
+    return max(v * 2.0 for v in x)
+
+largest(np.ones(5))
+""",
+    ),
+    Code(
+        code="GUARD_ERRSTATE",
+        title="NumPy's error state asks for more than a warning",
+        why="Under np.errstate(...='raise'), 'call', 'print' or 'log' each operation reports on its own, in order.",
+        bad=_ADD + """\
+with np.errstate(over="raise"):
+    try:
+        add(np.full(5, 1e308), np.full(5, 1e308), np.zeros(5))
+    except FloatingPointError:
+        pass
+""",
+        good=_ADD_FIVE,
+    ),
+    Code(
+        code="GUARD_REBOUND",
+        title="a global or builtin that the function uses has been bound to something else",
+        why="Names are read at each call, as Python does; a name that no longer means what was compiled sends the "
+            "call back to Python, and the next one is compiled anew.",
+        bad="""\
+root = np.sqrt
+
+@fuse
+def roots(x, out):
+    for i in range(len(x)):
+        out[i] = root(x[i])
+
+roots(np.ones(5), np.zeros(5))
+root = print
+roots(np.ones(2), np.array([None, None]))
+""",
+        good="""\
+root = np.sqrt
+
+@fuse
+def roots(x, out):
+    for i in range(len(x)):
+        out[i] = root(x[i])
+
+roots(np.ones(5), np.zeros(5))
+roots(np.ones(5), np.zeros(5))
+""",
+    ),
+    Code(
+        code="GUARD_RAISES",
+        title="Python would raise here",
+        why="The kernel found an element for which Python raises; the original runs and raises it, with what it had "
+            "written before.",
+        bad=_DIVIDE + """\
+try:
+    divide([1.0, 2.0], 0.0, np.zeros(2))
+except ZeroDivisionError:
+    pass
+""",
+        good=_DIVIDE + "divide(np.ones(5), 2.0, np.zeros(5))\n",
+    ),
+)

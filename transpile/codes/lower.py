@@ -1,0 +1,133 @@
+"""Why a statement, or a whole function, stays Python."""
+from __future__ import annotations
+
+from .code import Code
+
+__all__ = ["ROWS"]
+
+ROWS = (
+    Code(
+        code="LOWER_UNSUPPORTED",
+        title="a construct that is not compiled",
+        why="Only loops over numbers and arrays of numbers are compiled. Statements and expressions that have no "
+            "meaning there (a dict, a try, an await, a string) stay Python, exactly as they were.",
+        bad="""\
+@fuse
+def count(x):
+    seen = {}
+    for i in range(len(x)):
+        seen[i] = x[i]
+    return seen
+
+count(np.ones(3))
+""",
+        good="""\
+@fuse
+def count(x, seen):
+    for i in range(len(x)):
+        seen[i] = x[i]
+    return seen
+
+count(np.ones(3), np.zeros(3))
+""",
+    ),
+    Code(
+        code="LOWER_CALL",
+        title="a call of a function that is not known",
+        why="A call is compiled when it names a row of the table of operations: a builtin, a function of math, or "
+            "one of NumPy's. Names are looked up when the function is called, as Python does.",
+        bad="""\
+def helper(v):
+    return hash(v)
+
+@fuse
+def apply(x, out):
+    for i in range(len(x)):
+        out[i] = helper(x[i])
+
+apply(np.ones(8), np.zeros(8))
+""",
+        good="""\
+@fuse
+def apply(x, out):
+    for i in range(len(x)):
+        out[i] = np.sqrt(x[i])
+
+apply(np.ones(8), np.zeros(8))
+""",
+    ),
+    Code(
+        code="LOWER_SUBSCRIPT",
+        title="a subscript that is not affine in the loop variables",
+        why="Subscripts of the form a * i + b, with integers that do not change in the loop, are proved to be in range "
+            "before the loop begins. Others cannot be, and an IndexError must come exactly where Python raises it.",
+        bad="""\
+@fuse
+def squares(x, out):
+    for i in range(len(out)):
+        out[i] = x[i * i]
+
+squares(np.ones(16), np.zeros(4))
+""",
+        good="""\
+@fuse
+def squares(x, out):
+    for i in range(len(out)):
+        out[i] = x[4 * i]
+
+squares(np.ones(16), np.zeros(4))
+""",
+    ),
+    Code(
+        code="LOWER_TYPE",
+        title="a value whose type is not compiled",
+        why="Element types are bool, int8 to int64, uint8 to uint64, float32 and float64; arrays are numpy.ndarray "
+            "itself with one to three axes. Objects, strings, dates, complex numbers and subclasses run as Python.",
+        bad="""\
+@fuse
+def double(x, out):
+    for i in range(len(x)):
+        out[i] = x[i] * 2
+
+double(np.array([1, 2], dtype=object), np.zeros(2))
+""",
+        good="""\
+@fuse
+def double(x, out):
+    for i in range(len(x)):
+        out[i] = x[i] * 2
+
+double(np.array([1.0, 2.0]), np.zeros(2))
+""",
+    ),
+    Code(
+        code="LOWER_JOIN",
+        title="a name that would have two types",
+        why="Where two branches meet, or a loop comes round, a name must have one type; Python would give it one or "
+            "the other, depending on the data.",
+        bad="""\
+@fuse
+def pick(x, flags, out):
+    for i in range(len(x)):
+        if flags[i]:
+            v = x[i]
+        else:
+            v = 0
+        out[i] = v / 2
+
+pick(np.ones(8, dtype=np.float32), np.ones(8, dtype=bool), np.zeros(8))
+""",
+        good="""\
+@fuse
+def pick(x, flags, out):
+    for i in range(len(x)):
+        if flags[i]:
+            v = x[i]
+        else:
+            v = x[i] * 0.0
+        out[i] = v / 2
+
+pick(np.ones(8, dtype=np.float32), np.ones(8, dtype=bool), np.zeros(8))
+""",
+    ),
+)

@@ -1,0 +1,54 @@
+"""What is refused, as data: a code, a sentence, and the places in the user's file that it speaks of.
+
+``message`` is one lower-case sentence without a full stop that stands alone and speaks of the user's own names;
+``note`` states a fact; only ``help`` suggests. Spans are the smallest that show the cause.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopir.nodes import Span
+
+from .codes import CODES, Code
+
+__all__ = ["CODES", "Code", "Label", "Refused", "Rejection"]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A second place that a rejection speaks of, and what is to be said there."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why something was not fused, not vectorised, not compiled, or handed back to Python.
+
+    ``code`` is a key of ``CODES``. ``span`` is the main place (None where there is none, a missing compiler for one);
+    ``labels`` are written under it and under other places, in the order of the file.
+    """
+
+    code: str
+    message: str
+    span: Span | None = None
+    labels: tuple[Label, ...] = ()
+    note: str | None = None
+    help: str | None = None
+
+    def __post_init__(self) -> None:
+        assert self.code in CODES, f"{self.code} is not in CODES"
+
+    @property
+    def line(self) -> int | None:
+        """The line in the user's file, counted from 1."""
+        return None if self.span is None else self.span.line
+
+
+class Refused(Exception):
+    """Carries a Rejection from where it is found to the boundary of its region."""
+
+    def __init__(self, rejection: Rejection) -> None:
+        super().__init__(f"{rejection.code}: {rejection.message}")
+        self.rejection = rejection
