@@ -1,7 +1,7 @@
 """Every environment variable, typed, in one place. An unknown word is an error.
 
-``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS`` and ``CC`` are read where they are used, by ``targets.build``, which may not
-import this floor; they stand here so that the list is whole.
+``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS`` and ``CC`` are read where they are used, by
+``targets.build``, which may not import this floor; they stand here so that the list is whole.
 """
 from __future__ import annotations
 
@@ -25,11 +25,16 @@ class Knob:
 
 
 KNOBS: tuple[Knob, ...] = (
-    Knob(name="TRANSPILE_TARGET", values="a target's name, or auto", does="compiles for this target where the decorator says auto"),
-    Knob(name="TRANSPILE_DEBUG", values="fuse,ir,c,asm,time", does="prints stages to stderr; a pass only where it changed something"),
-    Knob(name="TRANSPILE_DUMP", values="a directory", does="writes every stage of every kernel there"),
-    Knob(name="TRANSPILE_CHECK", values="0 or 1", does="verifies after each pass, and compares each first call with the interpreter"),
-    Knob(name="TRANSPILE_FALLBACK", values="python or error", does="with error, a call that would run as Python raises instead"),
+    Knob(name="TRANSPILE_TARGET", values="a target's name, or auto",
+         does="compiles for this target where the decorator says auto"),
+    Knob(name="TRANSPILE_DEBUG", values="some of fuse,ir,c,asm,time",
+         does="prints stages to stderr; a pass only where it changed something"),
+    Knob(name="TRANSPILE_DUMP", values="a directory",
+         does="writes every stage of every kernel there"),
+    Knob(name="TRANSPILE_CHECK", values="0 or 1",
+         does="verifies after each pass, and compares each first call with the interpreter"),
+    Knob(name="TRANSPILE_FALLBACK", values="python or error",
+         does="with error, a call that would run as Python raises instead"),
     Knob(name="TRANSPILE_CACHE", values="a directory", does="keeps compiled kernels there"),
     Knob(name="TRANSPILE_CFLAGS", values="flags", does="adds flags for the C compiler"),
     Knob(name="CC", values="a command", does="is the first C compiler to try"),
@@ -60,21 +65,33 @@ def _one(name: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-_READERS: dict[str, tuple[str, Callable[[str, str], object]]] = {
+_Reader = Callable[[str, str], object]
+
+_READERS: dict[str, tuple[str, _Reader]] = {
     "TRANSPILE_TARGET": ("target", lambda name, value: value),
     "TRANSPILE_DEBUG": ("debug", lambda name, value: _words(name, value, DEBUG_WORDS)),
     "TRANSPILE_DUMP": ("dump", lambda name, value: Path(value)),
     "TRANSPILE_CHECK": ("check", lambda name, value: _one(name, value, ("0", "1")) == "1"),
-    "TRANSPILE_FALLBACK": ("fallback_is_error", lambda name, value: _one(name, value, ("python", "error")) == "error"),
+    "TRANSPILE_FALLBACK": (
+        "fallback_is_error",
+        lambda name, value: _one(name, value, ("python", "error")) == "error",
+    ),
 }
 
 
 def read(environ: Mapping[str, str] | None = None) -> Knobs:
-    """The knobs as the environment has them now. Raises ValueError on an unknown word, or an unknown ``TRANSPILE_…`` name."""
+    """The knobs as the environment has them now.
+
+    Raises ValueError on an unknown word, and on a ``TRANSPILE_…`` name that does not exist.
+    """
     env = os.environ if environ is None else environ
-    known = {knob.name for knob in KNOBS}
+    known = [knob.name for knob in KNOBS]
     for name in env:
         if name.startswith("TRANSPILE_") and name not in known:
-            raise ValueError(f"{name}: no such variable (known: {', '.join(k.name for k in KNOBS)})")
-    given = {field: parse(name, env[name]) for name, (field, parse) in _READERS.items() if env.get(name)}
+            raise ValueError(f"{name}: no such variable (known: {', '.join(known)})")
+    given = {
+        field: parse(name, env[name])
+        for name, (field, parse) in _READERS.items()
+        if env.get(name)
+    }
     return Knobs(**given)  # type: ignore[arg-type]  # each reader gives its field's type

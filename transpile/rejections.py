@@ -1,7 +1,8 @@
-"""What is refused, as data: a code, a sentence, and the places in the user's file that it speaks of.
+"""What is refused, as data: a code, a sentence, and the places in the user's file it speaks of.
 
-``message`` is one lower-case sentence without a full stop that stands alone and speaks of the user's own names;
-``note`` states a fact; only ``help`` suggests. Spans are the smallest that show the cause.
+``message`` is one lower-case sentence without a full stop that stands alone and speaks of the
+user's own names; ``note`` states a fact; only ``help`` suggests. Spans are the smallest that show
+the cause.
 """
 from __future__ import annotations
 
@@ -16,18 +17,18 @@ __all__ = ["CODES", "Code", "Label", "Refused", "Rejection"]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A second place that a rejection speaks of, and what is to be said there."""
+    """A second place that a rejection speaks of; without a text its line is shown and no more."""
 
     span: Span
-    text: str
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """Why something was not fused, not vectorised, not compiled, or handed back to Python.
 
-    ``code`` is a key of ``CODES``. ``span`` is the main place (None where there is none, a missing compiler for one);
-    ``labels`` are written under it and under other places, in the order of the file.
+    ``code`` is a key of ``CODES``. ``span`` is the main place, under which ``message`` is written
+    (None where there is none, a missing compiler for one); ``labels`` are further places.
     """
 
     code: str

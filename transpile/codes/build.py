@@ -18,8 +18,8 @@ ROWS = (
     Code(
         code="SOURCE_UNAVAILABLE",
         title="the function's source cannot be found",
-        why="Compiling starts from source. Functions made by exec or eval, or typed at a prompt that keeps "
-            "no history, have none.",
+        why="Compiling starts from source. Functions made by exec or eval, or typed at a prompt "
+            "that keeps no history, have none.",
         bad="""\
 names = {}
 exec("def twice(x):\\n    return [v * 2.0 for v in x]", names)
@@ -31,24 +31,25 @@ twice(np.ones(8))
     Code(
         code="SOURCE_UNPARSABLE",
         title="the function's source is not a function definition",
-        why="A lambda in the middle of a line, or a file that changed after it was imported, gives source "
-            "that is not the function.",
+        why="A lambda in the middle of a line, or a file that changed after it was imported, "
+            "gives source that is not the function.",
         bad="twice = fuse(lambda x: [v * 2.0 for v in x])\ntwice(np.ones(8))\n",
         good=_TWICE,
     ),
     Code(
         code="BUILD_NO_COMPILER",
         title="there is no C compiler on this machine",
-        why="A compiler is looked for as $CC, cc, gcc, clang, and the ziglang wheel. `pip install ziglang` (the extra "
-            "`zig`) brings one without root; kernels that the cache already holds need none.",
+        why="A compiler is looked for as $CC, cc, gcc, clang, and the ziglang wheel. `pip install "
+            "ziglang` (the extra `zig`) brings one without root; kernels that the cache already "
+            "holds need none.",
         bad="# with CC=/nonexistent\n" + _TWICE,
         good=_TWICE,
     ),
     Code(
         code="BUILD_FAILED",
         title="the C compiler failed",
-        why="The compiler's own message is in the report. Flags of $TRANSPILE_CFLAGS that it does not know, a full disk "
-            "or a killed process are the usual causes.",
+        why="The compiler's own message is in the report. Flags of $TRANSPILE_CFLAGS that it does "
+            "not know, a full disk or a killed process are the usual causes.",
         bad="# with TRANSPILE_CFLAGS=--no-such-flag\n" + _TWICE,
         good=_TWICE,
     ),

@@ -10,8 +10,9 @@ __all__ = ["Code"]
 class Code:
     """A code's page.
 
-    ``bad`` and ``good`` are programs that a test runs after ``import numpy as np`` and ``from transpile import fuse``:
-    the first gives the code, the second does not. A first line ``# with NAME=value`` sets the environment.
+    ``bad`` and ``good`` are programs that a test runs after ``import numpy as np`` and
+    ``from transpile import fuse``: the first gives the code, the second does not. A first line
+    ``# with NAME=value`` sets the environment.
     """
 
     code: str

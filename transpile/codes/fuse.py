@@ -9,8 +9,9 @@ ROWS = (
     Code(
         code="FUSE_REJECT_DOMAIN_MISMATCH",
         title="the loops do not run over the same elements",
-        why="Loops become one only when they have the same iterations: equal bounds after both are written as "
-            "range(0, n), proved from the source or by a guard when the function is called.",
+        why="Loops become one only when they have the same iterations: equal bounds after both "
+            "are written as range(0, n), proved from the source or by a guard when the function "
+            "is called.",
         bad="""\
 @fuse
 def ends(a, out, tail):
@@ -35,8 +36,9 @@ ends(np.ones(8), np.zeros(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_INDEXMAP_NOT_IDENTITY",
         title="an array that both loops use is walked in two ways",
-        why="When the first loop writes t[i] and the second reads t[n - 1 - i] or t[2 * i], most elements are read "
-            "long before or after they are written. All subscripts count, of reads and of writes, on every axis.",
+        why="When the first loop writes t[i] and the second reads t[n - 1 - i] or t[2 * i], most "
+            "elements are read long before or after they are written. All subscripts count, of "
+            "reads and of writes, on every axis.",
         bad="""\
 @fuse
 def mirror(a, t, out):
@@ -63,8 +65,9 @@ mirror(np.ones(8), np.zeros(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_NOALIAS_MISSING",
         title="two arrays may share memory, and nothing can rule it out",
-        why="A different name is not a different array. Arrays that are written must be the same array as another "
-            "or share no byte with it; this is proved, or tested when the function is called.",
+        why="A different name is not a different array. Arrays that are written must be the same "
+            "array as another or share no byte with it; this is proved, or tested when the "
+            "function is called.",
         bad="""\
 @fuse
 def halves(x, out):
@@ -90,8 +93,9 @@ halves(np.ones(8), np.zeros(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_EFFECTS_RNG",
         title="a loop draws random numbers",
-        why="Fusing would interleave the draws with the other loop's work and change the order in which a generator "
-            "is asked. The order and the state after the call are part of the result.",
+        why="Fusing would interleave the draws with the other loop's work and change the order in "
+            "which a generator is asked. The order and the state after the call are part of the "
+            "result.",
         bad="""\
 @fuse
 def jitter(a, out, noise):
@@ -116,7 +120,8 @@ jitter(np.ones(8), np.zeros(8), np.random.random(8))
     Code(
         code="FUSE_REJECT_EFFECTS_UNKNOWN",
         title="a loop calls something whose effects are not known",
-        why="An unknown call may print, raise, or change any array it can reach, so nothing may move across it.",
+        why="An unknown call may print, raise, or change any array it can reach, so nothing may "
+            "move across it.",
         bad="""\
 @fuse
 def shout(a, out):
@@ -141,8 +146,9 @@ shout(np.ones(2), np.zeros(2))
     Code(
         code="FUSE_REJECT_GUARD_POLICY",
         title="the loops run under different guards",
-        why="One pass over memory can have one policy only: both loops under the same np.errstate, and every guard "
-            "of the second loop must be decided before the first one stores.",
+        why="One pass over memory can have one policy only: both loops under the same "
+            "np.errstate, and every guard of the second loop must be decided before the first one "
+            "stores.",
         bad="""\
 @fuse
 def ratios(a, b, out, safe):
@@ -195,8 +201,9 @@ totals(np.ones(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_CONTROL_FLOW",
         title="a loop's control flow cannot become a mask",
-        why="A branch that only chooses values or stores becomes a mask over the lanes. An inner loop, a return or "
-            "a way out of the loop does not; allow_control_flow_simple=False refuses every branch.",
+        why="A branch that only chooses values or stores becomes a mask over the lanes. An inner "
+            "loop, a return or a way out of the loop does not; allow_control_flow_simple=False "
+            "refuses every branch.",
         bad="""\
 @fuse(allow_control_flow_simple=False)
 def clip(a, out):
@@ -223,8 +230,9 @@ clip(np.ones(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_BROADCAST_ND",
         title="a loop nest broadcasts an array in a way that is not the identity",
-        why="A nest that reads one row for all rows touches an element many times; it joins another nest only when "
-            "the broadcast array is not written in either. allow_broadcast_identity=False refuses all of them.",
+        why="A nest that reads one row for all rows touches an element many times; it joins "
+            "another nest only when the broadcast array is not written in either. "
+            "allow_broadcast_identity=False refuses all of them.",
         bad="""\
 @fuse(allow_broadcast_identity=False)
 def centre(x, mean, out):
@@ -255,8 +263,9 @@ centre(np.ones((4, 8)), np.ones(8), np.zeros((4, 8)))
     Code(
         code="FUSE_REJECT_DEPENDENCE",
         title="the second loop would read or write an element too early",
-        why="With subscripts i + d1 in the first loop and i + d2 in the second, of what may be the same memory and at "
-            "least one of them a write, joining is right only where d2 - d1 is zero or less.",
+        why="With subscripts i + d1 in the first loop and i + d2 in the second, of what may be "
+            "the same memory and at least one of them a write, joining is right only where d2 - "
+            "d1 is zero or less.",
         bad="""\
 @fuse
 def smooth(a, t, out):
@@ -281,8 +290,8 @@ smooth(np.ones(8), np.zeros(8), np.zeros(8))
     Code(
         code="FUSE_REJECT_SCALAR_LIVE",
         title="the second loop needs a value that the whole first loop makes",
-        why="A sum, a maximum or a count is known only when the loop that makes it has ended; a loop that uses it "
-            "in its elements cannot run in the same pass.",
+        why="A sum, a maximum or a count is known only when the loop that makes it has ended; a "
+            "loop that uses it in its elements cannot run in the same pass.",
         bad="""\
 @fuse
 def share(x, out):
@@ -310,8 +319,9 @@ share(np.ones(8), 8.0, np.zeros(8))
     Code(
         code="FUSE_REJECT_MAY_RAISE",
         title="a loop may raise half-way, with the other loop's work half done",
-        why="If the first loop raised at some iteration, Python would not have begun the second. Fused, the second "
-            "would already have written; it is refused where no guard can decide before the first store.",
+        why="If the first loop raised at some iteration, Python would not have begun the second. "
+            "Fused, the second would already have written; it is refused where no guard can "
+            "decide before the first store.",
         bad="""\
 @fuse
 def table(index, t, out, mark):

@@ -1,4 +1,4 @@
-"""Why a call of a compiled function was run by Python after all: a guard failed before anything was written."""
+"""Why a call of a compiled function was run by Python after all."""
 from __future__ import annotations
 
 from .code import Code
@@ -27,8 +27,9 @@ ROWS = (
     Code(
         code="GUARD_BOUNDS",
         title="a subscript would be out of range or negative",
-        why="The least and the greatest subscript of every access are tested before the loop begins. A negative one "
-            "counts from the end, and one that is too large raises; both are Python's to do.",
+        why="The least and the greatest subscript of every access are tested before the loop "
+            "begins. A negative one counts from the end, and one that is too large raises; both "
+            "are Python's to do.",
         bad="""\
 @fuse
 def difference(x, out):
@@ -49,7 +50,8 @@ difference(np.ones(8), np.zeros(8))
     Code(
         code="GUARD_LENGTH",
         title="arrays do not have the lengths that the loops need",
-        why="The compiled code relies on equal lengths, to fuse two loops or to broadcast two arrays.",
+        why="The compiled code relies on equal lengths, to fuse two loops or to broadcast two "
+            "arrays.",
         bad="""\
 @fuse
 def both(x, y, a, b):
@@ -74,15 +76,17 @@ both(np.ones(8), np.ones(8), np.zeros(8), np.zeros(8))
     Code(
         code="GUARD_ALIAS",
         title="arrays overlap",
-        why="The compiled code is right for arrays that share no memory or are the same array; views that overlap "
-            "in part see each other's writes in an order that only the original loop has.",
+        why="The compiled code is right for arrays that share no memory or are the same array; "
+            "views that overlap in part see each other's writes in an order that only the "
+            "original loop has.",
         bad=_ADD + "x = np.arange(9.0)\nadd(x[:-1], x[:-1], x[1:])\n",
         good=_ADD_FIVE,
     ),
     Code(
         code="GUARD_DIVISION",
         title="a division by zero that Python answers with an exception",
-        why="Python's own integers and floats raise ZeroDivisionError; the divisor is tested before the loop begins.",
+        why="Python's own integers and floats raise ZeroDivisionError; the divisor is tested "
+            "before the loop begins.",
         bad="""\
 @fuse
 def steps(x, out, n):
@@ -106,8 +110,8 @@ steps(np.ones(8), np.zeros(8), 2)
     Code(
         code="GUARD_INT_RANGE",
         title="an integer does not fit",
-        why="Python's integers have no end. Where one cannot be proved to fit in 64 bits, it is tested, and Python "
-            "goes on where the test fails.",
+        why="Python's integers have no end. Where one cannot be proved to fit in 64 bits, it is "
+            "tested, and Python goes on where the test fails.",
         bad="""\
 @fuse
 def scale(x, out, k):
@@ -128,8 +132,9 @@ scale(np.ones(8), np.zeros(8), 1000)
     Code(
         code="GUARD_FLOAT_STATUS",
         title="the arithmetic raised a condition that Python answers with an exception",
-        why="Python's math module and its own floats raise where NumPy gives inf or nan. The hardware's flags tell after the "
-            "kernel that it happened, and Python then runs the original.",
+        why="Python's math module and its own floats raise where NumPy gives inf or nan. The "
+            "hardware's flags tell after the kernel that it happened, and Python then runs the "
+            "original.",
         bad="""\
 import math
 
@@ -157,7 +162,8 @@ roots(np.array([1.0, 4.0]), np.zeros(2))
     Code(
         code="GUARD_DTYPE",
         title="a value has a type that this call cannot be compiled for",
-        why="Arrays of objects, of another byte order, subclasses of ndarray and the like run as Python.",
+        why="Arrays of objects, of another byte order, subclasses of ndarray and the like run as "
+            "Python.",
         bad=_ADD + "add(np.ones(5, dtype='>f8'), np.ones(5), np.zeros(5))\n",
         good=_ADD_FIVE,
     ),
@@ -165,13 +171,17 @@ roots(np.array([1.0, 4.0]), np.zeros(2))
         code="GUARD_LAYOUT",
         title="an array's memory is laid out in a way that is not compiled",
         why="Elements that are not aligned to their own size cannot be read by the compiled code.",
-        bad=_ADD + "raw = np.zeros(41, dtype=np.uint8)[1:].view(np.float64)\nadd(raw, raw, np.zeros(5))\n",
+        bad=_ADD + """\
+raw = np.zeros(41, dtype=np.uint8)[1:].view(np.float64)
+add(raw, raw, np.zeros(5))
+""",
         good=_ADD_FIVE,
     ),
     Code(
         code="GUARD_READONLY",
         title="an array that is written is read-only",
-        why="Python raises ValueError at the first write, after all that comes before it; so the original runs.",
+        why="Python raises ValueError at the first write, after all that comes before it; so the "
+            "original runs.",
         bad=_ADD + """\
 out = np.zeros(5)
 out.flags.writeable = False
@@ -185,8 +195,8 @@ except ValueError:
     Code(
         code="GUARD_EMPTY",
         title="there is no element",
-        why="With no iteration some results are another type, or an exception: max of nothing raises, and a sum has "
-            "the type of its first value.",
+        why="With no iteration some results are another type, or an exception: max of nothing "
+            "raises, and a sum has the type of its first value.",
         bad="""\
 @fuse
 def largest(x):
@@ -208,7 +218,8 @@ largest(np.ones(5))
     Code(
         code="GUARD_ERRSTATE",
         title="NumPy's error state asks for more than a warning",
-        why="Under np.errstate(...='raise'), 'call', 'print' or 'log' each operation reports on its own, in order.",
+        why="Under np.errstate(...='raise'), 'call', 'print' or 'log' each operation reports on "
+            "its own, in order.",
         bad=_ADD + """\
 with np.errstate(over="raise"):
     try:
@@ -221,8 +232,8 @@ with np.errstate(over="raise"):
     Code(
         code="GUARD_REBOUND",
         title="a global or builtin that the function uses has been bound to something else",
-        why="Names are read at each call, as Python does; a name that no longer means what was compiled sends the "
-            "call back to Python, and the next one is compiled anew.",
+        why="Names are read at each call, as Python does; a name that no longer means what was "
+            "compiled sends the call back to Python, and the next one is compiled anew.",
         bad="""\
 root = np.sqrt
 
@@ -250,8 +261,8 @@ roots(np.ones(5), np.zeros(5))
     Code(
         code="GUARD_RAISES",
         title="Python would raise here",
-        why="The kernel found an element for which Python raises; the original runs and raises it, with what it had "
-            "written before.",
+        why="The kernel found an element for which Python raises; the original runs and raises "
+            "it, with what it had written before.",
         bad=_DIVIDE + """\
 try:
     divide([1.0, 2.0], 0.0, np.zeros(2))

@@ -9,8 +9,9 @@ ROWS = (
     Code(
         code="LOWER_UNSUPPORTED",
         title="a construct that is not compiled",
-        why="Only loops over numbers and arrays of numbers are compiled. Statements and expressions that have no "
-            "meaning there (a dict, a try, an await, a string) stay Python, exactly as they were.",
+        why="Only loops over numbers and arrays of numbers are compiled. Statements and "
+            "expressions that have no meaning there (a dict, a try, an await, a string) stay "
+            "Python, exactly as they were.",
         bad="""\
 @fuse
 def count(x):
@@ -34,8 +35,9 @@ count(np.ones(3), np.zeros(3))
     Code(
         code="LOWER_CALL",
         title="a call of a function that is not known",
-        why="A call is compiled when it names a row of the table of operations: a builtin, a function of math, or "
-            "one of NumPy's. Names are looked up when the function is called, as Python does.",
+        why="A call is compiled when it names a row of the table of operations: a builtin, a "
+            "function of math, or one of NumPy's. Names are looked up when the function is "
+            "called, as Python does.",
         bad="""\
 def helper(v):
     return hash(v)
@@ -59,8 +61,9 @@ apply(np.ones(8), np.zeros(8))
     Code(
         code="LOWER_SUBSCRIPT",
         title="a subscript that is not affine in the loop variables",
-        why="Subscripts of the form a * i + b, with integers that do not change in the loop, are proved to be in range "
-            "before the loop begins. Others cannot be, and an IndexError must come exactly where Python raises it.",
+        why="Subscripts of the form a * i + b, with integers that do not change in the loop, are "
+            "proved to be in range before the loop begins. Others cannot be, and an IndexError "
+            "must come exactly where Python raises it.",
         bad="""\
 @fuse
 def squares(x, out):
@@ -81,8 +84,9 @@ squares(np.ones(16), np.zeros(4))
     Code(
         code="LOWER_TYPE",
         title="a value whose type is not compiled",
-        why="Element types are bool, int8 to int64, uint8 to uint64, float32 and float64; arrays are numpy.ndarray "
-            "itself with one to three axes. Objects, strings, dates, complex numbers and subclasses run as Python.",
+        why="Element types are bool, int8 to int64, uint8 to uint64, float32 and float64; arrays "
+            "are numpy.ndarray itself with one to three axes. Objects, strings, dates, complex "
+            "numbers and subclasses run as Python.",
         bad="""\
 @fuse
 def double(x, out):
@@ -103,8 +107,8 @@ double(np.array([1.0, 2.0]), np.zeros(2))
     Code(
         code="LOWER_JOIN",
         title="a name that would have two types",
-        why="Where two branches meet, or a loop comes round, a name must have one type; Python would give it one or "
-            "the other, depending on the data.",
+        why="Where two branches meet, or a loop comes round, a name must have one type; Python "
+            "would give it one or the other, depending on the data.",
         bad="""\
 @fuse
 def pick(x, flags, out):

@@ -1,4 +1,4 @@
-"""Why a loop compiles to scalar machine code instead of vectors. Its result is the same; it is only slower."""
+"""Why a loop compiles to scalar machine code; its result is the same, it is only slower."""
 from __future__ import annotations
 
 from .code import Code
@@ -9,7 +9,8 @@ ROWS = (
     Code(
         code="VECTOR_DEPENDENCE",
         title="an iteration needs what the one before it wrote",
-        why="Lanes of a vector run at the same time; a recurrence, such as a running state, has an order.",
+        why="Lanes of a vector run at the same time; a recurrence, such as a running state, has "
+            "an order.",
         bad="""\
 @fuse
 def decay(x, out):
@@ -30,8 +31,9 @@ decay(np.ones(8), np.zeros(8))
     Code(
         code="VECTOR_ORDER",
         title="a fold must keep its order",
-        why="Lanes sum in another order than Python does, and floating-point sums then differ in the last bits. With "
-            "reassociate=False, or for a fold that is not a sum, product, minimum, maximum, any or all, the order stays.",
+        why="Lanes sum in another order than Python does, and floating-point sums then differ in "
+            "the last bits. With reassociate=False, or for a fold that is not a sum, product, "
+            "minimum, maximum, any or all, the order stays.",
         bad="""\
 @fuse(reassociate=False)
 def total(x):
@@ -56,8 +58,9 @@ total(np.ones(8))
     Code(
         code="VECTOR_MEMORY",
         title="elements are too far apart for vector loads",
-        why="A vector load takes neighbours in memory. Where the loop walks along an axis whose elements are not "
-            "neighbours, or skips some, gathering them one by one costs as much as the scalar loop.",
+        why="A vector load takes neighbours in memory. Where the loop walks along an axis whose "
+            "elements are not neighbours, or skips some, gathering them one by one costs as much "
+            "as the scalar loop.",
         bad="""\
 @fuse
 def skip(x, out):
@@ -100,8 +103,8 @@ reverse(np.ones(8, dtype=np.int64), np.zeros(8))
     Code(
         code="VECTOR_CONTROL_FLOW",
         title="the loop leaves early or branches in a way that lanes cannot",
-        why="Branches that choose values become masks. A way out of the loop, or an inner loop whose length differs "
-            "from element to element, does not.",
+        why="Branches that choose values become masks. A way out of the loop, or an inner loop "
+            "whose length differs from element to element, does not.",
         bad="""\
 @fuse
 def triangle(x, out):
