@@ -48,9 +48,9 @@ class Report:
     """The account of one function under one call signature; ``print`` it, or show it in Jupyter.
 
     ``accepted``: every loop is compiled. ``fused``: fusions done. ``vectorized``: loops that run in
-    vectors. ``guards``: what is tested before the first store. ``regions``: stretches of the body
-    that are compiled. ``temporaries``: arrays that are never allocated. ``assumed``: where the types
-    come from when no call gave them. ``stats``: calls so far, None where there were none.
+    vectors. ``guards``: what is tested before the first store. ``regions``: how many stretches of
+    the body are compiled. ``temporaries``: arrays that are never allocated. ``assumed``: where the
+    types come from when no call gave them. ``stats``: the calls so far, None where there were none.
     """
 
     function: str
