@@ -36,7 +36,8 @@ def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
         case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis):
             known = isinstance(axis, ast.Constant) and isinstance(axis.value, int)
             yield name, 1 + (ast.literal_eval(axis) if known else 0)
-        case ast.Subscript(value=base, slice=index):
+        case ast.Subscript(value=value, slice=index):
+            base: ast.expr = value
             rank = _axes(index)
             while isinstance(base, ast.Subscript):
                 base, rank = base.value, rank + _axes(base.slice)
