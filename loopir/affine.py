@@ -1,0 +1,166 @@
+"""Affine forms: an integer expression as multiples of loop variables and symbols, plus an offset.
+
+A symbol is whatever keeps its value while the loops run: a length, a scalar parameter, or an opaque
+expression of those (``n // 2``). Expressions with equal forms are equal wherever both are defined.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .nodes import Call, Const, Dim, Expr, Load, Var, walk
+from .types import DTYPES, INDEX
+
+__all__ = ["Affine", "Bindings", "affine", "constant", "names", "variable"]
+
+Bindings: TypeAlias = "Mapping[str, Affine | None]"
+"""What names stand for: a form, or None for a value that varies and has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """``terms``: (loop variable, coefficient); ``symbols``: (expression, coefficient); no zeros."""
+
+    terms: tuple[tuple[str, int], ...]
+    symbols: tuple[tuple[Expr, int], ...]
+    offset: int
+
+    def __add__(self, other: Affine) -> Affine:
+        return _make(
+            (*self.terms, *other.terms), (*self.symbols, *other.symbols), self.offset + other.offset
+        )
+
+    def __sub__(self, other: Affine) -> Affine:
+        return self + other.scaled(-1)
+
+    def scaled(self, factor: int) -> Affine:
+        return _make(
+            ((v, c * factor) for v, c in self.terms),
+            ((s, c * factor) for s, c in self.symbols),
+            self.offset * factor,
+        )
+
+    def coefficient(self, var: str) -> int:
+        """What one step of `var` adds."""
+        return dict(self.terms).get(var, 0)
+
+    def without(self, variables: Iterable[str]) -> Affine:
+        """The form with the terms of `variables` dropped."""
+        drop = frozenset(variables)
+        return Affine(tuple(t for t in self.terms if t[0] not in drop), self.symbols, self.offset)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        return frozenset(v for v, _ in self.terms)
+
+    @property
+    def number(self) -> int | None:
+        """The value, where it is a plain number."""
+        return None if self.terms or self.symbols else self.offset
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether the value is surely >= 0, knowing that loop variables and lengths are."""
+        counts = all(isinstance(s, Dim) and c > 0 for s, c in self.symbols)
+        return counts and all(c > 0 for _, c in self.terms) and self.offset >= 0
+
+
+def constant(value: int) -> Affine:
+    """The form of a number."""
+    return Affine((), (), value)
+
+
+def variable(name: str) -> Affine:
+    """The form of a loop variable."""
+    return Affine(((name, 1),), (), 0)
+
+
+def affine(
+    expr: Expr, loop_vars: Iterable[str] = (), bindings: Bindings | None = None
+) -> Affine | None:
+    """The form of `expr`; names in `bindings` stand for theirs, every other name is a symbol.
+
+    None where `expr` is not an i64, reads memory, or combines `loop_vars` in another way than by
+    adding multiples of them.
+    """
+    known: dict[str, Affine | None] = dict(bindings or {})
+    known.update((v, variable(v)) for v in loop_vars)
+    return _affine(expr, known)
+
+
+def names(expr: Expr) -> frozenset[str]:
+    """The scalar names that `expr` mentions."""
+    return frozenset(n.name for n in walk(expr) if isinstance(n, Var))
+
+
+def _affine(expr: Expr, known: Bindings) -> Affine | None:
+    match expr:
+        case Const(value=value, dtype=dtype) if DTYPES[dtype].kind in "iu":
+            return constant(int(value))
+        case Dim():
+            return _symbol(expr)
+        case Var(name=name, dtype=dtype, lanes=1) if name in known or dtype == INDEX:
+            return known[name] if name in known else _symbol(expr)
+        case Call(op="add" | "sub" | "mul" | "neg" | "cast", dtype="i64"):
+            return _arithmetic(expr, known) or _opaque(expr, known)
+        case Call(dtype="i64"):
+            return _opaque(expr, known)
+    return None
+
+
+def _arithmetic(expr: Call, known: Bindings) -> Affine | None:
+    parts = [_affine(a, known) for a in expr.args]
+    match expr.op, parts:
+        case "add", [Affine() as a, Affine() as b]:
+            return a + b
+        case "sub", [Affine() as a, Affine() as b]:
+            return a - b
+        case "neg", [Affine() as a]:
+            return a.scaled(-1)
+        case "mul", [Affine() as a, Affine() as b]:
+            return _product(a, b)
+        case "cast", [Affine() as a] if expr.args[0].dtype == INDEX:
+            return a
+    return None
+
+
+def _product(a: Affine, b: Affine) -> Affine | None:
+    if (factor := a.number) is not None:
+        return b.scaled(factor)
+    if (factor := b.number) is not None:
+        return a.scaled(factor)
+    return None
+
+
+def _opaque(expr: Expr, known: Bindings) -> Affine | None:
+    """`expr` as one symbol, where it cannot change while the loops run."""
+    fixed = all(_is_fixed(n, known) for n in names(expr))
+    return _symbol(expr) if fixed and not any(isinstance(n, Load) for n in walk(expr)) else None
+
+
+def _is_fixed(name: str, known: Bindings) -> bool:
+    if name not in known:
+        return True
+    form = known[name]
+    return form is not None and not form.terms
+
+
+def _symbol(expr: Expr) -> Affine:
+    return Affine((), ((expr, 1),), 0)
+
+
+def _make(
+    terms: Iterable[tuple[str, int]], symbols: Iterable[tuple[Expr, int]], offset: int
+) -> Affine:
+    by_var: dict[str, int] = {}
+    for v, c in terms:
+        by_var[v] = by_var.get(v, 0) + c
+    by_symbol: dict[Expr, int] = {}
+    for s, c in symbols:
+        by_symbol[s] = by_symbol.get(s, 0) + c
+    return Affine(
+        tuple(sorted((v, c) for v, c in by_var.items() if c)),
+        tuple(sorted(((s, c) for s, c in by_symbol.items() if c), key=lambda p: repr(p[0]))),
+        offset,
+    )

@@ -1,0 +1,128 @@
+"""Which pairs of accesses must keep their order: the dependences that one loop carries.
+
+Decided on affine subscripts in the canonical loop variables; an opaque one may touch any element.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import combinations_with_replacement
+from math import gcd
+
+from .access import Access, accesses
+from .affine import Affine
+from .nodes import Disjoint, Kernel, Loop
+
+__all__ = ["Alias", "Dependence", "Overlap", "alias", "dependences", "distance"]
+
+
+class Alias(Enum):
+    """What is known of the memory of two arrays."""
+
+    DISJOINT = "disjoint"
+    SAME = "one array"
+    SAME_OR_DISJOINT = "one array, or disjoint"
+    UNKNOWN = "unknown"
+
+
+class Overlap(Enum):
+    """What two accesses share where their distance is not one number."""
+
+    NEVER = "no element"
+    UNKNOWN = "perhaps an element, in any two iterations"
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """``sink`` touches what ``source`` touched, ``distance`` >= 0 iterations later.
+
+    At 0 both are in one iteration, ``sink`` later in the text. With ``distance`` None any two
+    iterations may meet, in either order.
+    """
+
+    source: Access
+    sink: Access
+    distance: int | None
+
+    @property
+    def kind(self) -> str:
+        """``"flow"`` (write, read), ``"anti"`` (read, write) or ``"output"`` (write, write)."""
+        if self.source.is_write:
+            return "output" if self.sink.is_write else "flow"
+        return "anti"
+
+
+def alias(kernel: Kernel, a: str, b: str) -> Alias:
+    """What the kernel's guards say of arrays `a` and `b`."""
+    if a == b:
+        return Alias.SAME
+    for g in kernel.guards:
+        if isinstance(g, Disjoint) and {g.a, g.b} == {a, b}:
+            return Alias.SAME_OR_DISJOINT if g.or_same else Alias.DISJOINT
+    return Alias.UNKNOWN
+
+
+def distance(first: Access, second: Access, var: str) -> int | Overlap:
+    """How many iterations of `var` after `first` does `second` touch the same element.
+
+    Both index one array. ``first`` at ``[i + 1]`` and ``second`` at ``[i]``: 1. Variables of loops
+    around the one over `var` have one value for both; those of loops inside it may have any.
+    """
+    inner = _inside(first, var) | _inside(second, var)
+    if len(first.index) != len(second.index):
+        return Overlap.UNKNOWN
+    axes = [_axis(a, b, var, inner) for a, b in zip(first.index, second.index, strict=True)]
+    if Overlap.NEVER in axes:
+        return Overlap.NEVER
+    exact = {d for d in axes if isinstance(d, int)}
+    if len(exact) > 1:
+        return Overlap.NEVER
+    return exact.pop() if exact else Overlap.UNKNOWN
+
+
+def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
+    """The pairs of accesses in `loop` that may touch one element, at least one of them writing.
+
+    Arrays that a `Disjoint` guard allows to be one array are treated as one.
+    """
+    found = [a for a in accesses((loop,)) if loop.var in a.loops]
+    pairs = combinations_with_replacement(found, 2)
+    return [d for a, b in pairs for d in _dependence(a, b, loop.var, kernel)]
+
+
+def _dependence(a: Access, b: Access, var: str, kernel: Kernel) -> Iterator[Dependence]:
+    known = alias(kernel, a.array, b.array)
+    if not (a.is_write or b.is_write) or known is Alias.DISJOINT:
+        return
+    apart = Overlap.UNKNOWN if known is Alias.UNKNOWN else distance(a, b, var)
+    match apart:
+        case Overlap.NEVER:
+            return
+        case Overlap.UNKNOWN:
+            yield Dependence(a, b, None)
+        case 0 if a is b:
+            return
+        case int():
+            yield Dependence(a, b, apart) if apart >= 0 else Dependence(b, a, -apart)
+
+
+def _inside(access: Access, var: str) -> frozenset[str]:
+    loops = access.loops
+    return frozenset(loops[loops.index(var) + 1 :] if var in loops else ())
+
+
+def _axis(
+    first: Affine | None, second: Affine | None, var: str, inner: frozenset[str]
+) -> int | Overlap:
+    """The distance that one subscript allows."""
+    if first is None or second is None or inner & (first.variables | second.variables):
+        return Overlap.UNKNOWN
+    step, other = first.coefficient(var), second.coefficient(var)
+    apart = (first.without((var,)) - second.without((var,))).number
+    if apart is None:
+        return Overlap.UNKNOWN
+    stride = gcd(step, other)
+    if apart % stride if stride else apart:
+        return Overlap.NEVER
+    return apart // step if step == other != 0 else Overlap.UNKNOWN
