@@ -36,11 +36,8 @@ def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
         case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis):
             known = isinstance(axis, ast.Constant) and isinstance(axis.value, int)
             yield name, 1 + (ast.literal_eval(axis) if known else 0)
-        case ast.Subscript(value=value, slice=index):
-            base: ast.expr = value
-            rank = _axes(index)
-            while isinstance(base, ast.Subscript):
-                base, rank = base.value, rank + _axes(base.slice)
+        case ast.Subscript():
+            base, rank = _chain(node)
             if isinstance(base, ast.Name):
                 yield base.id, rank
         case ast.Assign(
@@ -55,6 +52,14 @@ def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
         case ast.Call(func=ast.Name(id=maker), args=args) if maker in _ITERATORS | _FOLDS:
             if maker in _ITERATORS or len(args) == 1:
                 yield from ((arg.id, 1) for arg in args if isinstance(arg, ast.Name))
+
+
+def _chain(node: ast.expr) -> tuple[ast.expr, int]:
+    """What ``x[i][j, k]`` subscripts, and with how many subscripts."""
+    if not isinstance(node, ast.Subscript):
+        return node, 0
+    base, rank = _chain(node.value)
+    return base, rank + _axes(node.slice)
 
 
 def _axes(index: ast.expr) -> int:
