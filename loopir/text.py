@@ -1,0 +1,231 @@
+"""The IR as text, and back: the printer. The text is Python syntax (see README.md, parse.py)."""
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+
+from . import nodes as ir
+from .parse import OPTIONS, parse
+from .parse_expr import SYMBOLS
+
+__all__ = ["parse", "show"]
+
+ATOM = 9  # binding strength of what needs no parentheses; Python's own order below it
+_SYMBOL_OF = {op: symbol for symbol, (_, ops) in SYMBOLS.items() for op in ops}
+
+
+def show(n: ir.Node) -> str:
+    """`n` as text; ``parse(show(kernel)) == kernel`` for every well-formed kernel."""
+    match n:
+        case ir.Kernel():
+            return _kernel(n)
+        case ir.Param():
+            return f"{n.name}: {_type(n)}"
+        case ir.Guard(cond, code):
+            return f'guard({show(cond)}, "{code}")'
+        case ir.Disjoint(a, b, or_same):
+            return f"{'disjoint_or_same' if or_same else 'disjoint'}({a}, {b})"
+        case ir.Accum(name, init) | ir.VecAccum(name, init):
+            return f"{name}={show(init)}"
+        case ir.Yield(name, then, orelse):
+            return f"{name} = give({show(then)} | {show(orelse)})"
+        case ir.Stream(name, array):
+            return f"{name} in {array}"
+        case ir.Interval(lo, hi):
+            return f"{show(lo)}, {show(hi)}"
+        case ir.RangeDesc(start, end, step):
+            return f"range({show(start)}, {show(end)}, {step})"
+        case ir.Const() | ir.Var() | ir.Dim() | ir.Load() | ir.Call():
+            return _expr(n, 0)
+        case ir.Broadcast() | ir.Ramp() | ir.HReduce():
+            return _expr(n, 0)
+        case _:
+            return "\n".join(_stmt(n))
+
+
+# -- expressions
+
+
+def _expr(e: ir.Expr, needed: int) -> str:
+    text, strength = _bound(e)
+    return text if strength >= needed else f"({text})"
+
+
+def _bound(e: ir.Expr) -> tuple[str, int]:
+    """The text of `e` and how strongly its outermost operator binds."""
+    match e:
+        case ir.Const():
+            text = _const(e)
+            return text, SYMBOLS["u-"][0] if text.startswith("-") else ATOM
+        case ir.Var(name):
+            return name, ATOM
+        case ir.Dim(array, axis):
+            return f"{array}.shape[{axis}]", ATOM
+        case ir.Load(array, index, _, lanes, axis, step):
+            return f"{array}[{_index(index, lanes, axis, step)}]", ATOM
+        case ir.Broadcast(value, lanes):
+            return f"broadcast({show(value)}, {lanes})", ATOM
+        case ir.Ramp(base, step, lanes):
+            return f"ramp({show(base)}, {step}, {lanes})", ATOM
+        case ir.HReduce(op, value):
+            return f'hreduce("{op}", {show(value)})', ATOM
+        case ir.Call():
+            return _call(e)
+        case _:
+            ir.unhandled(e)
+
+
+def _call(e: ir.Call) -> tuple[str, int]:
+    symbol = _SYMBOL_OF.get(e.op)
+    match e.args:
+        case (ir.Const() as x,) if e.op == "cast":  # f32(0.5) is a constant
+            return f"cast({show(x)}, {e.dtype})", ATOM
+        case (x,) if e.op == "cast":
+            return f"{e.dtype}({show(x)})", ATOM
+        case (x,) if symbol and not isinstance(x, ir.Const):  # -3 is a constant
+            s, _ = SYMBOLS[symbol]
+            return symbol[-1] + _expr(x, s), s
+        case (a, b) if symbol:
+            s, _ = SYMBOLS[symbol]
+            left = s + (symbol == "**" or s == SYMBOLS["<"][0])
+            return f"{_expr(a, left)} {symbol} {_expr(b, s + 1)}", s
+        case args:
+            return f"{e.op}({_commas(args)})", ATOM
+
+
+def _const(c: ir.Const) -> str:
+    match c.dtype:
+        case "bool":
+            return repr(bool(c.value))
+        case "i64":
+            return repr(int(c.value))
+        case "f64" if math.isfinite(c.value):
+            return repr(float(c.value))
+        case "f32" | "f64":
+            return f"{c.dtype}({_float(float(c.value))})"
+        case dtype:
+            return f"{dtype}({int(c.value)})"
+
+
+def _float(x: float) -> str:
+    """A literal for any float; a NaN other than Python's own as its 64 bits."""
+    if math.isfinite(x):
+        return repr(x)
+    bits = struct.pack("<d", x)
+    plain = not math.isnan(x) or bits == struct.pack("<d", math.nan)
+    return f'"{x!r}"' if plain else f'"{int.from_bytes(bits, "little"):#x}"'
+
+
+def _index(index: tuple[ir.Expr, ...], lanes: ir.Lanes, axis: int, step: int) -> str:
+    parts = [show(x) for x in index]
+    if lanes != 1:
+        parts[axis] = f"{_expr(index[axis], 1)}:{lanes}" + (f":{step}" if step != 1 else "")
+    return ", ".join(parts) or "()"
+
+
+def _commas(nodes: Iterable[ir.Node]) -> str:
+    return ", ".join(map(show, nodes))
+
+
+# -- statements, each a list of lines
+
+
+def _stmt(s: ir.Stmt) -> list[str]:
+    match s:
+        case ir.Assign(name, value):
+            return [f"{name} = {show(value)}"]
+        case ir.Store(array, index, value, mask, axis, step):
+            at = _index(index, value.lanes, axis, step)
+            return [f"{array}[{at}] = {_masked(value, mask)}"]
+        case ir.Append(array, count, value, mask):
+            return [f"append({array}, {count}, {_masked(value, mask)})"]
+        case ir.Check(cond, code):
+            return [f'check({show(cond)}, "{code}")']
+        case ir.Break(cond):
+            return [f"if {show(cond)}: break"]
+        case ir.Return():
+            return ["return"]
+        case ir.If():
+            return _if(s)
+        case _:
+            return _loop(s)
+
+
+def _masked(value: ir.Expr, mask: ir.Expr | None) -> str:
+    return show(value) if mask is None else f"where({show(mask)}, {show(value)})"
+
+
+def _if(s: ir.If) -> list[str]:
+    then = [f"{y.name} = give({show(y.then)})" for y in s.yields]
+    orelse = [f"{y.name} = give({show(y.orelse)})" for y in s.yields]
+    lines = [f"if {show(s.cond)}:", *_block(s.then, then)]
+    return [*lines, "else:", *_block(s.orelse, orelse)] if s.orelse or s.yields else lines
+
+
+def _loop(s: ir.LoopLike) -> list[str]:
+    match s:
+        case ir.Loop(var, rng, body, accs, until):
+            return [f"for {var} in loop({_head((rng,), accs)}):", *_block(body, _tail(accs, until))]
+        case ir.Zip(var, streams, rng, body, accs):
+            names = ", ".join([var, *(x.name for x in streams)])
+            head = ", ".join([show(rng), *(x.array for x in streams), *map(show, accs)])
+            return [f"for {names} in zip({head}):", *_block(body, _tail(accs, None))]
+        case ir.VecLoop(var, rng, width, body, accs, tail, group, until):
+            head = _head((rng,), accs, width=width, group=group)
+            lines = [f"for {var} in vec({head}):", *_block(body, _tail(accs, until))]
+            return lines + (["else:", *_block((tail,))] if tail else [])
+        case ir.PredLoop(var, rng, width, pred, body, accs, tail, form, group):
+            shown = form.value if form else None
+            head = _head((rng,), accs, width=width, group=group, form=shown, where=show(pred))
+            lines = [f"for {var} in pred({head}):", *_block(body, _tail(accs, None))]
+            return lines + (["else:", *_block((tail,))] if tail else [])
+        case ir.Scan(var, rng, op, acc, init, value, array):
+            step = ir.Call(op, (ir.Var(acc, value.dtype), value), value.dtype)
+            head = f"for {var} in scan({show(rng)}, {acc}={show(init)}):"
+            return [head, f"    {array}[{var}] = {acc} = {show(step)}"]
+        case ir.While(cond, body, accs):
+            return [f"while loop({_head((cond,), accs)}):", *_block(body, _tail(accs, None))]
+        case _:
+            ir.unhandled(s)
+
+
+def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) -> str:
+    """What stands in a loop's parentheses. An unset option shows only beside its namesake."""
+    taken = {a.name for a in accs if isinstance(a, (ir.Accum, ir.VecAccum))}
+    assert set(options) <= set(OPTIONS)
+    named = [f"{k}={v}" for k, v in options.items() if v is not None or k in taken]
+    return ", ".join([*map(show, first), *named, *map(show, accs)])
+
+
+def _tail(accs: Iterable[ir.Accum | ir.VecAccum], until: ir.Expr | None) -> list[str]:
+    """The steps that change something, then the early exit."""
+    steps = [f"{a.name} = step({show(a.step)})" for a in accs if not _idle(a)]
+    return steps + ([f"until({show(until)})"] if until else [])
+
+
+def _idle(a: ir.Accum | ir.VecAccum) -> bool:
+    return isinstance(a.step, ir.Var) and a.step.name == a.name
+
+
+def _block(body: Iterable[ir.Stmt], ending: Iterable[str] = ()) -> list[str]:
+    lines = [line for s in body for line in _stmt(s)] + list(ending)
+    return ["    " + line for line in lines or ["pass"]]
+
+
+# -- the kernel
+
+
+def _kernel(k: ir.Kernel) -> str:
+    words = ", ".join(f'"{w}"' for w in k.strict)
+    strict = [f"@strict({words})"] if words else []
+    guards = ["    " + show(g) for g in k.guards]
+    body = _block(k.body) if k.body or not guards else []
+    return "\n".join([*strict, f"def {k.name}({_commas(k.params)}):", *guards, *body]) + "\n"
+
+
+def _type(p: ir.Param) -> str:
+    if p.rank is None:
+        return p.dtype
+    axes = ", ".join("::1" if axis == p.unit else ":" for axis in range(p.rank)) or "()"
+    return f"mut({p.dtype}[{axes}])" if p.written else f"{p.dtype}[{axes}]"
