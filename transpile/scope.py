@@ -1,0 +1,80 @@
+"""What a function's free names mean, read anew each time it is asked."""
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+__all__ = ["UNBOUND", "Origin", "Scope"]
+
+
+class Origin(Enum):
+    """Where a name is bound."""
+
+    LOCAL = "local"
+    CLOSURE = "closure"
+    GLOBAL = "global"
+    BUILTIN = "builtin"
+    UNBOUND = "unbound"
+
+
+UNBOUND = Origin.UNBOUND
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names around a function body.
+
+    ``local`` are those the function binds itself, without a meaning outside a call; ``cells`` are
+    its closure's.
+    """
+
+    local: frozenset[str] = frozenset()
+    cells: Mapping[str, types.CellType] = field(default_factory=dict)
+    globals: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, fn: Callable[..., Any]) -> Scope:
+        """The scope of a Python function."""
+        fn = getattr(fn, "__func__", fn)
+        assert isinstance(fn, types.FunctionType), fn
+        code = fn.__code__
+        cells = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
+        return cls(frozenset(code.co_varnames + code.co_cellvars), cells, fn.__globals__)
+
+    def find(self, name: str) -> tuple[Origin, object]:
+        """Where `name` is bound now and to what; ``(UNBOUND, None)`` where it has no value."""
+        if name in self.local:
+            return Origin.LOCAL, None
+        if name in self.cells:
+            try:
+                return Origin.CLOSURE, self.cells[name].cell_contents
+            except ValueError:  # a cell not filled yet
+                return UNBOUND, None
+        if name in self.globals:
+            return Origin.GLOBAL, self.globals[name]
+        known = _builtins(self.globals)
+        return (Origin.BUILTIN, known[name]) if name in known else (UNBOUND, None)
+
+    def resolve(self, expr: ast.expr) -> object | None:
+        """What a name, or a chain of attributes of modules and classes, stands for now.
+
+        None for what is local or unbound, and for attributes of other objects: they may run code.
+        """
+        match expr:
+            case ast.Name(id=name):
+                return self.find(name)[1]
+            case ast.Attribute(value=value, attr=attr):
+                owner = self.resolve(value)
+                plain = isinstance(owner, (types.ModuleType, type))
+                return getattr(owner, attr, None) if plain else None
+        return None
+
+
+def _builtins(globals_: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = globals_.get("__builtins__", builtins)
+    return found if isinstance(found, dict) else vars(found)
