@@ -1,7 +1,6 @@
 """The call signatures that the command reports: seen, given, annotated, or guessed."""
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
 from collections.abc import Iterator, Sequence
