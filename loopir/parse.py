@@ -39,8 +39,8 @@ def _strict(f: ast.FunctionDef) -> tuple[str, ...]:
             return ()
         case [ast.Call(func=ast.Name(id="strict"), args=args)]:
             return tuple(read_text(a) for a in args)
-        case [other, *_]:
-            raise bad(other, "not a decorator of kernels")
+        case _:
+            raise bad(f.decorator_list[0], "not a decorator of kernels")
 
 
 def _guard(s: ast.stmt, env: Env) -> ir.Guard | ir.Disjoint | None:

@@ -1,0 +1,289 @@
+"""What the IR means, on NumPy: the oracle of every test.
+
+A scalar is a NumPy scalar of its exact dtype. A vector holds the *active* lanes only: lanes beyond the
+end of a loop, and those that a predicate switches off, are not computed at all, so they can neither
+store, check, accumulate nor raise a floating-point flag.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from . import nodes as ir
+from .ops import STATUS, evaluate
+from .types import DTYPES, INDEX
+
+__all__ = ["ABSTRACT", "Outcome", "run"]
+
+ABSTRACT = 8  # lanes of a register of width "W" in a loop without a group
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a kernel ended.
+
+    ``status`` is 0, bits of `ops.STATUS`, or ``(i + 1) << 8`` when guard number i failed.
+    """
+
+    status: int
+
+
+class _Break(Exception):
+    """Leaves the innermost loop."""
+
+
+class _Return(Exception):
+    """Leaves the kernel."""
+
+
+def run(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
+    """Run `kernel` on `args` by parameter name: NumPy arrays, which it mutates, and scalars.
+
+    Raises TypeError when an argument is not what its parameter says, IndexError when a subscript is
+    out of bounds (the kernel's guards should have kept it from that).
+    """
+    machine = _Machine(kernel, args)
+    with np.errstate(all="call", call=machine.flag):
+        for number, guard in enumerate(kernel.guards):
+            if not machine.holds(guard):
+                return Outcome((number + 1) << 8)
+        with suppress(_Return):
+            machine.block(kernel.body)
+    return Outcome(machine.status)
+
+
+class _Machine:
+    def __init__(self, kernel: ir.Kernel, args: Mapping[str, Any]) -> None:
+        bound = {p.name: _argument(p, args[p.name]) for p in kernel.params}
+        self.arrays = {p.name: bound[p.name] for p in kernel.params if p.rank is not None}
+        self.names = {p.name: bound[p.name] for p in kernel.params if p.rank is None}
+        self.lanes: Any = None  # in a vector loop, the numbers of the register's active lanes
+        self.status = 0
+
+    def flag(self, kind: str, bits: int) -> None:
+        """NumPy calls this where an operation raised hardware flags; its bits are those of STATUS."""
+        self.status |= bits
+
+    def holds(self, guard: ir.Guard | ir.Disjoint) -> bool:
+        match guard:
+            case ir.Guard(cond):
+                return bool(self.expr(cond))
+            case ir.Disjoint(a, b, or_same):
+                x, y = self.arrays[a], self.arrays[b]
+                return (or_same and _same(x, y)) or not np.shares_memory(x, y)
+            case _:
+                ir.unhandled(guard)
+
+    # -- expressions
+
+    def expr(self, e: ir.Expr) -> Any:
+        match e:
+            case ir.Const(value, dtype):
+                with np.errstate(all="ignore"):
+                    return DTYPES[dtype].numpy.type(value)
+            case ir.Var(name):
+                return self.names[name]
+            case ir.Dim(array, axis):
+                return np.int64(self.arrays[array].shape[axis])
+            case ir.Load(array, index, _, lanes, axis, step):
+                along = None if lanes == 1 else self.active(lanes) * step
+                return self.arrays[array][self.at(array, index, axis, along)]
+            case ir.Call():
+                return self.call(e)
+            case ir.Broadcast(value, lanes):
+                return np.full(len(self.active(lanes)), self.expr(value))
+            case ir.Ramp(base, step, lanes):
+                b = self.expr(base)
+                return b + (self.active(lanes) * step).astype(b.dtype)
+            case ir.HReduce(op, value):
+                return self.halve(op, self.expr(value), e.dtype)
+            case _:
+                ir.unhandled(e)
+
+    def call(self, e: ir.Call) -> Any:
+        args = tuple(self.expr(x) for x in e.args)
+        before = self.status
+        value = evaluate(e.op, args, e.dtype)
+        if not any(DTYPES[x.dtype].kind == "f" for x in e.args):
+            self.status = before  # integer operations raise no floating-point flag
+        return value
+
+    def active(self, lanes: ir.Lanes) -> Any:
+        return np.arange(lanes) if self.lanes is None else self.lanes
+
+    def at(
+        self, array: str, index: tuple[ir.Expr, ...], axis: int, along: Any
+    ) -> tuple[Any, ...]:
+        """Where in `array`; `along`: how far each lane is from subscript `axis`, None for a scalar."""
+        where: list[Any] = [self.expr(i) for i in index]
+        if along is not None:
+            where[axis] = where[axis] + along
+        for i, length in zip(where, self.arrays[array].shape, strict=True):
+            if np.any(i < 0) or np.any(i >= length):
+                raise IndexError(f"{array}: subscript {i} is outside [0, {length})")
+        return tuple(where)
+
+    def halve(self, op: str, value: Any, dtype: str) -> Any:
+        while (half := len(value) // 2) > 0:
+            value = evaluate(op, (value[:half], value[half:]), dtype)
+        return value[0]
+
+    # -- statements
+
+    def block(self, body: Iterable[ir.Stmt]) -> None:
+        for s in body:
+            self.stmt(s)
+
+    def stmt(self, s: ir.Stmt) -> None:
+        match s:
+            case ir.Assign(name, value):
+                self.names[name] = self.expr(value)
+            case ir.Store():
+                self.store(s)
+            case ir.Append():
+                self.append(s)
+            case ir.Check(cond, code):
+                if not np.all(self.expr(cond)):
+                    self.status |= STATUS[code]
+            case ir.If(cond, then, orelse, yields):
+                taken = bool(self.expr(cond))
+                self.block(then if taken else orelse)
+                given = [(y.name, self.expr(y.then if taken else y.orelse)) for y in yields]
+                self.names.update(given)
+            case ir.Break(cond):
+                if self.expr(cond):
+                    raise _Break
+            case ir.Return():
+                raise _Return
+            case _:
+                self.loop(s)
+
+    def store(self, s: ir.Store) -> None:
+        value = self.expr(s.value)
+        mask = True if s.mask is None else self.expr(s.mask)
+        if s.value.lanes != 1:
+            lanes = self.active(s.value.lanes)[mask]
+            self.arrays[s.array][self.at(s.array, s.index, s.axis, lanes * s.step)] = value[mask]
+        elif mask:
+            self.arrays[s.array][self.at(s.array, s.index, s.axis, None)] = value
+
+    def append(self, s: ir.Append) -> None:
+        values = np.atleast_1d(self.expr(s.value))
+        if s.mask is not None:
+            values = values[np.atleast_1d(self.expr(s.mask))]
+        first, room = self.names[s.count], len(self.arrays[s.array])
+        if first + len(values) > room:
+            raise IndexError(f"{s.array}: has room for {room}, not {first + len(values)}")
+        self.arrays[s.array][first : first + len(values)] = values
+        self.names[s.count] = first + np.int64(len(values))
+
+    # -- loops
+
+    def loop(self, s: ir.LoopLike) -> None:
+        match s:
+            case ir.Loop() | ir.Zip() | ir.While():
+                self.scalar(s)
+            case ir.Scan():
+                self.scan(s)
+            case ir.VecLoop() | ir.PredLoop():
+                self.vector(s)
+            case _:
+                ir.unhandled(s)
+
+    def scalar(self, s: ir.Loop | ir.Zip | ir.While) -> None:
+        self.names.update({a.name: self.expr(a.init) for a in s.accs})
+        with suppress(_Break):
+            for _ in self.iterations(s):
+                self.block(s.body)
+                self.step(s.accs)
+                if isinstance(s, ir.Loop) and s.until and self.expr(s.until):
+                    break
+
+    def iterations(self, s: ir.Loop | ir.Zip | ir.While) -> Iterator[None]:
+        """Comes back once before each iteration, its names bound."""
+        if isinstance(s, ir.While):
+            while self.expr(s.cond):
+                yield
+            return
+        for i in self.indices(s.range):
+            self.names[s.var] = i
+            for x in s.streams if isinstance(s, ir.Zip) else ():
+                element = ir.Load(x.array, (ir.Var(s.var, INDEX),), x.dtype)
+                self.names[x.name] = self.expr(element)
+            yield
+
+    def step(self, accs: tuple[ir.Accum, ...] | tuple[ir.VecAccum, ...]) -> None:
+        self.names.update({a.name: self.expr(a.step) for a in accs})
+
+    def indices(self, rng: ir.Range) -> Iterator[np.int64]:
+        match rng:
+            case ir.Interval(lo, hi):
+                return map(np.int64, range(int(self.expr(lo)), int(self.expr(hi))))
+            case ir.RangeDesc(start, end, by):
+                return map(np.int64, range(int(self.expr(start)), int(self.expr(end)), by))
+            case _:
+                ir.unhandled(rng)
+
+    def scan(self, s: ir.Scan) -> None:
+        acc = ir.Var(s.acc, s.value.dtype)
+        self.names[s.acc] = self.expr(s.init)
+        for i in self.indices(s.range):
+            self.names[s.var] = i
+            self.names[s.acc] = self.call(ir.Call(s.op, (acc, s.value), acc.dtype))
+            self.store(ir.Store(s.array, (ir.Var(s.var, INDEX),), acc))
+
+    def vector(self, s: ir.VecLoop | ir.PredLoop) -> None:
+        """Register after register; between registers an accumulator is its whole group."""
+        width = s.width if isinstance(s.width, int) else s.group or ABSTRACT
+        group = s.group or width
+        assert isinstance(s.range, ir.Interval), "a vector loop has step 1"
+        lo, hi = int(self.expr(s.range.lo)), int(self.expr(s.range.hi))
+        end = hi if s.tail is None else lo + max(hi - lo, 0) // group * group
+        for a in s.accs:
+            init = self.expr(a.init)
+            self.names[a.name] = init if a.step.lanes == 1 else np.full(group, init)
+        for base in range(lo, end, group):
+            for first in range(0, min(group, end - base), width):
+                lanes = np.arange(min(width, end - base - first))
+                self.register(s, np.int64(base + first), lanes, first)
+            if isinstance(s, ir.VecLoop) and s.until and self.expr(s.until):
+                return
+        if s.tail:
+            rest = ir.Interval(ir.Const(end, INDEX), ir.Const(hi, INDEX))
+            self.scalar(replace(s.tail, range=rest))
+
+    def register(
+        self, s: ir.VecLoop | ir.PredLoop, index: np.int64, lanes: Any, first: int
+    ) -> None:
+        """Elements ``index + lanes``, whose accumulators are lanes ``first + lanes`` of the group."""
+        self.lanes, self.names[s.var] = lanes, index
+        wholes = {a.name: self.names[a.name] for a in s.accs if a.step.lanes != 1}
+        self.names.update({n: whole[first + lanes] for n, whole in wholes.items()})
+        if isinstance(s, ir.PredLoop):
+            lanes = self.lanes = lanes[self.expr(s.pred)]
+            self.names.update({n: whole[first + lanes] for n, whole in wholes.items()})
+        if len(lanes):
+            self.block(s.body)
+            self.step(s.accs)
+        for n, whole in wholes.items():
+            whole[first + lanes] = self.names[n]
+        self.names.update(wholes)
+        self.lanes = None
+
+
+def _argument(p: ir.Param, value: Any) -> Any:
+    dtype = DTYPES[p.dtype].numpy
+    if p.rank is None:
+        return dtype.type(value)
+    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != p.rank:
+        raise TypeError(f"{p.name}: an array of {p.dtype} and rank {p.rank} is needed: {value!r}")
+    return value
+
+
+def _same(a: Any, b: Any) -> bool:
+    x, y = a.__array_interface__, b.__array_interface__
+    return bool(x["data"] == y["data"] and (a.shape, a.strides) == (b.shape, b.strides))
