@@ -1,0 +1,136 @@
+"""The C compiler of this machine: finding it, without running it, and running it, whatever it does."""
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["BuildError", "Compiler", "NoCompiler", "find_compiler", "run_compiler"]
+
+TIMEOUT = 120.0
+"""Seconds after which a compiler is taken to hang."""
+
+
+class NoCompiler(Exception):
+    """There is no C compiler on this machine, or the one that ``$CC`` names does not exist."""
+
+
+class BuildError(Exception):
+    """The C compiler failed. The message holds the first lines of what it said; ``output`` all of it."""
+
+    def __init__(self, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler: the words that start it, and an identity that changes whenever the program does."""
+
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.command)
+
+
+def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler:
+    """``$CC`` if set, else the first of cc, gcc, clang and the ``ziglang`` wheel. Raises NoCompiler.
+
+    A ``$CC`` that does not exist is an error, never a reason to take another compiler.
+    """
+    return _discover(environ.get("CC", "").strip(), environ.get("PATH", os.defpath))
+
+
+@functools.cache
+def _discover(chosen: str, path: str) -> Compiler:
+    if chosen:
+        words = _words(chosen)
+        program = shutil.which(words[0], path=path)
+        if program is None:
+            raise NoCompiler(f"CC={chosen}: there is no such program")
+        return _compiler((program, *words[1:]), path)
+    for name in ("cc", "gcc", "clang"):
+        if program := shutil.which(name, path=path):
+            return _compiler((program,), path)
+    if zig := _zig():
+        return zig
+    raise NoCompiler("no C compiler: neither $CC, cc, gcc nor clang, and no ziglang wheel")
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise NoCompiler(f"CC={command}: {error}") from None
+
+
+def _compiler(command: tuple[str, ...], path: str) -> Compiler:
+    """Its identity is file, size and time of each word that names a program (``ccache gcc`` has two)."""
+    programs = (shutil.which(word, path=path) for word in command)
+    return Compiler(command, " ".join(_stamp(p) for p in programs if p))
+
+
+def _stamp(program: str) -> str:
+    real = os.path.realpath(program)
+    stat = os.stat(real)
+    return f"{real}:{stat.st_size}:{stat.st_mtime_ns}"
+
+
+def _zig() -> Compiler | None:
+    from importlib.util import find_spec
+
+    spec = find_spec("ziglang")
+    if spec is None or not spec.origin:
+        return None
+    program = Path(spec.origin).with_name("zig.exe" if os.name == "nt" else "zig")
+    command = (sys.executable, "-m", "ziglang", "cc")
+    return Compiler(command, _stamp(str(program))) if program.exists() else None
+
+
+def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, made: Path) -> None:
+    """Compiles C text, given on standard input, to the file `made`. Raises BuildError."""
+    words = (*compiler.command, "-x", "c", "-", "-o", str(made), *flags)
+    code, output = _run(words, source)
+    if code != 0:
+        how = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
+        raise BuildError(f"{compiler.name} {how}{_head(output)}", output)
+    if not made.is_file():
+        raise BuildError(f"{compiler.name} reported success and wrote no file{_head(output)}", output)
+
+
+def _run(command: tuple[str, ...], source: str) -> tuple[int, str]:
+    """Exit code and messages. The compiler leads a process group of its own, so that its parts die with it."""
+    import signal
+    import subprocess
+
+    pipe = subprocess.PIPE
+    env = os.environ | {"LC_ALL": "C"}
+    try:
+        process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, env=env, start_new_session=True
+        )
+    except OSError as error:
+        raise BuildError(f"{command[0]} does not run: {error.strerror or error}") from error
+    with process:
+        try:
+            output, _ = process.communicate(source.encode(), timeout=TIMEOUT)
+        except BaseException as error:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise BuildError(f"{command[0]} did not finish in {TIMEOUT:g} s") from None
+            raise
+    return process.returncode, output.decode(errors="replace")
+
+
+def _head(output: str, lines: int = 8) -> str:
+    kept = [line for line in output.splitlines() if line.strip()][:lines]
+    return ":\n" + "\n".join(kept) if kept else ""
