@@ -1,8 +1,7 @@
 """What the IR means, on NumPy: the oracle of every test.
 
-A scalar is a NumPy scalar of its exact dtype. A vector holds the *active* lanes only: lanes beyond the
-end of a loop, and those that a predicate switches off, are not computed at all, so they can neither
-store, check, accumulate nor raise a floating-point flag.
+Lanes beyond the end of a loop, and those that a predicate switches off, are not computed at all: so
+they can neither store, check, accumulate nor raise a floating-point flag.
 """
 from __future__ import annotations
 
@@ -14,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from . import nodes as ir
-from .ops import STATUS, evaluate
-from .types import DTYPES, INDEX
+from .interpret_expr import Values
+from .ops import STATUS
+from .types import INDEX
 
 __all__ = ["ABSTRACT", "Outcome", "run"]
 
@@ -56,18 +56,7 @@ def run(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
     return Outcome(machine.status)
 
 
-class _Machine:
-    def __init__(self, kernel: ir.Kernel, args: Mapping[str, Any]) -> None:
-        bound = {p.name: _argument(p, args[p.name]) for p in kernel.params}
-        self.arrays = {p.name: bound[p.name] for p in kernel.params if p.rank is not None}
-        self.names = {p.name: bound[p.name] for p in kernel.params if p.rank is None}
-        self.lanes: Any = None  # in a vector loop, the numbers of the register's active lanes
-        self.status = 0
-
-    def flag(self, kind: str, bits: int) -> None:
-        """NumPy calls this where an operation raised hardware flags; its bits are those of STATUS."""
-        self.status |= bits
-
+class _Machine(Values):
     def holds(self, guard: ir.Guard | ir.Disjoint) -> bool:
         match guard:
             case ir.Guard(cond):
@@ -77,60 +66,6 @@ class _Machine:
                 return (or_same and _same(x, y)) or not np.shares_memory(x, y)
             case _:
                 ir.unhandled(guard)
-
-    # -- expressions
-
-    def expr(self, e: ir.Expr) -> Any:
-        match e:
-            case ir.Const(value, dtype):
-                with np.errstate(all="ignore"):
-                    return DTYPES[dtype].numpy.type(value)
-            case ir.Var(name):
-                return self.names[name]
-            case ir.Dim(array, axis):
-                return np.int64(self.arrays[array].shape[axis])
-            case ir.Load(array, index, _, lanes, axis, step):
-                along = None if lanes == 1 else self.active(lanes) * step
-                return self.arrays[array][self.at(array, index, axis, along)]
-            case ir.Call():
-                return self.call(e)
-            case ir.Broadcast(value, lanes):
-                return np.full(len(self.active(lanes)), self.expr(value))
-            case ir.Ramp(base, step, lanes):
-                b = self.expr(base)
-                return b + (self.active(lanes) * step).astype(b.dtype)
-            case ir.HReduce(op, value):
-                return self.halve(op, self.expr(value), e.dtype)
-            case _:
-                ir.unhandled(e)
-
-    def call(self, e: ir.Call) -> Any:
-        args = tuple(self.expr(x) for x in e.args)
-        before = self.status
-        value = evaluate(e.op, args, e.dtype)
-        if not any(DTYPES[x.dtype].kind == "f" for x in e.args):
-            self.status = before  # integer operations raise no floating-point flag
-        return value
-
-    def active(self, lanes: ir.Lanes) -> Any:
-        return np.arange(lanes) if self.lanes is None else self.lanes
-
-    def at(
-        self, array: str, index: tuple[ir.Expr, ...], axis: int, along: Any
-    ) -> tuple[Any, ...]:
-        """Where in `array`; `along`: how far each lane is from subscript `axis`, None for a scalar."""
-        where: list[Any] = [self.expr(i) for i in index]
-        if along is not None:
-            where[axis] = where[axis] + along
-        for i, length in zip(where, self.arrays[array].shape, strict=True):
-            if np.any(i < 0) or np.any(i >= length):
-                raise IndexError(f"{array}: subscript {i} is outside [0, {length})")
-        return tuple(where)
-
-    def halve(self, op: str, value: Any, dtype: str) -> Any:
-        while (half := len(value) // 2) > 0:
-            value = evaluate(op, (value[:half], value[half:]), dtype)
-        return value[0]
 
     # -- statements
 
@@ -259,7 +194,7 @@ class _Machine:
     def register(
         self, s: ir.VecLoop | ir.PredLoop, index: np.int64, lanes: Any, first: int
     ) -> None:
-        """Elements ``index + lanes``, whose accumulators are lanes ``first + lanes`` of the group."""
+        """Elements ``index + lanes``; their accumulators are lanes ``first + lanes`` of the group."""
         self.lanes, self.names[s.var] = lanes, index
         wholes = {a.name: self.names[a.name] for a in s.accs if a.step.lanes != 1}
         self.names.update({n: whole[first + lanes] for n, whole in wholes.items()})
@@ -273,15 +208,6 @@ class _Machine:
             whole[first + lanes] = self.names[n]
         self.names.update(wholes)
         self.lanes = None
-
-
-def _argument(p: ir.Param, value: Any) -> Any:
-    dtype = DTYPES[p.dtype].numpy
-    if p.rank is None:
-        return dtype.type(value)
-    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != p.rank:
-        raise TypeError(f"{p.name}: an array of {p.dtype} and rank {p.rank} is needed: {value!r}")
-    return value
 
 
 def _same(a: Any, b: Any) -> bool:

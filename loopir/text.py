@@ -6,8 +6,9 @@ import struct
 from collections.abc import Iterable
 
 from . import nodes as ir
-from .parse import OPTIONS, parse
+from .parse import parse
 from .parse_expr import SYMBOLS
+from .parse_stmt import OPTIONS
 
 __all__ = ["parse", "show"]
 

@@ -1,0 +1,92 @@
+"""The value of an expression, on NumPy, and the names and arrays it is taken from.
+
+A scalar is a NumPy scalar of its exact dtype; a vector holds its register's *active* lanes only.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import nodes as ir
+from .ops import evaluate
+from .types import DTYPES
+
+__all__ = ["Values"]
+
+
+class Values:
+    """Arrays and names by name, and the status that evaluating expressions has brought about."""
+
+    def __init__(self, kernel: ir.Kernel, args: Mapping[str, Any]) -> None:
+        bound = {p.name: _argument(p, args[p.name]) for p in kernel.params}
+        self.arrays = {p.name: bound[p.name] for p in kernel.params if p.rank is not None}
+        self.names = {p.name: bound[p.name] for p in kernel.params if p.rank is None}
+        self.lanes: Any = None  # in a vector loop, the numbers of the register's active lanes
+        self.status = 0
+
+    def flag(self, kind: str, bits: int) -> None:
+        """NumPy calls this where an operation raised hardware flags; `bits` are STATUS bits."""
+        self.status |= bits
+
+    def expr(self, e: ir.Expr) -> Any:
+        match e:
+            case ir.Const(value, dtype):
+                with np.errstate(all="ignore"):
+                    return DTYPES[dtype].numpy.type(value)
+            case ir.Var(name):
+                return self.names[name]
+            case ir.Dim(array, axis):
+                return np.int64(self.arrays[array].shape[axis])
+            case ir.Load(array, index, _, lanes, axis, step):
+                along = None if lanes == 1 else self.active(lanes) * step
+                return self.arrays[array][self.at(array, index, axis, along)]
+            case ir.Call():
+                return self.call(e)
+            case ir.Broadcast(value, lanes):
+                return np.full(len(self.active(lanes)), self.expr(value))
+            case ir.Ramp(base, step, lanes):
+                b = self.expr(base)
+                return b + (self.active(lanes) * step).astype(b.dtype)
+            case ir.HReduce(op, value):
+                return self.halve(op, self.expr(value), e.dtype)
+            case _:
+                ir.unhandled(e)
+
+    def call(self, e: ir.Call) -> Any:
+        args = tuple(self.expr(x) for x in e.args)
+        before = self.status
+        value = evaluate(e.op, args, e.dtype)
+        if not any(DTYPES[x.dtype].kind == "f" for x in e.args):
+            self.status = before  # integer operations raise no floating-point flag
+        return value
+
+    def active(self, lanes: ir.Lanes) -> Any:
+        return np.arange(lanes) if self.lanes is None else self.lanes
+
+    def at(
+        self, array: str, index: tuple[ir.Expr, ...], axis: int, along: Any
+    ) -> tuple[Any, ...]:
+        """Where in `array`. `along`: how far each lane is from subscript `axis`; None for a scalar."""
+        where: list[Any] = [self.expr(i) for i in index]
+        if along is not None:
+            where[axis] = where[axis] + along
+        for i, length in zip(where, self.arrays[array].shape, strict=True):
+            if np.any(i < 0) or np.any(i >= length):
+                raise IndexError(f"{array}: subscript {i} is outside [0, {length})")
+        return tuple(where)
+
+    def halve(self, op: str, value: Any, dtype: str) -> Any:
+        while (half := len(value) // 2) > 0:
+            value = evaluate(op, (value[:half], value[half:]), dtype)
+        return value[0]
+
+
+def _argument(p: ir.Param, value: Any) -> Any:
+    dtype = DTYPES[p.dtype].numpy
+    if p.rank is None:
+        return dtype.type(value)
+    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != p.rank:
+        raise TypeError(f"{p.name}: an array of {p.dtype} and rank {p.rank} is needed: {value!r}")
+    return value

@@ -1,0 +1,232 @@
+"""Statements and loops of the text: the middle of the parser."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from . import nodes as ir
+from .parse_expr import Env, bad, read_expr, read_index, read_int, read_lanes, read_name, read_text
+from .types import INDEX
+
+__all__ = ["OPTIONS", "block"]
+
+OPTIONS = ("width", "group", "form", "where")  # of vec() and pred(), in order, before accumulators
+
+
+def block(body: list[ast.stmt], env: Env) -> tuple[ir.Stmt, ...]:
+    """The statements of a block; what they bind is added to `env`."""
+    return tuple(_stmt(s, env) for s in body if not isinstance(s, ast.Pass))
+
+
+def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
+    match s:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            e = read_expr(value, env)
+            env[name] = e.dtype, e.lanes
+            return ir.Assign(name, e)
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=array), slice=at)], value=value):
+            index, _, axis, step = read_index(at, env)
+            return ir.Store(array, index, *_masked(value, env), axis, step)
+        case ast.Expr(ast.Call(func=ast.Name(id="append"), args=[array, count, value])):
+            return ir.Append(read_name(array), read_name(count), *_masked(value, env))
+        case ast.Expr(ast.Call(func=ast.Name(id="check"), args=[cond, code])):
+            return ir.Check(read_expr(cond, env), read_text(code))
+        case ast.If(test=cond, body=[ast.Break()], orelse=[]):
+            return ir.Break(read_expr(cond, env))
+        case ast.If():
+            return _if(s, env)
+        case ast.For(iter=ast.Call(func=ast.Name(id=kind)) as head) if kind in _LOOPS:
+            return _LOOPS[kind](s, head, env)
+        case ast.While(test=ast.Call(func=ast.Name(id="loop"), args=[cond]) as head):
+            return _while(s, head, cond, env)
+        case ast.Return(value=None):
+            return ir.Return()
+        case _:
+            raise bad(s, "not a statement")
+
+
+def _masked(e: ast.expr, env: Env) -> tuple[ir.Expr, ir.Expr | None]:
+    match e:
+        case ast.Call(func=ast.Name(id="where"), args=[mask, value]):
+            return read_expr(value, env), read_expr(mask, env)
+        case _:
+            return read_expr(e, env), None
+
+
+def _if(s: ast.If, env: Env) -> ir.If:
+    then, then_gives = _branch(s.body, env)
+    orelse, else_gives = _branch(s.orelse, env)
+    if set(then_gives) != set(else_gives):
+        raise bad(s, "the branches give different names")
+    yields = tuple(ir.Yield(n, e, else_gives[n]) for n, e in then_gives.items())
+    cond = read_expr(s.test, env)
+    env.update({y.name: (y.then.dtype, y.then.lanes) for y in yields})
+    return ir.If(cond, then, orelse, yields)
+
+
+def _branch(body: list[ast.stmt], env: Env) -> tuple[tuple[ir.Stmt, ...], dict[str, ir.Expr]]:
+    inner = dict(env)
+    rest, gives = _ending(body, "give")
+    stmts = block(rest, inner)
+    return stmts, {n: read_expr(e, inner) for n, e in gives.items()}
+
+
+def _ending(body: list[ast.stmt], word: str) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
+    """`body` without its ``name = word(expr)`` lines, and those."""
+    rest: list[ast.stmt] = []
+    found: dict[str, ast.expr] = {}
+    for s in body:
+        match s:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=f), args=[e])
+            ) if f == word:
+                found[name] = e
+            case _:
+                rest.append(s)
+    return rest, found
+
+
+# -- loops
+
+
+def _loop(s: ast.For, head: ast.Call, env: Env) -> ir.Loop:
+    rng, _ = _range(head.args, env)
+    inits = _inits(head.keywords, env)
+    body, steps, until = _iteration(s.body, {**env, _var(s): (INDEX, 1), **_types(inits)}, inits)
+    env.update(_types(inits))
+    return ir.Loop(_var(s), rng, body, _accums(inits, steps), until)
+
+
+def _while(s: ast.While, head: ast.Call, cond: ast.expr, env: Env) -> ir.While:
+    inits = _inits(head.keywords, env)
+    inner = {**env, **_types(inits)}
+    test = read_expr(cond, inner)
+    body, steps, _ = _iteration(s.body, inner, inits)
+    env.update(_types(inits))
+    return ir.While(test, body, _accums(inits, steps))
+
+
+def _zip(s: ast.For, head: ast.Call, env: Env) -> ir.Zip:
+    rng, arrays = _range(head.args, env)
+    match s.target:
+        case ast.Tuple(elts=[ast.Name(id=var), *names]) if len(names) == len(arrays):
+            pairs = [(read_name(n), read_name(a)) for n, a in zip(names, arrays, strict=True)]
+        case _:
+            raise bad(s.target, "not the names of a zip")
+    streams = tuple(ir.Stream(n, a, env[a][0]) for n, a in pairs)
+    inits = _inits(head.keywords, env)
+    inner = {**env, var: (INDEX, 1), **{x.name: (x.dtype, 1) for x in streams}, **_types(inits)}
+    body, steps, _ = _iteration(s.body, inner, inits)
+    env.update(_types(inits))
+    return ir.Zip(var, streams, rng, body, _accums(inits, steps))
+
+
+def _vec(s: ast.For, head: ast.Call, env: Env) -> ir.VecLoop | ir.PredLoop:
+    rng, _ = _range(head.args, env)
+    options, keywords = _options(head.keywords)
+    width = read_lanes(options["width"])
+    group = read_int(options["group"]) if "group" in options else None
+    inits = _inits(keywords, env)
+    counts = _counts(s)
+    after = {n: (t, 1 if n in counts else group or width) for n, (t, _) in _types(inits).items()}
+    inside = {n: (t, 1 if n in counts else width) for n, (t, _) in after.items()}
+    inner = {**env, _var(s): (INDEX, 1), **inside}
+    pred = read_expr(options["where"], inner) if "where" in options else None
+    body, steps, until = _iteration(s.body, inner, inits, after)
+    accs = tuple(ir.VecAccum(n, inits[n], steps[n]) for n in inits)
+    env.update(after)
+    tail = _tail(s, env)
+    if pred is None:
+        return ir.VecLoop(_var(s), rng, width, body, accs, tail, group, until)
+    form = ir.MaskForm(read_name(options["form"])) if "form" in options else None
+    return ir.PredLoop(_var(s), rng, width, pred, body, accs, tail, form, group)
+
+
+def _tail(s: ast.For, env: Env) -> ir.Loop | None:
+    match block(s.orelse, env):
+        case ():
+            return None
+        case (ir.Loop() as tail,):
+            return tail
+        case _:
+            raise bad(s, "the tail of a vector loop is one loop")
+
+
+def _scan(s: ast.For, head: ast.Call, env: Env) -> ir.Scan:
+    rng, _ = _range(head.args, env)
+    [(acc, init)] = _inits(head.keywords, env).items()
+    inner = {**env, _var(s): (INDEX, 1), acc: (init.dtype, 1)}
+    env[acc] = init.dtype, 1
+    match s.body:
+        case [ast.Assign(targets=[ast.Subscript(value=ast.Name(id=array)), _], value=value)]:
+            match read_expr(value, inner):
+                case ir.Call(op, (ir.Var(name), x)) if name == acc:
+                    return ir.Scan(_var(s), rng, op, acc, init, x, array)
+    raise bad(s, "not a scan")
+
+
+_LOOPS: dict[str, Callable[[ast.For, ast.Call, Env], ir.Stmt]] = {
+    "loop": _loop, "zip": _zip, "vec": _vec, "pred": _vec, "scan": _scan,
+}  # fmt: skip
+
+
+def _var(s: ast.For) -> str:
+    return read_name(s.target)
+
+
+def _range(args: list[ast.expr], env: Env) -> tuple[ir.Range, list[ast.expr]]:
+    """The range that leads the arguments, and the others."""
+    match args:
+        case [ast.Call(func=ast.Name(id="range"), args=[start, end, step]), *rest]:
+            return ir.RangeDesc(read_expr(start, env), read_expr(end, env), read_int(step)), rest
+        case [lo, hi, *rest]:
+            return ir.Interval(read_expr(lo, env), read_expr(hi, env)), rest
+        case _:
+            raise SyntaxError("a loop needs lo, hi or range(start, end, step)")
+
+
+def _options(keywords: list[ast.keyword]) -> tuple[dict[str, ast.expr], list[ast.keyword]]:
+    """The leading options, without those that are None, and the accumulators after them."""
+    rest = list(keywords)
+    taken: dict[str, ast.expr] = {}
+    for name in OPTIONS:
+        if rest and rest[0].arg == name:
+            taken[name] = rest.pop(0).value
+    none = [k for k, v in taken.items() if isinstance(v, ast.Constant) and v.value is None]
+    return {k: v for k, v in taken.items() if k not in none}, rest
+
+
+def _inits(keywords: list[ast.keyword], env: Env) -> dict[str, ir.Expr]:
+    return {str(k.arg): read_expr(k.value, env) for k in keywords}
+
+
+def _accums(inits: dict[str, ir.Expr], steps: dict[str, ir.Expr]) -> tuple[ir.Accum, ...]:
+    return tuple(ir.Accum(n, inits[n], steps[n]) for n in inits)
+
+
+def _types(inits: dict[str, ir.Expr]) -> Env:
+    return {name: (e.dtype, e.lanes) for name, e in inits.items()}
+
+
+def _counts(s: ast.For) -> set[str]:
+    """The counters of the appends below `s`: scalars in vector loops too."""
+    found: set[str] = set()
+    for x in ast.walk(s):
+        match x:
+            case ast.Call(func=ast.Name(id="append"), args=[_, ast.Name(id=count), _]):
+                found.add(count)
+    return found
+
+
+def _iteration(
+    body: list[ast.stmt], env: Env, inits: dict[str, ir.Expr], after: Env | None = None
+) -> tuple[tuple[ir.Stmt, ...], dict[str, ir.Expr], ir.Expr | None]:
+    """Statements, steps by name (a name without one keeps its value) and the early exit."""
+    rest, given = _ending(body, "step")
+    until: ast.expr | None = None
+    match rest:
+        case [*others, ast.Expr(ast.Call(func=ast.Name(id="until"), args=[ast.expr() as until]))]:
+            rest = others
+    stmts = block(rest, env)
+    steps = {n: read_expr(given[n], env) if n in given else ir.Var(n, *env[n]) for n in inits}
+    return stmts, steps, read_expr(until, {**env, **(after or {})}) if until else None
