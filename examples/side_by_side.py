@@ -1,4 +1,4 @@
-"""Runs a function compiled and as plain Python: the same answer, and how much sooner it came."""
+"""Runs a function compiled and as plain Python: same answer, and how much sooner it came."""
 from __future__ import annotations
 
 import copy
