@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import html
-import textwrap
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,21 +64,31 @@ def as_rich(rows: Iterable[Row], width: int) -> Iterator[Text]:
             yield Text.assemble(*styled, no_wrap=True, overflow="fold")
 
 
-def _folded(r: Row, width: int) -> list[Row]:
-    """The row with its last piece broken at words, the rest of it hanging under its beginning."""
-    if sum(len(piece.text) for piece in r) <= width:
-        return [r]
-    *head, last = r
-    column = sum(len(piece.text) for piece in head)
-    if column > width // 2:
-        column = width // 4
-    bar = head[0] if head and head[0].style == "gutter" else Piece("")
-    blank = Piece(" " * (column - len(bar.text)))
-    broken = textwrap.wrap(last.text, max(width - column, 20), break_on_hyphens=False) or [""]
-    first: list[Row] = [(*head, Piece(broken[0], last.style))]
-    if sum(len(piece.text) for piece in first[0]) > width:
-        first, broken = [tuple(head)], ["", *broken]
-    return first + [(bar, blank, Piece(text, last.style)) for text in broken[1:]]
+def _folded(r: Row, width: int) -> list[list[Piece]]:
+    """The row broken between words; what follows hangs under the beginning of its last piece."""
+    hang = sum(len(piece.text) for piece in r[:-1])
+    if hang > width // 2:
+        hang = width // 4
+    bar = r[0] if r and r[0].style == "gutter" else Piece("")
+    margin = [bar, Piece(" " * (hang - len(bar.text)))]
+    lines, used = [[Piece("")]], 0
+    for word in _words(r, width - hang):
+        if used + len(word.text) > width:
+            lines.append([*margin])
+            used = hang
+            if word.text.isspace():
+                continue
+        lines[-1].append(word)
+        used += len(word.text)
+    return lines
+
+
+def _words(r: Row, longest: int) -> Iterator[Piece]:
+    """Words and the blanks between them; a word longer than a line can be is cut."""
+    for piece in r:
+        for word in re.findall(r"\s+|\S+", piece.text):
+            for start in range(0, len(word), longest):
+                yield Piece(word[start : start + longest], piece.style)
 
 
 def as_html(rows: Iterable[Sequence[Piece]]) -> str:
