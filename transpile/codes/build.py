@@ -18,8 +18,8 @@ ROWS = (
     Code(
         code="SOURCE_UNAVAILABLE",
         title="the function's source cannot be found",
-        why="Compiling starts from source. Functions made by exec or eval, or typed at a prompt "
-            "that keeps no history, have none.",
+        why="Compiling starts from source. Functions made by exec or eval, and lambdas, have none of "
+            "their own.",
         bad="""\
 names = {}
 exec("def twice(x):\\n    return [v * 2.0 for v in x]", names)
@@ -30,10 +30,10 @@ twice(np.ones(8))
     ),
     Code(
         code="SOURCE_UNPARSABLE",
-        title="the function's source is not a function definition",
-        why="A lambda in the middle of a line, or a file that changed after it was imported, "
-            "gives source that is not the function.",
-        bad="twice = fuse(lambda x: [v * 2.0 for v in x])\ntwice(np.ones(8))\n",
+        title="the file is not Python",
+        why="The file has a syntax error, or is written for another version of Python than the one that "
+            "runs the command.",
+        bad="@fuse\ndef twice(x)\n    return [v * 2.0 for v in x]\n",
         good=_TWICE,
     ),
     Code(

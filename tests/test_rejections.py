@@ -1,0 +1,118 @@
+"""Every code: its bad program gives it, its good one does not, and the bad one's report is kept.
+
+``tests/reject/<code>.py`` is the bad program of the code's page as a file, ``<code>.txt`` what is
+reported of it; ``pytest --bless`` writes both.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from transpile.examine import Unreadable, functions, run_file
+from transpile.rejections import CODES, Code
+from transpile.report import Report, rejection_rows
+from transpile.rows import as_plain
+
+PRELUDE = "import numpy as np\n\nfrom transpile import fuse\n\n\n"
+KEPT = Path(__file__).parent / "reject"
+
+Golden = Callable[[Path, str], None]
+
+each_code = pytest.mark.parametrize("page", CODES.values(), ids=CODES.keys())
+
+pytestmark = pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
+
+
+def as_file(program: str) -> str:
+    """The program as a file: what it asks of the environment first, then the imports."""
+    wanted = "".join(re.findall(r"^# with .*\n", program, re.MULTILINE))
+    return wanted + PRELUDE + program.removeprefix(wanted)
+
+
+def reports_of(path: Path, program: str, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
+    """The reports of a program's functions after it has run, one a call signature."""
+    path.write_text(as_file(program), encoding="utf-8")
+    for name, value in re.findall(r"^# with (\w+)=(.*)$", program, re.MULTILINE):
+        monkeypatch.setenv(name, value)
+    names, status = run_file(str(path), [])
+    assert status == 0
+    found = functions(names, str(path))
+    return [f.report_for(types) for f in found for types in f.signatures]
+
+
+def replays(report: Report) -> dict[str, int]:
+    counted = (report.stats or {}).get("replays", {})
+    assert isinstance(counted, dict)
+    return counted
+
+
+def codes_of(reports: list[Report]) -> set[str]:
+    rejected = {rejection.code for report in reports for rejection in report.rejections}
+    return rejected.union(*map(replays, reports))
+
+
+def as_text(reports: list[Report]) -> str:
+    """The rejections and replays; the same on every target."""
+    parts = []
+    for report in reports:
+        parts += [
+            as_plain(rejection_rows(r, report.path, report.source)) for r in report.rejections
+        ]
+        parts += [f"{code}  {count} call run by Python" for code, count in replays(report).items()]
+    return "\n\n".join(parts) + "\n"
+
+
+@each_code
+def test_the_bad_program_gives_the_code(
+    page: Code, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
+) -> None:
+    name = page.code.lower()
+    path = tmp_path / f"{name}.py"
+    try:
+        reports = reports_of(path, page.bad, monkeypatch)
+        codes, text = codes_of(reports), as_text(reports)
+    except Unreadable as error:
+        codes, text = set(re.findall(r"[A-Z]+_[A-Z_]+", str(error))), f"{error}\n"
+    assert page.code in codes
+    golden(KEPT / f"{name}.py", as_file(page.bad))
+    golden(KEPT / f"{name}.txt", text.replace(f"{tmp_path}/", ""))
+
+
+@each_code
+def test_the_good_program_does_not(
+    page: Code, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports = reports_of(tmp_path / "good.py", page.good, monkeypatch)
+    assert reports
+    assert page.code not in codes_of(reports)
+
+
+@each_code
+def test_the_page_is_written(page: Code) -> None:
+    assert re.fullmatch(r"[A-Z]+(_[A-Z]+)+", page.code)
+    assert not page.title.endswith(".")
+    assert not page.title[0].isupper() or page.title.startswith(("Python", "NumPy"))
+    assert page.why.endswith(".")
+    assert page.why[0].isupper()
+
+
+@each_code
+def test_the_message_has_the_shape(page: Code) -> None:
+    """One sentence in lower case, without a full stop; note and help too."""
+    text = (KEPT / f"{page.code.lower()}.txt").read_text(encoding="utf-8")
+    for said in re.findall(r"(?:─  |   note: |   help: )(.*)$", text, re.MULTILINE):
+        assert said == said.strip(), said
+        assert not said.endswith("."), said
+        assert not re.match(r"[A-Z][a-z]+ (?!of )", said) or said.startswith("Python"), said
+
+
+def test_nothing_else_is_kept() -> None:
+    assert {path.stem.upper() for path in KEPT.iterdir() if path.is_file()} <= set(CODES)
