@@ -178,13 +178,13 @@ class _Machine(Values):
         assert isinstance(s.range, ir.Interval), "a vector loop has step 1"
         lo, hi = int(self.expr(s.range.lo)), int(self.expr(s.range.hi))
         end = hi if s.tail is None else lo + max(hi - lo, 0) // group * group
-        for a in s.accs:
-            init = self.expr(a.init)
-            self.names[a.name] = init if a.step.lanes == 1 else np.full(group, init)
+        vectors = [a.name for a in s.accs if a.name not in ir.counters(s)]
+        self.names.update({a.name: self.expr(a.init) for a in s.accs})
+        self.names.update({n: np.full(group, self.names[n]) for n in vectors})
         for base in range(lo, end, group):
             for first in range(0, min(group, end - base), width):
                 lanes = np.arange(min(width, end - base - first))
-                self.register(s, np.int64(base + first), lanes, first)
+                self.register(s, np.int64(base + first), lanes, first + lanes, vectors)
             if isinstance(s, ir.VecLoop) and s.until and self.expr(s.until):
                 return
         if s.tail:
@@ -192,21 +192,29 @@ class _Machine(Values):
             self.scalar(replace(s.tail, range=rest))
 
     def register(
-        self, s: ir.VecLoop | ir.PredLoop, index: np.int64, lanes: Any, first: int
+        self,
+        s: ir.VecLoop | ir.PredLoop,
+        index: np.int64,
+        lanes: Any,
+        slots: Any,
+        vectors: Iterable[str],
     ) -> None:
-        """Elements ``index + lanes``; their accumulators are lanes ``first + lanes`` of the group."""
+        """Elements ``index + lanes``; their accumulators are lanes `slots` of the group."""
         self.lanes, self.names[s.var] = lanes, index
-        wholes = {a.name: self.names[a.name] for a in s.accs if a.step.lanes != 1}
-        self.names.update({n: whole[first + lanes] for n, whole in wholes.items()})
+        groups = {n: self.names[n] for n in vectors}
+        mine: Any = slots[0] if s.width == 1 else slots  # a register of one lane is a scalar
+        self.names.update({n: v[mine] for n, v in groups.items()})
         if isinstance(s, ir.PredLoop):
-            lanes = self.lanes = lanes[self.expr(s.pred)]
-            self.names.update({n: whole[first + lanes] for n, whole in wholes.items()})
-        if len(lanes):
+            active = np.atleast_1d(self.expr(s.pred))
+            self.lanes = lanes[active]
+            mine = mine if s.width == 1 else slots[active]
+            self.names.update({n: v[mine] for n, v in groups.items()})
+        if len(self.lanes):
             self.block(s.body)
             self.step(s.accs)
-        for n, whole in wholes.items():
-            whole[first + lanes] = self.names[n]
-        self.names.update(wholes)
+            for n, v in groups.items():
+                v[mine] = self.names[n]
+        self.names.update(groups)
         self.lanes = None
 
 

@@ -45,10 +45,11 @@ class Values:
             case ir.Call():
                 return self.call(e)
             case ir.Broadcast(value, lanes):
-                return np.full(len(self.active(lanes)), self.expr(value))
+                one = self.expr(value)
+                return one if lanes == 1 else np.full(len(self.active(lanes)), one)
             case ir.Ramp(base, step, lanes):
                 b = self.expr(base)
-                return b + (self.active(lanes) * step).astype(b.dtype)
+                return b if lanes == 1 else b + (self.active(lanes) * step).astype(b.dtype)
             case ir.HReduce(op, value):
                 return self.halve(op, self.expr(value), e.dtype)
             case _:
@@ -68,7 +69,7 @@ class Values:
     def at(
         self, array: str, index: tuple[ir.Expr, ...], axis: int, along: Any
     ) -> tuple[Any, ...]:
-        """Where in `array`. `along`: how far each lane is from subscript `axis`; None for a scalar."""
+        """Where in `array`. `along`: each lane's distance from subscript `axis`; None for a scalar."""
         where: list[Any] = [self.expr(i) for i in index]
         if along is not None:
             where[axis] = where[axis] + along
@@ -78,6 +79,7 @@ class Values:
         return tuple(where)
 
     def halve(self, op: str, value: Any, dtype: str) -> Any:
+        value = np.atleast_1d(value)
         while (half := len(value) // 2) > 0:
             value = evaluate(op, (value[:half], value[half:]), dtype)
         return value[0]

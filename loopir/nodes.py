@@ -16,7 +16,7 @@ __all__ = [
     "Accum", "Append", "Assign", "Break", "Broadcast", "Call", "Check", "Const", "Dim", "Disjoint", "Expr", "Guard",
     "HReduce", "If", "Interval", "Kernel", "Lanes", "Load", "Loop", "LoopLike", "MaskForm", "Node", "Param", "PredLoop",
     "Ramp", "Range", "RangeDesc", "Return", "Scan", "Span", "Stmt", "Store", "Stream", "Var", "VecAccum", "VecLoop",
-    "While", "Yield", "Zip", "bottom_up", "children", "map_children", "unhandled", "walk",
+    "While", "Yield", "Zip", "bottom_up", "children", "counters", "map_children", "unhandled", "walk",
 ]
 
 Lanes: TypeAlias = "int | str"  # 1, "W", or the lanes of a register
@@ -458,6 +458,11 @@ def map_children(n: N, f: Callable[[Any], Any]) -> N:
 def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
     """`f` applied to every node, inner before outer."""
     return f(map_children(n, lambda child: bottom_up(child, f)))
+
+
+def counters(n: Node) -> frozenset[str]:
+    """The accumulators that an Append below `n` advances: scalars, in vector loops too."""
+    return frozenset(x.count for x in walk(n) if isinstance(x, Append))
 
 
 def unhandled(n: NoReturn) -> NoReturn:

@@ -120,7 +120,7 @@ def _float(x: float) -> str:
 
 def _index(index: tuple[ir.Expr, ...], lanes: ir.Lanes, axis: int, step: int) -> str:
     parts = [show(x) for x in index]
-    if lanes != 1:
+    if lanes != 1 or (axis, step) != (0, 1):
         parts[axis] = f"{_expr(index[axis], 1)}:{lanes}" + (f":{step}" if step != 1 else "")
     return ", ".join(parts) or "()"
 
