@@ -18,8 +18,8 @@ ROWS = (
     Code(
         code="SOURCE_UNAVAILABLE",
         title="the function's source cannot be found",
-        why="Compiling starts from source. Functions made by exec or eval, and lambdas, have none of "
-            "their own.",
+        why="Compiling starts from source. Functions made by exec or eval, and lambdas, have none "
+            "of their own.",
         bad="""\
 names = {}
 exec("def twice(x):\\n    return [v * 2.0 for v in x]", names)
@@ -31,8 +31,8 @@ twice(np.ones(8))
     Code(
         code="SOURCE_UNPARSABLE",
         title="the file is not Python",
-        why="The file has a syntax error, or is written for another version of Python than the one that "
-            "runs the command.",
+        why="The file has a syntax error, or is written for another version of Python than the "
+            "one that runs the command.",
         bad="@fuse\ndef twice(x)\n    return [v * 2.0 for v in x]\n",
         good=_TWICE,
     ),
