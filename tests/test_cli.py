@@ -1,0 +1,304 @@
+"""The command: every option, every format, and every kind of bad input."""
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transpile.cli import main
+from transpile.rejections import CODES
+
+FILE = '''\
+import sys
+import numpy as np
+from numpy.typing import NDArray
+from transpile import fuse
+
+print("imported")
+
+@fuse
+def scale(x, k, out):
+    for i in range(len(x)):
+        out[i] = x[i] * k
+
+@fuse
+def smooth(a: NDArray[np.float32], t: NDArray[np.float32], out: NDArray[np.float32]):
+    for i in range(len(a) - 1):
+        t[i] = a[i] * a[i]
+    for i in range(len(a) - 1):
+        out[i] = t[i + 1]
+
+def plain(x, out):
+    for i in range(len(x)):
+        out[i] = x[i] + 1.0
+
+class Model:
+    @staticmethod
+    @fuse
+    def step(x, out):
+        for i in range(len(x)):
+            out[i] = x[i] - 1.0
+
+if __name__ == "__main__":
+    print("main", sys.argv[1:])
+    scale(np.ones(4, np.float32), np.float32(2), np.zeros(4, np.float32))
+    sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+'''
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRANSPILE_TARGET", "scalar")  # --target sets it, and this puts it back
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "loops.py"
+    path.write_text(FILE)
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Status, stdout and stderr of the command."""
+    try:
+        status = main(list(words))
+    except SystemExit as leaving:  # argparse
+        status = int(leaving.code or 0)
+    out = capsys.readouterr()
+    return status, out.out, out.err
+
+
+def test_a_report_on_each_function(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, file)
+    assert status == 0
+    assert "scale(x: f64[:], k: float, out: f64[:])" in out
+    assert "types assumed" in out
+    assert "smooth(a: f32[:], t: f32[:], out: f32[:])" in out
+    assert "FUSE_REJECT_DEPENDENCE  loops.py:16" in out
+    assert "step(" in out
+    assert "plain(" not in out
+    assert "main" not in out
+    assert "imported" not in out
+    assert err == "imported\n"
+
+
+def test_all_takes_plain_functions(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "plain(x: f64[:], out: f64[:])" in run(capsys, file, "--all")[1]
+
+
+def test_check(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, file, "--check")[0] == 1
+    fine = tmp_path / "fine.py"
+    fine.write_text(FILE[: FILE.index("@fuse\ndef smooth")])
+    assert run(capsys, str(fine), "--check", "--target", "sse2")[0] == 0
+
+
+def test_types(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = "scale(float32[:], int, f64[:])"
+    status, out, _ = run(capsys, file, "--types", spec, "--types", "scale(u8[:], u8, u8[:])")
+    assert status == 0
+    assert "scale(x: f32[:], k: int, out: f64[:])" in out
+    assert "scale(x: u8[:], k: u8, out: u8[:])" in out
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("scale(", "want the form"),
+        ("nobody(f64)", "no function nobody"),
+        ("scale(f64[:])", "scale takes 3 arguments, 1 given"),
+        ("scale(g64[:], int, int)", "'g64' is not an element type"),
+    ],
+)
+def test_wrong_types(
+    file: str, spec: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run(capsys, file, "--types", spec)
+    assert status == 2
+    assert said in err.splitlines()[-1]
+    assert out == ""
+
+
+@pytest.mark.parametrize(
+    ("stage", "sign"),
+    [("python", "def scale("), ("loopir", "def scale("), ("c", "tp_kernel"), ("asm", "ret")],
+)
+def test_emit(
+    file: str, stage: str, sign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = run(capsys, file, "--emit", stage)
+    assert status == 0
+    assert sign in out
+    folder = tmp_path / "new" / "folder"
+    status, listed, _ = run(capsys, file, "--emit", stage, "-o", str(folder))
+    assert status == 0
+    paths = [Path(line) for line in listed.split()]
+    assert {p.stem for p in paths} == {"scale", "smooth", "step"}
+    assert "".join(p.read_text() for p in paths) == out
+
+
+def test_emit_where_nothing_can_be_written(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, err = run(capsys, file, "--emit", "c", "-o", str(tmp_path / "loops.py" / "x"))
+    assert status == 2
+    assert "Not a directory" in err.splitlines()[-1]
+
+
+def test_target(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for target in ("sse2", "avx512", "neon"):
+        status, out, _ = run(capsys, file, "--target", target)
+        assert status == 0
+        assert f"compiled for {target}" in out
+        assert f"lanes, {target}" in out
+    assert "vfmadd" not in run(capsys, file, "--target", "neon", "--emit", "c")[1]
+    status, _, err = run(capsys, file, "--target", "z80")
+    assert status == 2
+    assert "--target z80: no such target (known: scalar" in err
+
+
+def test_run(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sys.argv
+    status, out, _ = run(capsys, file, "--run", "--", "3", "--check")
+    assert status == 3
+    assert out.startswith("imported\nmain ['3', '--check']\n")
+    assert "scale(x: f32[:], k: f32, out: f32[:])" in out
+    assert "types assumed" in out  # of smooth, which was not called
+    assert sys.argv is before
+
+
+def test_a_script_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "fails.py"
+    path.write_text(FILE.replace("sys.exit(", "raise ValueError(") )
+    status, out, err = run(capsys, str(path), "--run")
+    assert status == 1
+    assert "scale(x: f32[:]" in out
+    assert err.splitlines()[-1] == "ValueError: 0"
+    assert "examine.py" not in err
+
+
+def test_formats(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    reports = json.loads(run(capsys, file, "--format", "json")[1])
+    assert [r["function"] for r in reports] == ["scale", "smooth", "step"]
+    log = json.loads(run(capsys, file, "--format", "sarif")[1])
+    assert "FUSE_REJECT_DEPENDENCE" in {r["ruleId"] for r in log["runs"][0]["results"]}
+    github = run(capsys, file, "--format", "github")[1].splitlines()
+    assert any(line.startswith(f"::warning file={file},line=16,") for line in github)
+    assert run(capsys, file, "--format", "plain")[1] == run(capsys, file)[1]
+    assert "scale(x: f64[:]" in run(capsys, file, "--format", "rich")[1]
+    assert run(capsys, file, "--format", "xml")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"def f(:\n", ":1: "),
+        (b"import no_such_module\n", ":1: cannot be imported: ModuleNotFoundError: No module"),
+        (b"\n1 / 0\n", ":2: cannot be imported: ZeroDivisionError: division by zero"),
+        (b"raise SystemExit('no')\n", ":1: cannot be imported: SystemExit: no"),
+        (b"x = 1\0\n", "SOURCE_UNPARSABLE"),
+        (b"\xff\xfe\x00", "SOURCE_UNPARSABLE"),
+        (None, "SOURCE_UNAVAILABLE"),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--run"]])
+def test_files_that_cannot_be_read(
+    content: bytes | None,
+    said: str,
+    more: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "broken.py"
+    if content is not None:
+        path.write_bytes(content)
+    status, out, err = run(capsys, str(path), *more)
+    assert out == ""
+    if more and "cannot be imported" in said:  # the script's own failure
+        assert status == 1
+        return
+    assert status == 2
+    assert len(err.splitlines()) == 1
+    assert err.startswith("transpile: ")
+    assert str(path) in err
+    assert said in err
+
+
+def test_a_folder_is_not_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, str(tmp_path))
+    assert status == 2
+    assert "Is a directory" in err
+
+
+def test_a_file_without_fused_functions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none.py"
+    path.write_text("def f(x):\n    return x\n")
+    status, out, err = run(capsys, str(path))
+    assert (status, out) == (0, "")
+    assert "no @fuse function; --all takes" in err
+
+
+def test_a_wrong_option_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text("from transpile import fuse\n\n@fuse(speed=9)\ndef f(x):\n    return x\n")
+    status, _, err = run(capsys, str(path))
+    assert status == 2
+    assert ":3: cannot be imported: TypeError: " in err
+    assert "speed" in err
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "--explain", "fuse_reject_dependence")
+    assert status == 0
+    assert out.startswith("FUSE_REJECT_DEPENDENCE  ")
+    for text in (CODES["FUSE_REJECT_DEPENDENCE"].bad, CODES["FUSE_REJECT_DEPENDENCE"].good):
+        assert text.splitlines()[3] in out
+    listed = run(capsys, "--explain")[1]
+    assert [line.split()[0] for line in listed.splitlines()] == list(CODES)
+    status, _, err = run(capsys, "--explain", "FUSE_REJECT_DEPENDANCE")
+    assert status == 2
+    assert "did you mean FUSE_REJECT_DEPENDENCE" in err
+
+
+def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "--targets")
+    assert status == 0
+    names = [line.split()[0] for line in out.splitlines()]
+    assert {"scalar", "sse2", "avx2", "avx512", "neon"} <= set(names)
+    assert out.count(", auto") == 1
+
+
+def test_cache(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, file, "--run")
+    status, out, _ = run(capsys, "--cache")
+    assert status == 0
+    assert str(tmp_path / "cache") in out
+    assert "kernels  0" not in out
+    assert "kernels  0" in run(capsys, "--cache", "clear")[1]
+
+
+def test_nothing_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys)
+    assert status == 2
+    assert "want a file" in err
+    assert "Traceback" not in err
+
+
+def test_as_a_module() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "transpile", "--explain", "GUARD_ALIAS"],
+        capture_output=True, text=True, check=True,
+    )
+    assert answer.stdout.startswith("GUARD_ALIAS  ")
+
+
+def test_a_reader_that_leaves(file: str) -> None:
+    command = f"{sys.executable} -m transpile --explain | head -n 1"
+    answer = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert answer.stderr == ""
