@@ -75,12 +75,17 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The scalar in ``slot``: a NumPy scalar, or a Python one where ``weak``. With ``flag``, another (bool) slot decides: true means Python's, of dtype ``weak_dtype``."""
+    """The scalar in ``slot``: a NumPy scalar, or a Python one where ``weak``.
+
+    With ``flag``, another (bool) slot decides: true means a Python scalar of dtype ``weak_dtype``, false a NumPy one of
+    ``dtype``; the slot's own dtype holds both exactly.
+    """
 
     slot: str
     weak: bool = False
     flag: str | None = None
     weak_dtype: str | None = None
+    dtype: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,8 @@ class Plan:
 
     ``kernel.params`` and ``bindings`` correspond one to one, by name. ``writes``: parameters of the caller (arguments,
     captured) that the kernel writes. ``rewrites``: some of those are also read, so the original cannot be run again
-    after the kernel unless they are restored. ``temporaries``: fresh arrays that do not escape.
+    after the kernel unless they are restored. ``snapshot``: Python may have to take over after the kernel has written, so
+    the ``writes`` are copied before each call. ``temporaries``: fresh arrays that do not escape.
     """
 
     kernel: Kernel
@@ -143,5 +149,6 @@ class Plan:
     refs: tuple[Ref, ...] = ()
     writes: tuple[str, ...] = ()
     rewrites: bool = False
+    snapshot: bool = False
     temporaries: frozenset[str] = frozenset()
     sources: tuple[StatusSource, ...] = ()

@@ -1,0 +1,216 @@
+"""Scalar types of one call signature, under NEP 50.
+
+What an operator gives for operand types is not tabulated here: the operator itself is asked, on a sample of each type,
+so that the answer is that of the NumPy in use.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Call, Const, Expr
+from loopir.types import DTYPES, dtype_of
+
+from .ranges import INT64, Interval, Linear
+from .types import ScalarType
+
+__all__ = ["FALSE", "TRUE", "Num", "cast", "choose", "constant", "exactly", "fits", "join", "logic", "result", "scalar_type"]
+
+TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
+_WEAK = {"i64": int, "f64": float, "bool": bool}
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """A scalar while lowering: its IR and its Python-level type.
+
+    ``strong`` is the dtype where it is a NumPy scalar, ``weak`` the dtype ("i64", "f64", "bool") where it is a Python
+    one; a value that may be either has both, and ``is_weak`` tells at run time which. ``exact`` is false where the
+    Python value may have been rounded to the carrier's dtype. ``boxed``: NumPy gives a 0-d array, not a scalar.
+    Python ints have a ``linear`` form where one is known, and an interval.
+    """
+
+    ir: Expr
+    strong: str | None = None
+    weak: str | None = None
+    is_weak: Expr | None = None
+    exact: bool = True
+    boxed: bool = False
+    linear: Linear | None = None
+    interval: Interval = INT64
+
+    @property
+    def dtype(self) -> str:
+        """The carrier: what the IR computes in."""
+        return self.ir.dtype
+
+    @property
+    def either(self) -> bool:
+        return self.strong is not None and self.weak is not None
+
+    @property
+    def python_int(self) -> bool:
+        return self.weak == "i64" and self.strong is None
+
+    @property
+    def weak_now(self) -> Expr:
+        """Whether the value is a Python scalar, as IR."""
+        if self.is_weak is not None:
+            return self.is_weak
+        return TRUE if self.strong is None else FALSE
+
+    @property
+    def range(self) -> Interval:
+        """An interval of an integer or bool."""
+        d = DTYPES[self.dtype]
+        if d.kind == "f":
+            return self.interval
+        return max(self.interval[0], d.low), min(self.interval[1], d.high)
+
+    @property
+    def types(self) -> tuple[str | None, str | None]:
+        return self.strong, self.weak
+
+
+def constant(value: float | int | bool) -> Num:
+    """A literal of the source."""
+    match value:
+        case bool():
+            return Num(Const(value, "bool"), weak="bool")
+        case int():
+            return Num(Const(value, "i64"), weak="i64", linear=Linear({}, value), interval=(value, value))
+        case _:
+            return Num(Const(value, "f64"), weak="f64")
+
+
+def scalar_type(value: object) -> ScalarType | None:
+    """The type of a Python or NumPy scalar, None where it is not one of ours."""
+    for dtype, kind in _WEAK.items():
+        if type(value) is kind:
+            return ScalarType(dtype, weak=True)
+    if isinstance(value, np.generic):
+        name = dtype_of(value.dtype)
+        return ScalarType(name) if name and type(value) is DTYPES[name].numpy.type else None
+    return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -> ScalarType | None:
+    samples = [_WEAK[d](1) if weak else DTYPES[d].numpy.type(1) for d, weak in types]
+    with np.errstate(all="ignore"):
+        try:
+            out = operation(*samples)
+        except (TypeError, ValueError, ArithmeticError):
+            return None
+    if isinstance(out, np.ndarray) and out.ndim == 0:
+        out = out[()]
+    return scalar_type(out)
+
+
+def result(operation: Callable[..., Any], *operands: Num) -> ScalarType | None:
+    """The type that a Python operator or NumPy function gives; None where it is not one of ours, or depends on which of its types an operand has."""
+    answers = {_probe(operation, types) for types in _alternatives(operands)}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def _alternatives(operands: tuple[Num, ...]) -> list[tuple[tuple[str, bool], ...]]:
+    out: list[tuple[tuple[str, bool], ...]] = [()]
+    for n in operands:
+        kinds = [(n.strong, False)] if n.strong else []
+        kinds += [(n.weak, True)] if n.weak else []
+        out = [(*types, kind) for types in out for kind in kinds if kind[0]]  # type: ignore[misc]
+    return out
+
+
+def logic(op: str, *args: Expr) -> Expr:
+    """A bool operation, with constants folded away."""
+    if op == "not":
+        return Const(not args[0].value, "bool") if isinstance(args[0], Const) else Call("not", args, "bool")
+    a, b = args
+    unit = op == "and"
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Const):
+            return y if bool(x.value) is unit else x
+    return a if a == b else Call(op, (a, b), "bool")
+
+
+def cast(e: Expr, dtype: str) -> Expr:
+    """`e` as `dtype`; constants are converted here."""
+    if e.dtype == dtype:
+        return e
+    if isinstance(e, Const) and fits(e, dtype):
+        with np.errstate(all="ignore"):
+            return Const(DTYPES[dtype].numpy.type(e.value).item(), dtype)
+    return Call("cast", (e,), dtype)
+
+
+def fits(e: Expr, dtype: str) -> bool:
+    """Whether a constant converts to `dtype` without an error or a warning."""
+    if not isinstance(e, Const):
+        return False
+    to = DTYPES[dtype]
+    if to.kind in "iu":
+        return float(e.value).is_integer() and to.low <= int(e.value) <= to.high if _finite(e) else False
+    return not (to.kind == "f" and _finite(e) and abs(e.value) > float(np.finfo(to.numpy).max))
+
+
+def _finite(e: Const) -> bool:
+    return bool(np.isfinite(float(e.value))) if e.dtype in ("f32", "f64") else True
+
+
+def exactly(e: Expr, dtype: str) -> bool:
+    """Whether a constant is the same number in `dtype`."""
+    if not (isinstance(e, Const) and fits(e, dtype)):
+        return False
+    back = DTYPES[dtype].numpy.type(e.value).item()
+    return bool(back == e.value) or e.value != e.value
+
+
+def _carrier(a: Num, b: Num) -> str | None:
+    """A dtype that holds both values exactly; the strong one's own if the other is a constant it can hold."""
+    if a.dtype == b.dtype:
+        return a.dtype
+    for x, y in ((a, b), (b, a)):
+        if x.strong == x.dtype and exactly(y.ir, x.dtype):
+            return x.dtype
+    common = dtype_of(np.result_type(DTYPES[a.dtype].numpy, DTYPES[b.dtype].numpy))
+    if common == "f64" and {"i64", "u64"} & {a.dtype, b.dtype}:
+        return None
+    return common
+
+
+def join(cond: Expr, a: Num, b: Num) -> Num | None:
+    """The value ``a if cond else b``; None where one IR value cannot stand for both types."""
+    if (a.strong and b.strong and a.strong != b.strong) or (a.weak and b.weak and a.weak != b.weak):
+        return None
+    carrier = _carrier(a, b)
+    if carrier is None or not (a.exact and b.exact):
+        return None
+    return joined(choose(cond, cast(a.ir, carrier), cast(b.ir, carrier)), cond, a, b)
+
+
+def choose(cond: Expr, then: Expr, orelse: Expr) -> Expr:
+    """``select``, or Python's ``max``/``min`` where it is one, such as ``v if v > m else m``: on a tie or a NaN both keep the same operand."""
+    if then.dtype == "bool":
+        return logic("or", logic("and", cond, then), logic("and", logic("not", cond), orelse))
+    match cond:
+        case Call("gt" | "lt" as op, (p, q), "bool") if (then, orelse) == (p, q):
+            return Call("max" if op == "gt" else "min", (q, p), p.dtype)
+        case Call("gt" | "lt" as op, (p, q), "bool") if (then, orelse) == (q, p):
+            return Call("min" if op == "gt" else "max", (p, q), p.dtype)
+        case _:
+            return Call("select", (cond, then, orelse), then.dtype)
+
+
+def joined(value: Expr, cond: Expr, a: Num, b: Num) -> Num:
+    """`value`, which is `a`'s where `cond` holds and `b`'s elsewhere, with the type of the two together."""
+    strong, weak = a.strong or b.strong, a.weak or b.weak
+    is_weak = None
+    if strong and weak:
+        is_weak = logic("or", logic("and", cond, a.weak_now), logic("and", logic("not", cond), b.weak_now))
+    interval = (min(a.range[0], b.range[0]), max(a.range[1], b.range[1]))
+    return Num(value, strong, weak, is_weak, boxed=a.boxed or b.boxed, interval=interval)

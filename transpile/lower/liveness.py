@@ -1,0 +1,62 @@
+"""Which names a block of Python assigns, and which it reads before it has assigned them."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+__all__ = ["assigned", "exposed", "reads"]
+
+
+def reads(nodes: Iterable[ast.AST]) -> set[str]:
+    """Every name read anywhere in `nodes`."""
+    return {
+        n.id for node in nodes for n in ast.walk(node)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    }
+
+
+def assigned(nodes: Iterable[ast.AST]) -> set[str]:
+    """Every name that `nodes` bind."""
+    return {
+        n.id for node in nodes for n in ast.walk(node)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+
+
+def exposed(block: Sequence[ast.stmt], bound: frozenset[str] = frozenset()) -> set[str]:
+    """Names that `block` may read before it has certainly assigned them."""
+    out: set[str] = set()
+    have = set(bound)
+    for stmt in block:
+        match stmt:
+            case ast.If(test=test, body=body, orelse=orelse):
+                out |= reads([test]) - have
+                out |= exposed(body, frozenset(have)) | exposed(orelse, frozenset(have))
+                have |= _certain(body) & _certain(orelse)
+            case ast.For(target=target, iter=iterable, body=body):
+                out |= reads([iterable]) - have
+                out |= exposed(body, frozenset(have | assigned([target])))
+            case ast.Assign(targets=targets, value=value):
+                out |= reads([value, *targets]) - have
+                have |= assigned(targets)
+            case ast.AugAssign(target=target, value=value):
+                out |= (reads([value, target]) | assigned([target])) - have
+                have |= assigned([target])
+            case _:
+                out |= reads([stmt]) - have
+                have |= assigned([stmt])
+    return out
+
+
+def _certain(block: Sequence[ast.stmt]) -> set[str]:
+    """Names that `block` assigns on every path."""
+    out: set[str] = set()
+    for stmt in block:
+        match stmt:
+            case ast.If(body=body, orelse=orelse):
+                out |= _certain(body) & _certain(orelse)
+            case ast.For():
+                pass
+            case _:
+                out |= assigned([stmt])
+    return out

@@ -1,0 +1,220 @@
+"""What names, subscripts and attributes of the source stand for."""
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Call, Const, Dim, If, Load, Param, Store, Var
+from loopir.types import dtype_of
+
+from ..infer import Num, constant, scalar_type
+from ..plan import Binding, Captured
+from ..ranges import ARGUMENT, LENGTH, Linear, integer
+from ..scope import Origin, Scope
+from ..types import ArgType, ArrayType, Opaque, ScalarType
+from .builder import ArrayRef, Unbound, refuse, span
+from .calls import Calls
+from .subscripts import element
+
+__all__ = ["Names", "type_of"]
+
+
+def type_of(value: object) -> ArgType:
+    """The type of an argument as it came."""
+    scalar = scalar_type(value)
+    if scalar is not None:
+        return scalar
+    if type(value) is not np.ndarray:
+        return Opaque(type(value).__name__)
+    name = dtype_of(value.dtype)
+    if name is None:
+        return Opaque(f"ndarray of {value.dtype}")
+    if value.ndim > 3 or not value.flags.aligned:
+        return Opaque("ndarray of more than three dimensions" if value.ndim > 3 else "unaligned ndarray")
+    axes = [k for k in range(value.ndim) if value.strides[k] == value.itemsize or value.shape[k] <= 1]
+    return ArrayType(name, value.ndim, axes[-1] if axes else None)
+
+
+class Names(Calls):
+    """Reads and writes of names and array elements."""
+
+    scope: Scope
+    refs: dict[str, object]
+
+    def add_param(self, name: str, ty: ArrayType | ScalarType, binding: Binding) -> Num | ArrayRef:
+        """A new kernel parameter, and the value it has inside."""
+        b = self.b
+        b.names.add(name)
+        b.bindings[name] = binding
+        if isinstance(ty, ScalarType):
+            b.params[name] = Param(name, ty.dtype)
+            return self._scalar_param(name, ty)
+        b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
+        shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(ty.rank))
+        return ArrayRef(name, ty.dtype, ty.unit, shape)
+
+    def _scalar_param(self, name: str, ty: ScalarType) -> Num:
+        var = Var(name, ty.dtype)
+        if not ty.weak:
+            return Num(var, strong=ty.dtype)
+        if ty.dtype != "i64":
+            return Num(var, weak=ty.dtype)
+        return Num(var, weak="i64", linear=Linear.of(var), interval=ARGUMENT)
+
+    def guard_int_params(self, tree: ast.AST) -> None:
+        """Python ints are taken to be below 2**62, so that sums of a few of them cannot overflow."""
+        for name, binding in self.b.bindings.items():
+            ty = getattr(binding, "type", None)
+            if ty == ScalarType("i64", weak=True):
+                var = Var(name, "i64")
+                for op, limit in (("ge", ARGUMENT[0]), ("le", ARGUMENT[1])):
+                    self.b.guard(Call(op, (var, integer(limit)), "bool"), "GUARD_INT_RANGE", tree)
+
+    # -- names
+
+    def value(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Name(id=name):
+                return self._name(name, node)
+            case ast.Subscript():
+                return self.subscript(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Call():
+                return self.call(node)
+            case _:
+                return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+
+    def _name(self, name: str, node: ast.expr) -> Any:
+        got = self.b.env.get(name)
+        if isinstance(got, Unbound):
+            return self._late(name, got, node)
+        if got is not None:
+            return got
+        origin, value = self.scope.find(name)
+        if origin is Origin.LOCAL or origin is Origin.UNBOUND:
+            refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
+        ty = type_of(value)
+        if isinstance(ty, Opaque):
+            return refuse("LOWER_TYPE", f"`{name}` is a global of type {ty}", node)
+        self.b.env[name] = captured = self.add_param(name, ty, Captured(name, ty))
+        return captured
+
+    def _late(self, name: str, got: Unbound, node: ast.expr) -> Num:
+        if got.value is None or got.needed is None:
+            return refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
+        self.b.require(got.needed, "GUARD_EMPTY", node)
+        return got.value
+
+    def known(self, node: ast.expr) -> object | None:
+        value = self._resolve(node)
+        if value is not None:
+            self.refs[ast.unparse(node)] = value
+        return value
+
+    def _resolve(self, node: ast.expr) -> object | None:
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and root.id in self.b.env:
+            return None
+        return self.scope.resolve(node)
+
+    def _attribute(self, node: ast.Attribute) -> Any:
+        array = self.array(node.value)
+        if array is not None:
+            return self._of_array(array, node)
+        value = self.known(node)
+        if type(value) in (int, float, bool):
+            return constant(value)  # type: ignore[arg-type]
+        return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+
+    def _of_array(self, array: ArrayRef, node: ast.Attribute) -> Any:
+        shape = array.shape[len(array.prefix):]
+        match node.attr:
+            case "shape":
+                return shape
+            case "ndim":
+                return constant(len(shape))
+            case "size":
+                out = constant(1)
+                for n in shape:
+                    out = self.binary(ast.Mult, out, Num(n.ir, weak="i64", linear=n.linear, interval=(0, 1 << 20)), node)
+                return self.b.integer_num(out.ir, LENGTH) if out.linear is None else out
+            case _:
+                return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+
+    # -- arrays
+
+    def array(self, node: ast.expr) -> ArrayRef | None:
+        """`node` as an array: a name, or a row ``x[i]`` of one; None where it is a scalar or something else."""
+        match node:
+            case ast.Name(id=name):
+                got = self.b.env.get(name)
+                if got is None and isinstance(self.scope.resolve(node), np.ndarray):
+                    got = self._name(name, node)
+                return got if isinstance(got, ArrayRef) else None
+            case ast.Subscript(value=inner):
+                base = self.array(inner)
+                count = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
+                if base is None or count >= base.rank:
+                    return None
+                got = self.subscript(node)
+                return got if isinstance(got, ArrayRef) else None
+            case _:
+                return None
+
+    def _indices(self, node: ast.Subscript, array: ArrayRef) -> list[Num]:
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if any(isinstance(p, (ast.Slice, ast.Starred)) or (isinstance(p, ast.Constant) and p.value in (None, ...)) for p in parts):
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
+        if len(parts) > array.rank:
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` has more subscripts than dimensions", node)
+        out = []
+        for p in parts:
+            if self.array(p) is not None:
+                refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is indexed by an array", node)
+            out.append(self.num(p))
+        return out
+
+    def subscript(self, node: ast.Subscript) -> Any:
+        got = self.value(node.value)
+        if isinstance(got, tuple):
+            k = self.num(node.slice)
+            if isinstance(k.ir, Const) and k.python_int and -len(got) <= k.ir.value < len(got):
+                return got[int(k.ir.value)]
+        if not isinstance(got, ArrayRef):
+            return refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node.value)}` is not an array here", node)
+        indices = self._indices(node, got)
+        index, inside = element(self.b, got, indices, node)
+        if len(indices) < got.rank:
+            if inside is not None:
+                refuse("LOWER_SUBSCRIPT", f"the row `{ast.unparse(node)}` may be out of bounds", node)
+            rows = tuple(self.b.integer_num(e) for e in index[len(got.prefix):])
+            return ArrayRef(got.name, got.dtype, got.unit, got.shape, got.prefix + rows)
+        load = Load(got.name, index, got.dtype, span=span(node))
+        e = self.b.bind(load, got.name + "_at") if inside is not None else load
+        return Num(e, strong=got.dtype)
+
+    def store(self, target: ast.Subscript, value: Num, node: ast.AST) -> None:
+        """``a[i] = value``."""
+        array = self.array(target.value)
+        if array is None:
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(target.value)}` is not an array here", target)
+        assert array is not None
+        indices = self._indices(target, array)
+        if len(indices) < array.rank:
+            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(target)}` is a whole row", target)
+        index, inside = element(self.b, array, indices, target)
+        stmt = Store(array.name, index, self.stored(value, array.dtype, node), span=span(target))
+        self.b.emit(stmt if inside is None else If(inside, (stmt,), span=span(target)))
+        self.written.add(array.name)
+
+    def stored(self, value: Num, dtype: str, node: ast.AST) -> Any:
+        raise NotImplementedError
+
+    written: set[str]
+
+

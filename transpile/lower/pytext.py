@@ -1,0 +1,64 @@
+"""Values known before the kernel starts, as Python source: lengths and allocations that the caller evaluates."""
+from __future__ import annotations
+
+import ast
+
+from loopir.nodes import Call, Const, Dim, Expr, Var
+
+from ..infer import Num
+from .builder import ArrayRef, Builder, refuse
+
+__all__ = ["as_python", "inlined"]
+
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
+
+
+def as_python(e: Expr) -> str:
+    """An invariant i64 expression over parameters as Python source."""
+    match e:
+        case Const(value):
+            return repr(value)
+        case Var(name):
+            return name
+        case Dim(array, axis):
+            return f"{array}.shape[{axis}]"
+        case Call("neg", (a,)):
+            return f"(-{as_python(a)})"
+        case Call("max" | "min" as op, (a, c)):
+            return f"{op}({as_python(a)}, {as_python(c)})"
+        case Call(op, (a, c)) if op in _INFIX:
+            return f"({as_python(a)} {_INFIX[op]} {as_python(c)})"
+        case _:
+            return refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", None)
+
+
+def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
+    """`node` as source over the function's arguments and globals: local names give way to what they stand for."""
+
+    class Inline(ast.NodeTransformer):
+        def visit_Name(self, n: ast.Name) -> ast.expr:
+            value = b.env.get(n.id)
+            if value is None or (n.id in arguments and _is_own(n.id, value)):
+                return n
+            if isinstance(value, ArrayRef) and not value.prefix and value.name not in b.fresh:
+                return ast.Name(value.name, ast.Load())
+            if isinstance(value, Num) and value.python_int and b.invariant(value.ir):
+                return ast.parse(as_python(value.ir), mode="eval").body
+            if isinstance(value, Num) and isinstance(value.ir, Const):
+                return ast.Constant(value.ir.value)
+            return refuse("LOWER_UNSUPPORTED", f"`{n.id}` is not known before the loops", n)
+
+    copied = ast.parse(ast.unparse(node), mode="eval").body
+    for n in ast.walk(copied):
+        ast.copy_location(n, node)
+    out: ast.expr = Inline().visit(copied)
+    return ast.unparse(ast.fix_missing_locations(out))
+
+
+def _is_own(name: str, value: object) -> bool:
+    """Whether an argument still has the value it was passed with."""
+    match value:
+        case Num(ir=Var(n)) | ArrayRef(name=n, prefix=()):
+            return n == name
+        case _:
+            return False

@@ -1,0 +1,131 @@
+"""What the function returns, and the guards that every pair of its arrays needs."""
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from loopir.nodes import Append, Disjoint, Load, Param, Stmt, Store, walk
+from loopir.types import DTYPES
+
+from ..infer import Num
+from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Slot, Tupled, Value
+from ..ranges import integer
+from .arrays import dtype_named
+from .builder import ArrayRef, ListRef, refuse
+from .statements import Statements
+
+__all__ = ["Results", "alias_guards"]
+
+
+class Results(Statements):
+    """Lowers ``return``."""
+
+    def returned(self, node: ast.expr | None) -> Returned:
+        match node:
+            case None | ast.Constant(value=None):
+                return Nothing()
+            case ast.Tuple(elts=elts):
+                return Tupled(tuple(self.returned(e) for e in elts))
+            case ast.Constant(value=str() as text):
+                return Literal(text)
+            case ast.Name(id=name) if isinstance(self.b.env.get(name), ListRef):
+                return self._list(name, node)
+            case ast.Call(func=func, args=[ast.Name(id=name), *rest], keywords=keywords) if isinstance(self.b.env.get(name), ListRef):
+                return self._from_list(self.known(func), name, rest, keywords, node)
+        assert node is not None
+        array = self.array(node)
+        if array is not None:
+            return self._array(array, node)
+        got = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else self.num(node)
+        if isinstance(got, tuple):
+            return Tupled(tuple(self._scalar(n, node) for n in got))
+        if not isinstance(got, Num):
+            return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
+        return self._scalar(got, node)
+
+    def _array(self, array: ArrayRef, node: ast.expr) -> Returned:
+        if array.prefix:
+            return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a view of a row", node)
+        return Same(array.name)
+
+    def _scalar(self, n: Num, node: ast.expr) -> Returned:
+        if n.boxed:
+            return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a 0-d array", node)
+        slot = self._slot(n.dtype, n)
+        if not n.either:
+            return Value(slot, weak=n.strong is None)
+        if not n.exact or n.strong != n.dtype:
+            if n.strong is None or DTYPES[n.strong].kind != "f" or n.dtype != "f64":
+                return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` is a Python or a NumPy number, depending on the data", node)
+        flag = self._slot("bool", Num(n.weak_now))
+        return Value(slot, flag=flag, weak_dtype=n.weak, dtype=n.strong)
+
+    def _slot(self, dtype: str, n: Num) -> str:
+        b = self.b
+        name = b.name("result")
+        b.params[name] = Param(name, dtype, 0, None, written=True)
+        b.bindings[name] = Slot(name, dtype)
+        b.emit(Store(name, (), n.ir))
+        return name
+
+    def _list(self, name: str, node: ast.AST) -> Returned:
+        built = self.lists[name]
+        if built.dtype is None:
+            return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
+        return Listed(self._items(name), self._length(name), built.weak)
+
+    def _items(self, name: str) -> str:
+        return f"{name.lstrip('_') or 'list'}_items"
+
+    def _length(self, name: str) -> str | None:
+        if self._one_each(name):
+            return None
+        counter = self.b.env[f"#{name}"]
+        assert isinstance(counter, Num)
+        return self._slot("i64", counter)
+
+    def _from_list(self, function: object, name: str, rest: list[ast.expr], keywords: Sequence[ast.keyword], node: ast.AST) -> Returned:
+        if function is builtins.list and not rest and not keywords:
+            return self._list(name, node)
+        given = rest + [k.value for k in keywords if k.arg == "dtype"]
+        built = self.lists[name]
+        if function is not np.array or len(given) != len(rest) + len(keywords) or len(given) > 1 or built.dtype is None:
+            return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not compiled", node)
+        dtype = dtype_named(self.known(given[0]), node) if given else None
+        if dtype is not None and dtype != built.dtype:
+            return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` converts its elements", node)
+        return Filled(self._items(name), self._length(name), dtype)
+
+    def counter(self, name: str) -> None:
+        """Starts counting the elements of a list."""
+        self.counters.add(f"#{name}")
+        self.b.env[f"#{name}"] = Num(integer(0), weak="i64")
+
+
+def alias_guards(params: Sequence[Param], fresh: set[str], body: Sequence[Stmt]) -> Iterator[Disjoint]:
+    """Which arrays must not overlap: each written one and each other, unless the function made one of them.
+
+    One array under two names is fine where, within each loop nest, both are only accessed at the same elements.
+    """
+    arrays = [p.name for p in params if p.rank is not None]
+    written = {n.array for s in body for n in walk(s) if isinstance(n, (Store, Append))}
+    for k, a in enumerate(arrays):
+        for c in arrays[k + 1:]:
+            if {a, c} & fresh or not {a, c} & written:
+                continue
+            yield Disjoint(a, c, or_same=_same_elements(a, c, body))
+
+
+def _same_elements(a: str, c: str, body: Sequence[Stmt]) -> bool:
+    for nest in body:
+        maps = {(n.array, n.index) for n in walk(nest) if isinstance(n, (Load, Store)) and n.array in (a, c)}
+        if any(isinstance(n, Append) and n.array in (a, c) for n in walk(nest)):
+            return False
+        if {array for array, _ in maps} == {a, c} and len({index for _, index in maps}) > 1:
+            return False
+    return True
+
+

@@ -1,0 +1,75 @@
+"""Subscripts: from Python's index, which may be negative or out of bounds, to one that is safe to use."""
+from __future__ import annotations
+
+import ast
+
+from loopir.nodes import Call, Expr
+
+from ..infer import Num, cast, logic
+from ..ranges import Linear, integer
+from .builder import ArrayRef, Builder, refuse
+
+__all__ = ["element"]
+
+
+def element(b: Builder, array: ArrayRef, indices: list[Num], node: ast.AST) -> tuple[tuple[Expr, ...], Expr | None]:
+    """The whole array's subscript for ``array[indices]``, and a bool that must hold for the access to take place (None: always)."""
+    index: list[Expr] = [p.ir for p in array.prefix]
+    inside: Expr | None = None
+    for k, n in enumerate(indices, start=len(array.prefix)):
+        safe, ok = _axis(b, n, array.shape[k], node)
+        index.append(safe)
+        if ok is not None:
+            inside = ok if inside is None else logic("and", inside, ok)
+    return tuple(index), inside
+
+
+def _axis(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr | None]:
+    if n.weak is None and n.strong not in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
+        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
+    if n.weak in ("bool", "f64"):
+        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
+    if n.linear is not None and length.linear is not None:
+        linear = n.linear
+        if b.high(linear) < 0:  # a negative constant counts from the end
+            linear = linear + length.linear
+        if _guarded(b, linear, length.linear, node):
+            return linear.expr(), None
+    return _checked(b, n, length, node)
+
+
+def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
+    """Whether the whole range of an affine subscript is in bounds, proved or guarded before the first store."""
+    lowest, highest = _extreme(b, linear, False), _extreme(b, linear, True)
+    if lowest is None or highest is None:
+        return False
+    room = length + Linear({}, -1) - highest
+    if b.high(lowest) < 0 or b.high(room) < 0:  # it always leaves the array somewhere
+        return False
+    for margin in (lowest, room):
+        if b.low(margin) < 0:
+            b.guard(Call("ge", (margin.expr(), integer(0)), "bool"), "GUARD_BOUNDS", node)
+    return True
+
+
+def _extreme(b: Builder, linear: Linear, highest: bool) -> Linear | None:
+    """The greatest (or least) value over all enclosing loops, in terms of what is known before them; None where that is not."""
+    for frame in reversed(b.frames):
+        c = linear.terms.get(frame.var, 0)
+        if c:
+            last = frame.linear + Linear({}, -1)
+            linear = linear.substitute(frame.var, last if (c > 0) == highest else Linear())
+    return linear if all(b.invariant(atom) for atom in linear.terms) else None
+
+
+def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr]:
+    """A subscript known only when it is used: negative ones wrap, and outside the array Python must decide."""
+    raw = b.bind(cast(n.ir, "i64"), "at")
+    wrapped = Call("add", (raw, length.ir), "i64")
+    at = b.bind(Call("select", (Call("lt", (raw, integer(0)), "bool"), wrapped, raw), "i64"), "at")
+    ok = logic("and", Call("ge", (at, integer(0)), "bool"), Call("lt", (at, length.ir), "bool"))
+    ok = b.bind(ok, "inside")
+    b.require(ok, "GUARD_BOUNDS", node)
+    if length.linear is None or b.low(length.linear) < 1:
+        b.guard(Call("ge", (length.ir, integer(1)), "bool"), "GUARD_BOUNDS", node)
+    return Call("select", (ok, at, integer(0)), "i64"), ok

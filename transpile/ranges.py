@@ -1,0 +1,74 @@
+"""What is known of a Python int while lowering: its linear form and an interval that holds it."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from loopir.nodes import Call, Const, Expr
+
+__all__ = ["ANY", "ARGUMENT", "INT64", "LENGTH", "Interval", "Linear", "integer"]
+
+INT64 = (-(1 << 63), (1 << 63) - 1)
+LENGTH = (0, 1 << 47)  # an axis cannot be longer than the address space
+ARGUMENT = (-(1 << 61), 1 << 61)  # what a Python int argument is guarded to
+ANY = (-(1 << 62), 1 << 62)  # where an accumulator is proved, or guarded, to stay
+
+Interval = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """``constant + Σ coefficient · atom``; an atom is any i64 expression that is not taken apart further."""
+
+    terms: Mapping[Expr, int] = field(default_factory=dict)
+    constant: int = 0
+
+    @staticmethod
+    def of(atom: Expr) -> Linear:
+        return Linear({}, int(atom.value)) if isinstance(atom, Const) else Linear({atom: 1})
+
+    def __add__(self, other: Linear) -> Linear:
+        terms = dict(self.terms)
+        for atom, c in other.terms.items():
+            terms[atom] = terms.get(atom, 0) + c
+        return Linear({a: c for a, c in terms.items() if c}, self.constant + other.constant)
+
+    def __mul__(self, k: int) -> Linear:
+        return Linear({a: c * k for a, c in self.terms.items() if k}, self.constant * k)
+
+    def __sub__(self, other: Linear) -> Linear:
+        return self + other * -1
+
+    def substitute(self, atom: Expr, value: Linear) -> Linear:
+        """This form with `atom` replaced by `value`."""
+        c = self.terms.get(atom, 0)
+        rest = Linear({a: k for a, k in self.terms.items() if a != atom}, self.constant)
+        return rest + value * c
+
+    def bounds(self, interval: Callable[[Expr], Interval]) -> Interval:
+        """An interval of the value, from one for each atom."""
+        lo = hi = self.constant
+        for atom, c in self.terms.items():
+            a, b = interval(atom)
+            lo, hi = lo + min(c * a, c * b), hi + max(c * a, c * b)
+        return lo, hi
+
+    def expr(self) -> Expr:
+        """As an i64 expression."""
+        out: Expr | None = None
+        for atom, c in self.terms.items():
+            term = atom if abs(c) == 1 else Call("mul", (atom, integer(abs(c))), "i64")
+            if out is None:
+                out = term if c > 0 else Call("neg", (term,), "i64")
+            else:
+                out = Call("add" if c > 0 else "sub", (out, term), "i64")
+        if out is None:
+            return integer(self.constant)
+        if self.constant == 0:
+            return out
+        return Call("add" if self.constant > 0 else "sub", (out, integer(abs(self.constant))), "i64")
+
+
+def integer(value: int) -> Const:
+    """An i64 constant."""
+    return Const(value, "i64")

@@ -1,0 +1,115 @@
+"""One function under one call signature, through every stage; each is kept, and each can be run."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from loopir.passes.pipeline import optimise
+
+from loopir.nodes import Kernel
+from targets.isa import Target
+
+from .fusion import Fusion, fuse_kernel
+from .lower import lower, type_of
+from .macros import expand
+from .options import Options
+from .plan import Fresh, Plan
+from .scope import Scope
+from .source import Source, read
+from .types import ArgType, ArrayType, ScalarType
+
+__all__ = ["Stages", "compile_stages"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What each stage made of a function.
+
+    ``python``: core Python, after the macros. ``scalar``: the kernel as lowered. ``plan.kernel``: after fusion. ``passes``:
+    the kernel after each pass that changed it. ``vector``: after the last, with abstract width.
+    """
+
+    source: Source
+    types: Mapping[str, ArgType]
+    options: Options
+    python: ast.FunctionDef
+    scalar: Kernel
+    fusion: Fusion
+    plan: Plan
+    passes: tuple[tuple[str, Kernel], ...]
+    vector: Kernel
+
+    def legal(self, target: Target) -> Kernel:
+        """The kernel in registers of `target`."""
+        from targets.legalize import legalize
+
+        return legalize(self.vector, target)
+
+    def c(self, target: Target) -> str:
+        """The kernel as C for `target`."""
+        from targets.c import emit
+
+        return emit(self.legal(target), target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Env:
+    """What macros ask of a call signature."""
+
+    types: Mapping[str, ArgType]
+    scope: Scope
+
+    def rank(self, expr: ast.expr) -> int | None:
+        match self._type(expr):
+            case ArrayType(rank=rank):
+                return rank
+            case ScalarType():
+                return 0
+            case _:
+                return None
+
+    def resolve(self, expr: ast.expr) -> object | None:
+        return self.scope.resolve(expr)
+
+    def is_int(self, expr: ast.expr) -> bool:
+        return self._type(expr) == ScalarType("i64", weak=True)
+
+    def _type(self, expr: ast.expr) -> ArgType | None:
+        if isinstance(expr, ast.Name) and expr.id in self.types:
+            return self.types[expr.id]
+        value = self.scope.resolve(expr)
+        return type_of(value) if isinstance(value, (int, float, np.generic, np.ndarray)) else None
+
+
+def compile_stages(
+    function: Callable[..., Any] | Source, types: Mapping[str, ArgType], options: Options, scope: Scope | None = None
+) -> Stages:
+    """Every stage before the target's own; raises Refused where the function cannot be compiled faithfully."""
+    source = function if isinstance(function, Source) else read(function)
+    if scope is None:
+        scope = Scope.of(source.function) if source.function is not None else Scope()
+    python = expand(source.tree, _Env(types, scope))
+    plan = lower(python, types, scope)
+    fusion = fuse_kernel(
+        plan.kernel,
+        enabled=options.fusion,
+        allow_control_flow_simple=options.allow_control_flow_simple,
+        allow_broadcast_identity=options.allow_broadcast_identity,
+        temporaries=plan.temporaries,
+    )
+    passes: list[tuple[str, Kernel]] = []
+    vector = optimise(
+        fusion.kernel, reassociate=options.reassociate, on_pass=lambda name, k: passes.append((name, k))
+    )
+    fused = _without(plan, fusion)
+    return Stages(source, types, options, python, plan.kernel, fusion, fused, tuple(passes), vector)
+
+
+def _without(plan: Plan, fusion: Fusion) -> Plan:
+    """`plan` for the fused kernel: contracted temporaries are not allocated."""
+    kept = {p.name for p in fusion.kernel.params}
+    bindings = tuple(b for b in plan.bindings if b.name in kept or not isinstance(b, Fresh))
+    return replace(plan, kernel=fusion.kernel, bindings=bindings)
