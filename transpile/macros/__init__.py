@@ -1,0 +1,60 @@
+"""AST macros: Python → core Python, one line each.
+
+Core Python is what the compiler takes: ``for`` over a range with a plain name, plain assignment,
+``if``, expressions over scalars and array elements, and lists filled by ``append``. It is still
+Python, and gives the same answer.
+"""
+from __future__ import annotations
+
+import ast
+
+from .assignments import annotated, augmented, chained, unpacked
+from .comprehensions import collected, list_comprehension
+from .context import Context
+from .driver import Macro, expand_with
+from .env import Env
+from .folds import all_fold, any_fold, minmax_fold, sum_fold
+from .loops import for_loop
+from .subscripts import row_element
+
+__all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
+
+MACROS: tuple[Macro, ...] = (
+    annotated,           # s: float = 0.0
+    chained,             # a = b = e
+    unpacked,            # a, b = b, a
+    augmented,           # a[i] += e
+    for_loop,            # for v in x, enumerate, zip, reversed
+    row_element,         # x[i][j]
+    sum_fold,            # sum(e for v in x if c)
+    minmax_fold,         # min(x), max(e for v in x)
+    any_fold,            # any(e for v in x)
+    all_fold,            # all(e for v in x)
+    collected,           # list(e for v in x)
+    list_comprehension,  # [e for v in x if c]
+)
+
+_registered: list[Macro] = []
+
+
+def expand(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
+    """The function in core Python, as far as the macros know how; `tree` is left as it is."""
+    return expand_with((*_registered, *MACROS), tree, env)
+
+
+def register(macro: Macro) -> Macro:
+    """Adds a macro of your own, asked before the built-in ones; usable as a decorator.
+
+    It is called with each statement and each expression of a function, and a Context, and returns
+    None, or what stands in its place: a list of statements for a statement, an expression for an
+    expression (`Context.before` takes statements that must run first). What it returns is expanded
+    in turn. It must mean the same in Python. Functions that are compiled already stay as they are::
+
+        @macros.register
+        def square(node, cx):
+            match node:
+                case ast.Call(func=ast.Name(id="square"), args=[a]):
+                    return cx.expr("A * A", A=a)
+    """
+    _registered.append(macro)
+    return macro

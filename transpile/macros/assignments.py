@@ -1,0 +1,171 @@
+"""Annotated, chained, tuple and augmented assignment → one plain assignment each."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from .context import Context
+from .names import bound, free_of
+
+__all__ = ["annotated", "augmented", "chained", "unpacked"]
+
+
+def annotated(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """The annotation of a local variable is never evaluated.
+
+        s: float = 0.0
+    →
+        s = 0.0
+    """
+    match node:
+        case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
+            return cx.code("TARGET = E", TARGET=target, E=value)
+    return None
+
+
+def chained(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """The value is computed once; targets are taken from left to right.
+
+        s = t = x[0] * 2
+        u = w = 0.0
+    →
+        _t = x[0] * 2
+        s = _t
+        t = _t
+        u = 0.0
+        w = 0.0
+    """
+    if not isinstance(node, ast.Assign) or len(node.targets) < 2:
+        return None
+    value, take = _once(node.value, bound(*node.targets), cx)
+    plain = (line for t in node.targets for line in cx.code("TARGET = E", TARGET=t, E=value))
+    return [*take, *plain]
+
+
+def unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """All values are computed, then the targets are taken from left to right.
+
+        s, t = 0.0, 1.0
+        s, t = t, s + t
+        m, n = X.shape
+    →
+        s = 0.0
+        t = 1.0
+        _t = t
+        _t_1 = s + t
+        s = _t
+        t = _t_1
+        m = X.shape[0]
+        n = X.shape[1]
+    """
+    match node:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
+            value=ast.Tuple(elts=values) | ast.List(elts=values),
+        ):
+            return _paired(targets, values, cx)
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
+            value=ast.Attribute(value=ast.Name(), attr="shape") as shape,
+        ) if cx.fact(shape.value).rank == len(targets):
+            axes = [cx.expr("S[K]", S=shape, K=ast.Constant(k)) for k in range(len(targets))]
+            return _paired(targets, axes, cx)
+    return None
+
+
+def _paired(
+    targets: Sequence[ast.expr], values: Sequence[ast.expr], cx: Context
+) -> list[ast.stmt] | None:
+    if len(targets) != len(values) or any(isinstance(e, ast.Starred) for e in (*targets, *values)):
+        return None
+    changed = bound(*targets)
+    simple = all(isinstance(t, ast.Name) for t in targets) and len(changed) == len(targets)
+    if not (simple and all(free_of(v, changed) for v in values)):
+        taken = [_once(v, changed, cx) for v in values]
+        before = [line for _, take in taken for line in take]
+        values = [v for v, _ in taken]
+    else:
+        before = []
+    pairs = zip(targets, values, strict=True)
+    return before + [line for t, v in pairs for line in cx.code("TARGET = E", TARGET=t, E=v)]
+
+
+def _once(
+    value: ast.expr, changed: set[str], cx: Context
+) -> tuple[ast.expr, list[ast.stmt]]:
+    """`value`, or a fresh name for it where evaluating it later, or twice, could differ."""
+    if isinstance(value, (ast.Constant, ast.Name)) and free_of(value, changed):
+        return value, []
+    name = cx.fresh("t")
+    return ast.Name(name, ast.Load()), cx.code("NAME = E", NAME=name, E=value)
+
+
+def augmented(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Of scalars only: an array is changed in place. Subscripts are evaluated once.
+
+        s += e
+        a[i + 1] *= e
+        a[k[i]] += e
+    →
+        s = s + e
+        a[i + 1] = a[i + 1] * e
+        _i = k[i]
+        a[_i] = a[_i] + e
+    """
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+            if cx.fact(ast.Name(name, ast.Load())).rank != 0:
+                return None
+            before: list[ast.stmt] = []
+        case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
+            if cx.fact(target).rank != 0 or not _is_row(target.value):
+                return None
+            target, before = _steady(target, cx)
+        case _:
+            return None
+    (line,) = cx.code("TARGET = TARGET + E", TARGET=target, E=value)
+    assert isinstance(line, ast.Assign)
+    assert isinstance(line.value, ast.BinOp)
+    line.value.op = op
+    return [*before, line]
+
+
+def _steady(target: ast.Subscript, cx: Context) -> tuple[ast.Subscript, list[ast.stmt]]:
+    """The target with each subscript that is not mere arithmetic in a fresh name."""
+    indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    before: list[ast.stmt] = []
+    steady: list[ast.expr] = []
+    for index in indices:
+        if not _is_plain(index):
+            name = cx.fresh("i")
+            before += cx.code("NAME = E", NAME=name, E=index)
+            index = ast.Name(name, ast.Load())
+        steady.append(index)
+    if not before:
+        return target, []
+    several = ast.Tuple(steady, ast.Load()) if len(steady) > 1 else steady[0]
+    return ast.Subscript(target.value, several, ast.Store()), before
+
+
+def _is_plain(e: ast.expr) -> bool:
+    """Names, constants and arithmetic on them."""
+    match e:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.UnaryOp(operand=operand):
+            return _is_plain(operand)
+        case ast.BinOp(left=left, right=right):
+            return _is_plain(left) and _is_plain(right)
+    return False
+
+
+def _is_row(e: ast.expr) -> bool:
+    """An array, or a row of one, by plain subscripts."""
+    match e:
+        case ast.Name():
+            return True
+        case ast.Subscript(value=value, slice=ast.Tuple(elts=indices)):
+            return _is_row(value) and all(_is_plain(i) for i in indices)
+        case ast.Subscript(value=value, slice=index):
+            return _is_row(value) and _is_plain(index)
+    return False

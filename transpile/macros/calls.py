@@ -1,0 +1,73 @@
+"""The rank that a call gives, from the ranks of its arguments."""
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["RESIZING", "rank_of", "rank_of_method"]
+
+RESIZING = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "resize"})
+"""Methods that change how many elements there are."""
+
+_SHAPED = (np.zeros, np.ones, np.empty, np.full)
+_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy)
+_CONVERT = (np.array, np.asarray, np.ascontiguousarray)
+_ELEMENTWISE = (np.where, np.clip, np.round, abs, round, min, max)
+_FOLDS = (np.sum, np.prod, np.min, np.max, np.any, np.all, np.mean, sum, any, all)
+_SCALAR = (int, float, bool)
+_KEEPING = frozenset({"astype", "copy", "conj", "round", "clip"})
+_FOLDING = frozenset(
+    {"all", "any", "argmax", "argmin", "item", "max", "mean", "min", "prod", "sum"}
+)
+
+
+def rank_of(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:
+    """The rank of ``function(…)``, None where it is not known."""
+    if _among(function, _SHAPED):
+        return _shape_rank(call, ranks)
+    if _among(function, _LIKE + _CONVERT):
+        return ranks[0] if ranks else None
+    if _among(function, (np.arange, np.linspace)):
+        return 1
+    if _among(function, _FOLDS) and ranks == [1] and not call.keywords:
+        return 0
+    if _among(function, _SCALAR) or getattr(function, "__module__", None) == math.__name__:
+        return 0 if all(r == 0 for r in ranks) else None
+    return _widest(function, call, ranks)
+
+
+def _among(function: object, group: Sequence[object]) -> bool:
+    return any(function is f for f in group)
+
+
+def _widest(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:
+    known = [r for r in ranks if r is not None]
+    if not known or len(known) < len(ranks) or call.keywords:
+        return None
+    if _among(function, (min, max)):
+        return 0 if len(known) > 1 and not any(known) else None
+    if isinstance(function, np.ufunc) or _among(function, _ELEMENTWISE):
+        return max(known)
+    scalar_type = isinstance(function, type) and issubclass(function, np.generic)
+    return known[0] if scalar_type and len(known) == 1 else None
+
+
+def _shape_rank(call: ast.Call, ranks: Sequence[int | None]) -> int | None:
+    match call.args[:1]:
+        case [ast.Tuple(elts=elts)] | [ast.List(elts=elts)]:
+            return len(elts)
+        case [_] if ranks[0] == 0:
+            return 1
+    return None
+
+
+def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
+    """The rank of ``array.name(…)`` for an array of `rank`."""
+    if not rank:
+        return None
+    if name in _KEEPING:
+        return rank
+    return 0 if name in _FOLDING and not (call.args or call.keywords) else None

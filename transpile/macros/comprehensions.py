@@ -1,0 +1,126 @@
+"""List comprehensions and generators that are collected → loops that append."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from .context import Context
+from .names import bound, rename
+
+__all__ = ["all_of", "collected", "has_walrus", "list_comprehension", "nested", "own_names"]
+
+C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
+
+
+def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A list is filled by a loop; the comprehension's variables keep a scope of their own.
+
+        out = [v * 2 for v in x if v > t]
+    →
+        _list = []
+        for _i in range(len(x)):
+            _v = x[_i]
+            if _v > t:
+                _list.append(_v * 2)
+        out = _list
+    """
+    if not isinstance(node, ast.ListComp) or has_walrus(node):
+        return None
+    comprehension = own_names(node, cx)
+    name = cx.fresh("list")
+    append = cx.code("LIST.append(E)", LIST=name, E=comprehension.elt)
+    cx.before(*cx.code("LIST = []", LIST=name), *nested(comprehension.generators, append, cx))
+    return cx.expr("LIST", LIST=name)
+
+
+def collected(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What takes all of a generator takes a list.
+
+        u = list(v * 2 for v in x)
+        w = np.fromiter((v * 2 for v in x), float)
+        z = list(x)
+    →
+        _list = []
+        for _i in range(len(x)):
+            _v = x[_i]
+            _list.append(_v * 2)
+        u = _list
+        _list_1 = []
+        for _i_1 in range(len(x)):
+            _v_1 = x[_i_1]
+            _list_1.append(_v_1 * 2)
+        w = np.fromiter(_list_1, float)
+        _list_2 = []
+        for _i_2 in range(len(x)):
+            _v_2 = x[_i_2]
+            _list_2.append(_v_2)
+        z = _list_2
+    """
+    match node:
+        case ast.Call(func=func, args=[ast.GeneratorExp() as g, *rest]) if not has_walrus(g):
+            items = ast.copy_location(ast.ListComp(g.elt, g.generators), g)
+            if cx.builtin(node) == "list" and not rest and not node.keywords:
+                return items
+            if cx.builtin(node) == "tuple" or cx.resolve(func) is np.fromiter:
+                call = ast.Call(func, [items, *rest], node.keywords)
+                return ast.copy_location(call, node)
+        case ast.Call(args=[x], keywords=[]) if cx.builtin(node) == "list" and cx.fact(x).rank:
+            return cx.expr("[v for v in X]", X=x)
+    return None
+
+
+def own_names(node: C, cx: Context) -> C:
+    """The comprehension with fresh names for the variables that it binds."""
+    targets = bound(*(g.target for g in node.generators))
+    names = {n: cx.fresh(n) for n in sorted(targets)}
+    first = node.generators[0].iter
+    inner = type(node)(
+        rename(node.elt, names),
+        [
+            ast.comprehension(
+                target=rename(g.target, names),
+                iter=rename(g.iter, names),
+                ifs=[rename(c, names) for c in g.ifs],
+                is_async=0,
+            )
+            for g in node.generators
+        ],
+    )
+    inner.generators[0].iter = first  # evaluated outside
+    return ast.copy_location(inner, node)
+
+
+def nested(
+    generators: Sequence[ast.comprehension], innermost: list[ast.stmt], cx: Context
+) -> list[ast.stmt]:
+    """``for … if …`` clauses, names being fresh already, as loops around `innermost`."""
+    if not generators:
+        return innermost
+    g, *rest = generators
+    body = nested(rest, innermost, cx)
+    if g.ifs:
+        body = cx.code("if C: BODY", C=all_of(g.ifs, cx), BODY=body)
+    if isinstance(g.iter, ast.GeneratorExp) and not has_walrus(g.iter):
+        inner = own_names(g.iter, cx)  # a generator over a generator: one loop nest
+        bind = cx.code("TARGET = E", TARGET=g.target, E=inner.elt)
+        return nested(inner.generators, [*bind, *body], cx)
+    return cx.code("for TARGET in X: BODY", TARGET=g.target, X=g.iter, BODY=body)
+
+
+def all_of(conditions: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """``a and b and …``"""
+    if len(conditions) == 1:
+        return conditions[0]
+    return ast.copy_location(ast.BoolOp(ast.And(), list(conditions)), cx.at)
+
+
+def has_walrus(node: ast.AST) -> bool:
+    """Whether a comprehension does more than compute: binds outside, waits, yields."""
+    banned = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+    return any(
+        isinstance(n, banned) or (isinstance(n, ast.comprehension) and n.is_async)
+        for n in ast.walk(node)
+    )

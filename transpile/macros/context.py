@@ -1,0 +1,78 @@
+"""What a macro works with: fresh names, facts about expressions, and code from text."""
+from __future__ import annotations
+
+import ast
+import builtins
+
+from .env import Env
+from .facts import Fact
+from .flow import Flow
+from .names import bound, used
+from .template import Part, code, expression
+
+__all__ = ["Context"]
+
+
+class Context:
+    """Belongs to the expansion of one function. ``at`` is the node being replaced."""
+
+    def __init__(self, tree: ast.FunctionDef, env: Env) -> None:
+        self.at: ast.AST = tree
+        self.facts = Flow(tree, env, self.resolve)
+        self._env = env
+        self._taken = used(tree)
+        self._local = bound(*tree.body) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
+        self._before: list[ast.stmt] = []
+
+    def fresh(self, hint: str) -> str:
+        """A name that occurs nowhere in the function: ``_hint``, ``_hint_1``, …"""
+        stem = "_" + hint.lstrip("_")
+        name, count = stem, 0
+        while name in self._taken:
+            count += 1
+            name = f"{stem}_{count}"
+        self._taken.add(name)
+        return name
+
+    def code(self, text: str, **parts: Part) -> list[ast.stmt]:
+        """The statements of `text`; capitalised names in it are holes, filled with `parts`."""
+        return code(text, self.at, parts)
+
+    def expr(self, text: str, **parts: Part) -> ast.expr:
+        """The expression of `text`, likewise."""
+        return expression(text, self.at, parts)
+
+    def before(self, *statements: ast.stmt) -> None:
+        """For a macro on an expression: `statements` run before the one it stands in."""
+        self._before.extend(statements)
+
+    def take_before(self) -> list[ast.stmt]:
+        """The statements given to `before` since the last call."""
+        taken, self._before = self._before, []
+        return taken
+
+    def fact(self, expr: ast.expr) -> Fact:
+        """What is known of `expr` where the node being replaced stands."""
+        return self.facts.of(expr)
+
+    def resolve(self, expr: ast.expr) -> object | None:
+        """The object that a name or a chain of attributes stands for now; None if local."""
+        root = expr
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id in self._local:
+            return None
+        return self._env.resolve(expr)
+
+    def means(self, *names: str) -> bool:
+        """Whether each of `names` is the builtin it looks like."""
+        return all(
+            self.resolve(ast.Name(n, ast.Load())) is getattr(builtins, n) for n in names
+        )
+
+    def builtin(self, node: ast.AST) -> str:
+        """The name of the builtin that `node` calls, "" if it is not a call of one."""
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if hasattr(builtins, name) and self.means(name):
+                return name
+        return ""

@@ -1,0 +1,82 @@
+"""Applies macros to a function until none has anything left to do."""
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from .context import Context
+from .env import Env
+from .flow import joined
+from .lifting import Lifted, lift_statement
+
+__all__ = ["Macro", "expand_with"]
+
+Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | None"]
+"""From a statement the statements, or from an expression the expression, that replace it."""
+
+
+def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
+    """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept."""
+    tree = copy.deepcopy(tree)
+    driver = _Driver(macros, Context(tree, env))
+    tree.body = driver.block(tree.body)
+    return ast.fix_missing_locations(tree)
+
+
+class _Driver:
+    def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
+        self.macros = macros
+        self.cx = cx
+
+    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return [out for s in statements for out in self.statement(s)]
+
+    def statement(self, s: ast.stmt) -> list[ast.stmt]:
+        new = self._replaced(s)
+        if new is not None:
+            return self.block(new)
+        self._descend(s)
+        return [s]
+
+    def _replaced(self, s: ast.stmt) -> list[ast.stmt] | None:
+        self.cx.at = s
+        for macro in self.macros:
+            new = macro(s, self.cx)
+            if isinstance(new, list):
+                return new
+        return lift_statement(s, self.cx, self._rewrite)
+
+    def _rewrite(self, e: ast.expr) -> Lifted | None:
+        outer, self.cx.at = self.cx.at, e
+        try:
+            for macro in self.macros:
+                new = macro(e, self.cx)
+                if isinstance(new, ast.expr):
+                    return Lifted(self.cx.take_before(), new)
+        finally:
+            self.cx.at = outer
+        return None
+
+    def _descend(self, s: ast.stmt) -> None:
+        """Expands the blocks of a compound statement; facts follow the flow."""
+        facts = self.cx.facts
+        match s:
+            case ast.For() | ast.AsyncFor() | ast.While():
+                before = dict(facts.known)
+                facts.enter(s)
+                s.body = self.block(s.body)
+                facts.known = joined(before, facts.known)
+                s.orelse = self.block(s.orelse)
+            case ast.If():
+                before = dict(facts.known)
+                s.body = self.block(s.body)
+                after, facts.known = facts.known, before
+                s.orelse = self.block(s.orelse)
+                facts.known = joined(after, facts.known)
+            case ast.With() | ast.AsyncWith():
+                facts.record(s)
+                s.body = self.block(s.body)
+            case _:
+                facts.record(s)

@@ -1,0 +1,136 @@
+"""Facts about local names, followed through a function statement by statement."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from . import calls
+from .facts import INT, SCALAR, UNKNOWN, Fact, Facts, join
+from .names import bound
+
+__all__ = ["Flow", "joined"]
+
+_Element: TypeAlias = "Fact | tuple[_Element, ...]"
+
+
+class Flow(Facts):
+    """``known`` is what holds before the next statement."""
+
+    def record(self, s: ast.stmt) -> None:
+        """Takes note of what `s`, with all that is in it, binds."""
+        match s:
+            case ast.Assign(targets=targets, value=value):
+                for t in targets:
+                    self._bind(t, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._bind(target, value)
+            case ast.AugAssign(target=ast.Name(id=name) as target, value=value):
+                left = self.known.get(name, UNKNOWN)
+                self.known[name] = self.binary(s.op, left, self.of(value))
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=args)
+            ):
+                self._method(name, method, args)
+            case ast.For() | ast.While():
+                self._loop(s)
+            case ast.If(body=body, orelse=orelse):
+                self.branches([body, orelse])
+            case _:
+                self._forget(bound(s))
+
+    def _method(self, name: str, method: str, args: Sequence[ast.expr]) -> None:
+        """A list stays one of scalars for as long as scalars are appended."""
+        scalar = method == "append" and all(self.of(a).rank == 0 for a in args)
+        if method in calls.RESIZING and not scalar:
+            self.known[name] = UNKNOWN
+
+    def branches(self, blocks: Iterable[Sequence[ast.stmt]]) -> None:
+        """One of several blocks runs."""
+        before, after = self.known, None
+        for block in blocks:
+            self.known = dict(before)
+            for s in block:
+                self.record(s)
+            after = self.known if after is None else joined(after, self.known)
+        self.known = dict(before) if after is None else after
+
+    def enter(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
+        """What holds at the head of every iteration of `loop`: facts only get fewer, so this ends."""
+        while True:
+            head = dict(self.known)
+            if not isinstance(loop, ast.While):
+                self._bind_each(loop.target, loop.iter)
+            for s in loop.body:
+                self.record(s)
+            after = joined(head, self.known)
+            if after == head:
+                break
+            self.known = after
+        self.known = head
+        if not isinstance(loop, ast.While):
+            self._bind_each(loop.target, loop.iter)
+
+    def _loop(self, loop: ast.For | ast.While) -> None:
+        before = dict(self.known)
+        self.enter(loop)
+        for s in loop.body:
+            self.record(s)
+        self.known = joined(before, self.known)
+        for s in loop.orelse:
+            self.record(s)
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        match target, value:
+            case ast.Name(id=name), _:
+                self.known[name] = self.of(value)
+            case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+                facts = [self.of(v) for v in values]
+                for t, f in zip(targets, facts, strict=True):
+                    self._set(t, f)
+            case ast.Tuple(elts=targets), ast.Attribute(attr="shape", value=array):
+                for t in targets:
+                    self._set(t, INT if self.of(array).rank else UNKNOWN)
+            case _:
+                self._forget(bound(target))
+
+    def _bind_each(self, target: ast.expr, iterable: ast.expr) -> None:
+        """`target` takes each element of `iterable`."""
+        self._set_each(target, self._element(iterable))
+
+    def _set_each(self, target: ast.expr, element: _Element) -> None:
+        if isinstance(element, Fact):
+            self._set(target, element)
+        elif isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(element):
+            for t, e in zip(target.elts, element, strict=True):
+                self._set_each(t, e)
+        else:
+            self._forget(bound(target))
+
+    def _element(self, e: ast.expr) -> _Element:
+        match e:
+            case ast.Call(func=ast.Name(id="range")) if self.resolve(e.func) is range:
+                return INT
+            case ast.Call(func=func, args=[a, *start]) if self.resolve(func) is enumerate:
+                count = INT if all(self.of(s).is_int for s in start) else SCALAR
+                return (count, self._element(a))
+            case ast.Call(func=func, args=args) if self.resolve(func) is zip:
+                return tuple(self._element(a) for a in args)
+            case ast.Call(func=func, args=[a]) if self.resolve(func) is reversed:
+                return self._element(a)
+        rank = self.of(e).rank
+        return Fact(rank - 1) if rank else UNKNOWN
+
+    def _set(self, target: ast.expr, fact: Fact) -> None:
+        if isinstance(target, ast.Name):
+            self.known[target.id] = fact
+        else:
+            self._forget(bound(target))
+
+    def _forget(self, names: Iterable[str]) -> None:
+        self.known.update(dict.fromkeys(names, UNKNOWN))
+
+
+def joined(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:
+    """What holds on either of two paths; a name that only one binds has its fact, or no value."""
+    return {n: join(a.get(n, b.get(n, UNKNOWN)), b.get(n, a.get(n, UNKNOWN))) for n in a | b}

@@ -1,0 +1,227 @@
+"""``sum``, ``min``, ``max``, ``any`` and ``all`` of generators, lists and arrays → loops."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from .comprehensions import all_of, has_walrus, nested, own_names
+from .context import Context
+from .loops import pairs
+from .streams import stream
+
+__all__ = ["all_fold", "any_fold", "minmax_fold", "sum_fold"]
+
+
+def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A sum starts from the int 0, or from what is given.
+
+        s = sum(v * v for v in x if v > 0)
+    →
+        _sum = 0
+        for _i in range(len(x)):
+            _v = x[_i]
+            if _v > 0:
+                _sum = _sum + _v * _v
+        s = _sum
+
+    From Python 3.12 on, `sum` of Python floats (not of NumPy's) carries a correction along; the
+    loop does not. That falls under the liberty to reassociate.
+    """
+    if cx.builtin(node) != "sum":
+        return None
+    assert isinstance(node, ast.Call)
+    match node.args, node.keywords:
+        case [_], []:
+            start: ast.expr = ast.Constant(0)
+        case ([_, start], []) | ([_], [ast.keyword(arg="start", value=start)]):
+            pass
+        case _:
+            return None
+    items = _items(node.args[0], cx)
+    if items is None:
+        return None
+    total = cx.fresh("sum")
+    step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
+    cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
+    cx.before(*nested(items.generators, step, cx))
+    return cx.expr("TOTAL", TOTAL=total)
+
+
+def any_fold(node: ast.AST, cx: Context) -> ast.expr | None:
+    """After the first true element nothing more is evaluated. Of a list, everything has been.
+
+        b = any(v > t for v in x)
+        c = any([v > t for v in x])
+    →
+        _any = False
+        for _i in range(len(x)):
+            _v = x[_i]
+            _any = _any or bool(_v > t)
+        b = _any
+        _any_1 = False
+        for _i_1 in range(len(x)):
+            _v_1 = x[_i_1]
+            _any_1 = bool(_v_1 > t) or _any_1
+        c = _any_1
+    """
+    return _search(node, cx, "any")
+
+
+def all_fold(node: ast.AST, cx: Context) -> ast.expr | None:
+    """After the first false element nothing more is evaluated.
+
+        b = all(v > t for v in x if v == v)
+    →
+        _all = True
+        for _i in range(len(x)):
+            _v = x[_i]
+            _all = _all and bool(not _v == _v or _v > t)
+        b = _all
+    """
+    return _search(node, cx, "all")
+
+
+def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
+    """The first element, then each that is strictly better. Of nothing: Python's own error.
+
+        s = max(v * v for v in x)
+        t = min(v for v in x if v > 0)
+    →
+        if len(x) < 1:
+            raise ValueError('max() …')
+        _v = x[0]
+        _max = _v * _v
+        for _i in range(1, len(x)):
+            _v = x[_i]
+            _max = max(_max, _v * _v)
+        s = _max
+        _seen = False
+        _min = 0
+        for _i_1 in range(len(x)):
+            _v_1 = x[_i_1]
+            if _v_1 > 0:
+                _min = min(_min, _v_1) if _seen else _v_1
+                _seen = True
+        if not _seen:
+            raise ValueError('min() …')
+        t = _min
+    """
+    function = cx.builtin(node)
+    match node:
+        case ast.Call(args=[a], keywords=[]) if function in _EMPTY and cx.means("ValueError"):
+            items = _items(a, cx)
+            if items is None:
+                return None
+            return _peeled(function, items, cx) or _flagged(function, items, cx)
+    return None
+
+
+def _message(function: Callable[[tuple[()]], object]) -> str:
+    try:
+        function(())
+    except ValueError as e:
+        return str(e)
+    raise AssertionError(function)
+
+
+_EMPTY = {"min": _message(min), "max": _message(max)}  # worded differently by each Python
+
+
+def _items(a: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
+    """What a fold runs over, its variables renamed."""
+    if isinstance(a, (ast.GeneratorExp, ast.ListComp)):
+        return None if has_walrus(a) else own_names(a, cx)
+    if cx.fact(a).rank != 1:
+        return None
+    each = cx.expr("(V for V in X)", V=cx.fresh("v"), X=a)
+    assert isinstance(each, ast.GeneratorExp)
+    return each
+
+
+def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
+    match node:
+        case ast.Call(args=[a], keywords=[]) if cx.builtin(node) == function and cx.means("bool"):
+            items = _items(a, cx)
+        case _:
+            return None
+    if items is None:
+        return None
+    *outer, last = items.generators
+    found = cx.fresh(function)
+    is_any = function == "any"
+    test = _test(items.elt, last.ifs, is_any, cx)
+    order = "E {} FOUND" if isinstance(items, ast.ListComp) else "FOUND {} E"
+    word = "or" if is_any else "and"
+    step = cx.code("FOUND = " + order.format(word), FOUND=found, E=test)
+    last = ast.comprehension(last.target, last.iter, [], 0)
+    cx.before(*cx.code("FOUND = START", FOUND=found, START=ast.Constant(not is_any)))
+    cx.before(*nested([*outer, last], step, cx))
+    return cx.expr("FOUND", FOUND=found)
+
+
+def _test(e: ast.expr, ifs: list[ast.expr], is_any: bool, cx: Context) -> ast.expr:
+    """Whether an element ends the search (any) or lets it go on (all), as a Python bool."""
+    if ifs:
+        text = "C and E" if is_any else "not C or E"
+        e = cx.expr(text, C=all_of(ifs, cx), E=e)
+    return cx.expr("bool(E)", E=e)
+
+
+def _peeled(
+    function: str, items: ast.GeneratorExp | ast.ListComp, cx: Context
+) -> ast.expr | None:
+    """One plain clause: the first element is taken before the loop."""
+    match items.generators:
+        case [ast.comprehension(target=target, iter=it, ifs=[])]:
+            s = stream(it, cx, ())
+        case _:
+            return None
+    first = pairs(target, s.at(ast.Constant(0))) if s else None
+    if s is None or first is None:
+        return None
+    best, index = cx.fresh(function), cx.fresh("i")
+    rest = pairs(target, s.at(ast.Name(index, ast.Load()))) or []
+    text = """
+        if N < 1:
+            raise ValueError(EMPTY)
+        FIRST
+        BEST = E
+        for I in range(1, N):
+            REST
+            BEST = MINMAX(BEST, E)
+    """
+    lines = cx.code(
+        text,
+        N=s.length,
+        EMPTY=ast.Constant(_EMPTY[function]),
+        FIRST=_bind(first, cx),
+        BEST=best,
+        I=index,
+        REST=_bind(rest, cx),
+        MINMAX=function,
+        E=items.elt,
+    )
+    cx.before(*s.setup, *lines)
+    return cx.expr("BEST", BEST=best)
+
+
+def _flagged(function: str, items: ast.GeneratorExp | ast.ListComp, cx: Context) -> ast.expr:
+    """Filters or several clauses: a flag tells whether there has been an element."""
+    seen, best = cx.fresh("seen"), cx.fresh(function)
+    value = items.elt if isinstance(items.elt, ast.Name) else ast.Name(cx.fresh("e"), ast.Load())
+    take = [] if value is items.elt else cx.code("VALUE = E", VALUE=value, E=items.elt)
+    text = """
+        BEST = MINMAX(BEST, E) if SEEN else E
+        SEEN = True
+    """
+    step = [*take, *cx.code(text, BEST=best, SEEN=seen, MINMAX=function, E=value)]
+    end = cx.code(
+        "if not SEEN: raise ValueError(EMPTY)", SEEN=seen, EMPTY=ast.Constant(_EMPTY[function])
+    )
+    cx.before(*cx.code("SEEN = False; BEST = 0", SEEN=seen, BEST=best))
+    cx.before(*nested(items.generators, step, cx), *end)
+    return cx.expr("BEST", BEST=best)
+
+
+def _bind(of: list[tuple[ast.expr, ast.expr]], cx: Context) -> list[ast.stmt]:
+    return [line for t, e in of for line in cx.code("TARGET = E", TARGET=t, E=e)]

@@ -1,0 +1,229 @@
+"""Statements taken out of an expression, with Python's order of evaluation kept.
+
+What stands before them is put into fresh names; operands that may not be evaluated at all
+(of ``and``, ``or``, a conditional expression) become branches.
+"""
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from .context import Context
+from .names import COMPREHENSIONS
+
+__all__ = ["Lifted", "Rewrite", "lift_statement"]
+
+
+class Lifted(NamedTuple):
+    """Statements to run first, and the expression that is left."""
+
+    before: list[ast.stmt]
+    value: ast.expr
+
+
+Rewrite: TypeAlias = Callable[[ast.expr], "Lifted | None"]
+"""The macros on one expression; None where none applies."""
+
+
+def lift_statement(s: ast.stmt, cx: Context, rewrite: Rewrite) -> list[ast.stmt] | None:
+    """`s` with macros applied to its expressions, None if there was nothing to do."""
+    return _Lifter(cx, rewrite).statement(s)
+
+
+class _Lifter:
+    def __init__(self, cx: Context, rewrite: Rewrite) -> None:
+        self.cx = cx
+        self.rewrite = rewrite
+
+    def statement(self, s: ast.stmt) -> list[ast.stmt] | None:
+        match s:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BoolOp() as value) if (
+                _begins_with(value, name)
+            ):
+                return self._search(name, value) or self._fields(s, ["value"])
+            case ast.Assign(targets=[_]):
+                return self._fields(s, ["value", "targets"])
+            case ast.AugAssign(target=ast.Name()) | ast.Return(value=ast.expr()) | ast.Expr():
+                return self._fields(s, ["value"])
+            case ast.If():
+                return self._fields(s, ["test"])
+            case ast.For():
+                return self._fields(s, ["iter"])
+        return None
+
+    def _fields(self, s: ast.stmt, names: list[str]) -> list[ast.stmt] | None:
+        new: ast.stmt = _spine(s)
+        slots = [slot for slot in _slots(new) if slot.field in names]
+        before = self._in_order(slots)
+        return None if before is None else [*before, new]
+
+    def _search(self, name: str, value: ast.BoolOp) -> list[ast.stmt] | None:
+        """``a = a or E`` → ``if not a: …; a = E``"""
+        found = self.lift(_rest(value))
+        if not found.before:
+            return None
+        return self.cx.code(
+            "if TEST:\n    BEFORE\n    NAME = E",
+            TEST=self._goes_on(value.op, ast.Name(name, ast.Load())),
+            BEFORE=found.before,
+            NAME=name,
+            E=found.value,
+        )
+
+    def lift(self, e: ast.expr) -> Lifted:
+        before: list[ast.stmt] = []
+        while (found := self.rewrite(e)) is not None:
+            before += found.before
+            e = found.value
+        inside = self._inside(e)
+        return Lifted(before + inside.before, inside.value)
+
+    def _inside(self, e: ast.expr) -> Lifted:
+        match e:
+            case ast.BoolOp():
+                return self._bool(e)
+            case ast.IfExp():
+                return self._if(e)
+            case ast.Lambda() | ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
+                return Lifted([], e)
+            case _ if isinstance(e, COMPREHENSIONS):
+                return Lifted([], e)
+        new = _spine(e)
+        slots = list(_slots(new))
+        if isinstance(e, ast.Compare):  # a < b < c: what follows may not be reached
+            slots = slots[:2]
+        before = self._in_order(slots)
+        return Lifted([], e) if before is None else Lifted(before, new)
+
+    def _in_order(self, slots: Sequence[_Slot]) -> list[ast.stmt] | None:
+        """Lifts operands in place. What precedes lifted statements is computed before them."""
+        parts = [self.lift(s.get()) for s in slots]
+        if all(not p.before and p.value is s.get() for p, s in zip(parts, slots, strict=True)):
+            return None
+        last = max((k for k, p in enumerate(parts) if p.before), default=-1)
+        before: list[ast.stmt] = []
+        for k, (slot, part) in enumerate(zip(slots, parts, strict=True)):
+            before += part.before
+            value = part.value
+            if k < last and slot.field != "func":
+                value = self._bind(value, before)
+            slot.set(value)
+        return before
+
+    def _bind(self, e: ast.expr, before: list[ast.stmt]) -> ast.expr:
+        """`e` computed now."""
+        match e:
+            case ast.Constant() | ast.Name() | ast.Lambda():
+                return e
+            case ast.Slice() | ast.Tuple() | ast.Starred():
+                new: ast.expr = _spine(e)
+                for slot in _slots(new):
+                    slot.set(self._bind(slot.get(), before))
+                return new
+            case ast.Attribute() if self.cx.resolve(e) is not None:
+                return e
+        name = self.cx.fresh("t")
+        before += self.cx.code("NAME = E", NAME=name, E=e)
+        return ast.Name(name, ast.Load())
+
+    def _bool(self, e: ast.BoolOp) -> Lifted:
+        after = _rest(e)
+        first, rest = self.lift(e.values[0]), self.lift(after)
+        if not rest.before:
+            if not first.before and first.value is e.values[0] and rest.value is after:
+                return Lifted([], e)
+            values = [first.value, rest.value]
+            return Lifted(first.before, ast.copy_location(ast.BoolOp(e.op, values), e))
+        name = self.cx.fresh("t")
+        lines = self.cx.code(
+            "NAME = A\nif TEST:\n    BEFORE\n    NAME = B",
+            NAME=name,
+            A=first.value,
+            TEST=self._goes_on(e.op, ast.Name(name, ast.Load())),
+            BEFORE=rest.before,
+            B=rest.value,
+        )
+        return Lifted(first.before + lines, ast.Name(name, ast.Load()))
+
+    def _goes_on(self, op: ast.boolop, value: ast.expr) -> ast.expr:
+        """Whether the operand after `value` is evaluated."""
+        return value if isinstance(op, ast.And) else self.cx.expr("not A", A=value)
+
+    def _if(self, e: ast.IfExp) -> Lifted:
+        test, body, orelse = self.lift(e.test), self.lift(e.body), self.lift(e.orelse)
+        if not (body.before or orelse.before):
+            if (test.value, body.value, orelse.value) == (e.test, e.body, e.orelse):
+                return Lifted(test.before, e)
+            new = ast.IfExp(test.value, body.value, orelse.value)
+            return Lifted(test.before, ast.copy_location(new, e))
+        name = self.cx.fresh("t")
+        lines = self.cx.code(
+            "if TEST:\n    THEN\n    NAME = A\nelse:\n    ELSE\n    NAME = B",
+            TEST=test.value,
+            THEN=body.before,
+            ELSE=orelse.before,
+            NAME=name,
+            A=body.value,
+            B=orelse.value,
+        )
+        return Lifted(test.before + lines, ast.Name(name, ast.Load()))
+
+
+class _Slot(NamedTuple):
+    """A place of an operand: ``holder.key``, or ``holder[key]``."""
+
+    field: str
+    holder: Any
+    key: str | int
+
+    def get(self) -> ast.expr:
+        at = self.key
+        value = self.holder[at] if isinstance(at, int) else getattr(self.holder, at)
+        assert isinstance(value, ast.expr)
+        return value
+
+    def set(self, value: ast.expr) -> None:
+        if isinstance(self.key, int):
+            self.holder[self.key] = value
+        else:
+            setattr(self.holder, self.key, value)
+
+
+def _spine(node: Any) -> Any:
+    """A copy of `node` whose operands can be replaced without changing `node`."""
+    new = copy.copy(node)
+    for field, value in ast.iter_fields(node):
+        if isinstance(value, list):
+            parts = [copy.copy(v) if isinstance(v, ast.keyword) else v for v in value]
+            setattr(new, field, parts)
+    return new
+
+
+def _slots(node: ast.AST) -> list[_Slot]:
+    """The operands of `node`, in the order of evaluation."""
+    slots: list[_Slot] = []
+    for field, value in ast.iter_fields(node):
+        if isinstance(value, ast.expr):
+            slots.append(_Slot(field, node, field))
+        elif isinstance(value, list):
+            for k, v in enumerate(value):
+                if isinstance(v, ast.expr):
+                    slots.append(_Slot(field, value, k))
+                elif isinstance(v, ast.keyword):
+                    slots.append(_Slot(field, v, "value"))
+    if isinstance(node, ast.Assign):
+        slots.sort(key=lambda s: s.field != "value")
+    return slots
+
+
+def _begins_with(value: ast.BoolOp, name: str) -> bool:
+    return isinstance(value.values[0], ast.Name) and value.values[0].id == name
+
+
+def _rest(e: ast.BoolOp) -> ast.expr:
+    """The operands after the first."""
+    if len(e.values) == 2:
+        return e.values[1]
+    return ast.copy_location(ast.BoolOp(e.op, e.values[1:]), e.values[1])

@@ -1,0 +1,137 @@
+"""``for`` over arrays, enumerate, zip and reversed → ``for`` over a range."""
+from __future__ import annotations
+
+import ast
+
+from .calls import RESIZING
+from .context import Context
+from .names import bound, free_of
+from .streams import Element, Stream, stream
+
+__all__ = ["for_loop", "pairs"]
+
+
+def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Index loops. A loop variable that the body changes gets an index of its own.
+
+        for v in x:
+            s = s + v
+        for i, (u, v) in enumerate(zip(x, y)):
+            out[i] = u * v
+        for v in reversed(x):
+            s = s * 0.5 + v
+        for i in range(n):
+            i = i + 1
+            s = s + i
+    →
+        for _i in range(len(x)):
+            v = x[_i]
+            s = s + v
+        for i in range(min(len(x), len(y))):
+            u = x[i]
+            v = y[i]
+            out[i] = u * v
+        for _i_1 in range(len(x) - 1, -1, -1):
+            v = x[_i_1]
+            s = s * 0.5 + v
+        for _i_2 in range(n):
+            i = _i_2
+            i = i + 1
+            s = s + i
+    """
+    if not isinstance(node, ast.For):
+        return None
+    changed = bound(*node.body)
+    if cx.builtin(node.iter) == "range":
+        return _over_range(node, cx, changed)
+    if not free_of(node.iter, _resized(node.body)):
+        return None
+    backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"
+    iterable = _only_argument(node.iter) if backward else node.iter
+    if iterable is None or (backward and cx.builtin(iterable) in ("zip", "enumerate", "reversed")):
+        return None
+    s = stream(iterable, cx, changed | bound(node.target))
+    return None if s is None else _over_stream(node, s, backward, cx)
+
+
+def _over_range(node: ast.For, cx: Context, changed: set[str]) -> list[ast.stmt] | None:
+    if isinstance(node.target, ast.Name) and node.target.id not in changed:
+        return None
+    index = cx.fresh("i")
+    bind = cx.code("TARGET = I", TARGET=node.target, I=index)
+    return [_loop(node, index, node.iter, bind, cx)]
+
+
+def _over_stream(node: ast.For, s: Stream, backward: bool, cx: Context) -> list[ast.stmt] | None:
+    probe = ast.Name("_", ast.Load())
+    shape = pairs(node.target, s.at(probe))
+    if shape is None:
+        return None
+    index = _counter(node, shape, probe) or cx.fresh("i")
+    at = s.at(ast.Name(index, ast.Load()))
+    binds = [
+        line
+        for target, element in pairs(node.target, at) or ()
+        if not _is_name(target, element)
+        for line in cx.code("TARGET = E", TARGET=target, E=element)
+    ]
+    header = cx.expr("range(N - 1, -1, -1)" if backward else "range(N)", N=s.length)
+    return [*s.setup, _loop(node, index, header, binds, cx)]
+
+
+def _loop(
+    node: ast.For, index: str, header: ast.expr, binds: list[ast.stmt], cx: Context
+) -> ast.stmt:
+    (loop,) = cx.code("for I in R: BODY", I=index, R=header, BODY=[*binds, *node.body])
+    assert isinstance(loop, ast.For)
+    loop.orelse = node.orelse
+    return loop
+
+
+def pairs(target: ast.expr, element: Element) -> list[tuple[ast.expr, ast.expr]] | None:
+    """Which part of a target takes which element; None where the shapes differ."""
+    if not isinstance(element, tuple):
+        return None if isinstance(target, (ast.Tuple, ast.List)) else [(target, element)]
+    if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != len(element):
+        return None
+    parts = [pairs(t, e) for t, e in zip(target.elts, element, strict=True)]
+    return None if None in parts else [pair for part in parts if part for pair in part]
+
+
+def _counter(
+    node: ast.For, shape: list[tuple[ast.expr, ast.expr]], probe: ast.expr
+) -> str | None:
+    """The user's own name for the index, if there is one that nothing else binds."""
+    targets = [n.id for t, _ in shape for n in ast.walk(t) if isinstance(n, ast.Name)]
+    for target, element in shape:
+        if element is probe and isinstance(target, ast.Name):
+            single = targets.count(target.id) == 1 and target.id not in bound(*node.body)
+            return target.id if single else None
+    return None
+
+
+def _is_name(target: ast.expr, element: ast.expr) -> bool:
+    match target, element:
+        case ast.Name(id=a), ast.Name(id=b):
+            return a == b
+    return False
+
+
+def _only_argument(call: ast.expr) -> ast.expr | None:
+    match call:
+        case ast.Call(args=[a], keywords=[]):
+            return a
+    return None
+
+
+def _resized(body: list[ast.stmt]) -> set[str]:
+    """Names whose length the body may change."""
+    return {
+        call.func.value.id
+        for s in body
+        for call in ast.walk(s)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in RESIZING
+        and isinstance(call.func.value, ast.Name)
+    }

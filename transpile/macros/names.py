@@ -1,0 +1,98 @@
+"""Names in a tree: which a scope binds, which occur, and renaming that respects inner scopes."""
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+__all__ = ["COMPREHENSIONS", "Comprehension", "bound", "free_of", "rename", "roots", "used"]
+
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+T = TypeVar("T", bound=ast.AST)
+
+
+def used(node: ast.AST) -> set[str]:
+    """Every name that occurs anywhere in `node`."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+    for n in ast.walk(node):
+        if isinstance(n, (ast.Global, ast.Nonlocal)):
+            names.update(n.names)
+    return names | bound(node)
+
+
+def roots(expr: ast.expr) -> set[str]:
+    """The names that an expression reads or binds."""
+    return {n.id for n in ast.walk(expr) if isinstance(n, ast.Name)}
+
+
+def free_of(expr: ast.expr, names: Iterable[str]) -> bool:
+    """Whether `expr` mentions none of `names`."""
+    return roots(expr).isdisjoint(names)
+
+
+def bound(*nodes: ast.AST) -> set[str]:
+    """Names that statements or targets bind in the scope they stand in."""
+    return {name for node in nodes for n in _here(node) for name in _binds(n)}
+
+
+def _here(node: ast.AST) -> Iterator[ast.AST]:
+    """`node` and what is below it in the same scope; of comprehensions only what a walrus binds."""
+    yield node
+    if isinstance(node, COMPREHENSIONS):
+        yield from (n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+    elif not isinstance(node, _SCOPES):
+        for child in ast.iter_child_nodes(node):
+            yield from _here(child)
+
+
+def _binds(node: ast.AST) -> Iterable[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return [name]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            return [name]
+        case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return [name]
+        case ast.alias(name=name, asname=asname):
+            return [asname or name.partition(".")[0]]
+    return []
+
+
+def rename(node: T, names: Mapping[str, str]) -> T:
+    """A copy of `node` with names changed, those that an inner scope binds for itself apart."""
+    return _Rename(names).visit(copy.deepcopy(node))  # type: ignore[no-any-return]
+
+
+class _Rename(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+
+    def _without(self, own: Iterable[str]) -> _Rename:
+        hidden = set(own)
+        return _Rename({k: v for k, v in self.names.items() if k not in hidden})
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self.names.get(node.id, node.id)
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        inner = self._without(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg))
+        node.args = self.visit(node.args)
+        node.body = inner.visit(node.body)
+        return node
+
+    def _comprehension(self, node: Any) -> Any:
+        first = self.visit(node.generators[0].iter)
+        inner = self._without(bound(*(g.target for g in node.generators)))
+        node = inner.generic_visit(node)
+        node.generators[0].iter = first
+        return node
+
+    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension

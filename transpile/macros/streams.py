@@ -1,0 +1,198 @@
+"""What a loop can run over by index: arrays, ranges, and enumerate, zip and reversed of those."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .context import Context
+from .names import free_of
+
+__all__ = ["Element", "Stream", "plus", "stream"]
+
+Element: TypeAlias = "ast.expr | tuple[Element, ...]"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """``at(i)`` is element ``i`` for ``i`` in ``range(length)``, once ``setup`` has run."""
+
+    setup: tuple[ast.stmt, ...]
+    length: ast.expr
+    at: Callable[[ast.expr], Element]
+
+
+def stream(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
+    """The stream of an iterable, None where it is not one of these.
+
+    The names in `rebound` change while it is read; what depends on them is held in a fresh name.
+    """
+    if not cx.means("len", "range", "min"):
+        return None
+    match cx.builtin(it), it:
+        case "range", ast.Call(args=args, keywords=[]):
+            return _range(args, cx, rebound)
+        case "enumerate", ast.Call():
+            return _enumerate(it, cx, rebound)
+        case "zip", ast.Call(args=[_, *_] as args, keywords=[]):
+            return _zip(args, cx, rebound)
+        case "reversed", ast.Call(args=[a], keywords=[]):
+            return _reversed(a, cx, rebound)
+        case _, ast.Subscript(slice=ast.Slice()):
+            return _slice(it, cx, rebound) or _array(it, cx, rebound)
+    return _array(it, cx, rebound)
+
+
+def _array(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
+    """``x`` → element ``x[i]`` of ``len(x)``."""
+    if not cx.fact(it).rank:
+        return None
+    x, setup = _held(it, cx, rebound)
+    return Stream(setup, cx.expr("len(X)", X=x), lambda i: cx.expr("X[I]", X=x, I=i))
+
+
+def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream | None:
+    """``x[1:]`` → element ``x[i + 1]`` of ``len(x) - 1``; for constant bounds."""
+    assert isinstance(it.slice, ast.Slice)
+    low, high = _constant(it.slice.lower, 0), _constant(it.slice.upper, 0)
+    if it.slice.step is not None or low is None or low < 0 or high is None:
+        return None
+    whole = _array(it.value, cx, rebound)
+    if whole is None:
+        return None
+    length = whole.length
+    if it.slice.upper is not None:
+        stop = cx.expr("N - K" if high < 0 else "min(N, K)", N=length, K=ast.Constant(abs(high)))
+        length = stop
+    shift: ast.expr = ast.Constant(low)
+    return Stream(whole.setup, minus(length, shift, cx), lambda i: whole.at(plus(i, shift, cx)))
+
+
+def _range(args: Sequence[ast.expr], cx: Context, rebound: Collection[str]) -> Stream | None:
+    """``range(a, b, c)`` → element ``a + i * c``; bounds that are surely ints, a constant step."""
+    start: ast.expr = ast.Constant(0)
+    step: ast.expr = ast.Constant(1)
+    match args:
+        case [stop]:
+            pass
+        case [start, stop]:
+            pass
+        case [start, stop, step]:
+            pass
+        case _:
+            return None
+    by = _constant(step, None)
+    if not by or not (cx.fact(start).is_int and cx.fact(stop).is_int):
+        return None
+    low, setup = _held(start, cx, rebound)
+    trips = minus(stop, low, cx) if by > 0 else minus(low, stop, cx)
+    if abs(by) > 1:
+        up, size = ast.Constant(abs(by) - 1), ast.Constant(abs(by))
+        trips = cx.expr("(N + UP) // SIZE", N=trips, UP=up, SIZE=size)
+
+    def at(i: ast.expr) -> ast.expr:
+        if by == -1:
+            return minus(low, i, cx)
+        return plus(low, i if by == 1 else cx.expr("I * C", I=i, C=step), cx)
+
+    return Stream(setup, trips, at)
+
+
+def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
+    """``enumerate(s, k)`` → element ``(k + i, s[i])``."""
+    assert isinstance(it, ast.Call)
+    match it:
+        case ast.Call(args=[inner], keywords=[]):
+            first: ast.expr = ast.Constant(0)
+        case ast.Call(args=[inner, first], keywords=[]):
+            pass
+        case ast.Call(args=[inner], keywords=[ast.keyword(arg="start", value=first)]):
+            pass
+        case _:
+            return None
+    s = stream(inner, cx, rebound)
+    if s is None or not cx.fact(first).is_int:
+        return None
+    start, setup = _held(first, cx, rebound)
+    return Stream((*s.setup, *setup), s.length, lambda i: (plus(start, i, cx), s.at(i)))
+
+
+def _zip(args: Iterable[ast.expr], cx: Context, rebound: Collection[str]) -> Stream | None:
+    """``zip(s, t)`` → element ``(s[i], t[i])`` of ``min(len(s), len(t))``."""
+    streams = [stream(a, cx, rebound) for a in args]
+    known = [s for s in streams if s is not None]
+    if len(known) < len(streams):
+        return None
+    lengths = list({ast.dump(s.length): s.length for s in known}.values())
+    length = cx.expr("min(N, M)", N=lengths[0], M=lengths[-1]) if len(lengths) > 1 else lengths[0]
+    if len(lengths) > 2:
+        assert isinstance(length, ast.Call)
+        length.args = list(lengths)
+    setup = tuple(st for s in known for st in s.setup)
+    return Stream(setup, length, lambda i: tuple(s.at(i) for s in known))
+
+
+def _reversed(a: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
+    """``reversed(s)`` → element ``s[n - 1 - i]``; of an array or a range."""
+    if cx.builtin(a) in ("zip", "enumerate", "reversed"):
+        return None  # Python raises
+    s = stream(a, cx, rebound)
+    if s is None:
+        return None
+    n, setup = _held(minus(s.length, ast.Constant(1), cx), cx, rebound)
+    return Stream((*s.setup, *setup), s.length, lambda i: s.at(minus(n, i, cx)))
+
+
+def _held(
+    e: ast.expr, cx: Context, rebound: Collection[str]
+) -> tuple[ast.expr, tuple[ast.stmt, ...]]:
+    """`e`, or a fresh name for its value now, and the statement that takes it."""
+    match e:
+        case ast.Constant():
+            return e, ()
+        case ast.Name(id=hint) if free_of(e, rebound):
+            return e, ()
+        case ast.Name(id=hint) | ast.Attribute(attr=hint):
+            pass
+        case ast.Subscript(value=ast.Name(id=hint)):
+            pass
+        case _:
+            hint = "last" if isinstance(e, ast.BinOp) else "x"
+    name = cx.fresh(hint)
+    take = cx.code("NAME = E", NAME=name, E=e)
+    cx.facts.record(take[0])
+    return ast.Name(name, ast.Load()), tuple(take)
+
+
+def _constant(e: ast.expr | None, default: int | None) -> int | None:
+    match e:
+        case None:
+            return default
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+    return None
+
+
+def plus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
+    """``a + b`` of ints."""
+    match _constant(a, None), _constant(b, None):
+        case 0, _:
+            return b
+        case _, 0:
+            return a
+        case int(x), int(y):
+            return ast.copy_location(ast.Constant(x + y), cx.at)
+    return cx.expr("A + B", A=a, B=b)
+
+
+def minus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
+    """``a - b`` of ints."""
+    match _constant(a, None), _constant(b, None):
+        case _, 0:
+            return a
+        case int(x), int(y) if x >= y:
+            return ast.copy_location(ast.Constant(x - y), cx.at)
+    return cx.expr("A - B", A=a, B=b)
