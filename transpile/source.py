@@ -5,6 +5,7 @@ import ast
 import inspect
 import linecache
 import textwrap
+import tokenize
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -113,8 +114,8 @@ def _source(
     lines: tuple[str, ...],
     fn: Callable[..., Any] | None = None,
 ) -> Source:
+    line = _first_line(tree)
     decorators, tree.decorator_list = tuple(tree.decorator_list), []
-    line = min((d.lineno for d in decorators), default=tree.lineno)
     return Source(tree.name, qualname, path, line, lines, tree, decorators, fn)
 
 
@@ -140,11 +141,16 @@ def _at(lines: Sequence[str], code: types.CodeType) -> ast.FunctionDef | None:
         block = inspect.getblock([s + "\n" for s in lines[first - 1 :]])
         indented = block[:1] != [] and block[0][:1].isspace()
         module = ast.parse("".join(["if 1:\n"] * indented + block))
-    except (SyntaxError, ValueError, IndentationError):
+    except (SyntaxError, ValueError, tokenize.TokenError):
         return None
     ast.increment_lineno(module, first - 1 - indented)
     nodes = (n for n in ast.walk(module) if isinstance(n, ast.FunctionDef))
-    return next((n for n in nodes if n.name == code.co_name), None)
+    found = next((n for n in nodes if n.name == code.co_name), None)
+    return found if found is not None and _first_line(found) == first else None
+
+
+def _first_line(tree: ast.FunctionDef) -> int:
+    return min(n.lineno for n in (tree, *tree.decorator_list))
 
 
 def _name_of(fn: object) -> str:

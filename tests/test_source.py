@@ -1,0 +1,273 @@
+"""Where a function's text comes from, its positions, and what its free names mean."""
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import math
+from pathlib import Path
+
+import pytest
+
+from loopir.nodes import Span
+from transpile.rejections import Refused
+from transpile.scope import UNBOUND, Origin, Scope
+from transpile.source import read, read_all, read_text, span_of
+
+HERE = Path(__file__).read_text(encoding="utf-8").splitlines()
+
+
+def keep(*_args, **_options):
+    return lambda fn: fn
+
+
+def plain(x, y=1, *rest, z: int = 2, **more) -> float:
+    """A docstring
+on the left edge."""
+    return x + math.sqrt(y)  # λ
+
+
+@keep(
+    1,
+    option=[i for i in range(3)],
+)
+@keep()
+def decorated(x):
+    s = 0
+    for i in range(len(x)):
+        s = s + x[i]
+    return s
+
+
+def outer(n):
+    k = n
+
+    def inner(x):
+        total = [k * v for v in x]
+# a comment on the left edge
+        return total if k else inner(x)
+
+    return inner
+
+
+class Holder:
+    __hidden = 1
+
+    @keep(2)
+    def method(self, x):
+        return self.__hidden * x
+
+    @staticmethod
+    def static(x):
+        return x
+
+    @property
+    def prop(self):
+        return self.__hidden
+
+
+class TestRead:
+    @pytest.mark.parametrize(
+        "fn",
+        [plain, decorated, outer, outer(2), Holder.method, Holder().method, Holder.static],
+        ids=lambda fn: fn.__qualname__,
+    )
+    def test_positions_are_those_of_the_file(self, fn):
+        s = read(fn)
+        assert s.path == __file__
+        assert s.lines == tuple(HERE)
+        assert HERE[s.tree.lineno - 1][s.tree.col_offset :].startswith(f"def {fn.__name__}(")
+        names = [n for n in ast.walk(s.tree) if isinstance(n, ast.Name)]
+        assert names
+        for n in names:
+            line = HERE[n.lineno - 1].encode()  # columns count bytes, as in Python's own messages
+            assert line[n.col_offset : n.end_col_offset].decode() == n.id
+
+    def test_decorators_are_set_apart(self):
+        s = read(decorated)
+        assert s.tree.decorator_list == []
+        assert [ast.unparse(d) for d in s.decorators] == [
+            "keep(1, option=[i for i in range(3)])",
+            "keep()",
+        ]
+        assert HERE[s.line - 1] == "@keep("
+
+    def test_text_is_the_def_alone(self):
+        assert read(Holder.method).text == "def method(self, x):\n    return self.__hidden * x\n"
+
+    def test_staticmethod_object(self):
+        assert read(Holder.__dict__["static"]).name == "static"
+
+    def test_the_tree_is_ones_own(self):
+        read(plain).tree.body.clear()
+        assert len(read(plain).tree.body) == 2
+
+    def test_conditional_definitions(self, tmp_path):
+        text = "if {}:\n    def f(x):\n        return 1\nelse:\n    def f(x):\n        return 2\n"
+        for flag, line in ((True, 2), (False, 5)):
+            path = tmp_path / f"m{flag}.py"
+            path.write_text(text.format(flag))
+            assert read(_run(path)["f"]).line == line
+
+    def test_two_functions_on_one_line_are_told_apart_by_name(self, tmp_path):
+        path = tmp_path / "m.py"
+        path.write_text("def f(x): return 1\ndef g(x): return 2\n")
+        assert read(_run(path)["g"]).line == 2
+
+
+def _run(path: Path) -> dict:
+    names: dict = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    return names
+
+
+class TestUnavailable:
+    @staticmethod
+    def refused(fn) -> str:
+        with pytest.raises(Refused) as e:
+            read(fn)
+        assert e.value.rejection.code == "SOURCE_UNAVAILABLE"
+        return e.value.rejection.message
+
+    def test_lambda(self):
+        assert "lambda" in self.refused(lambda x: x)
+
+    def test_exec(self):
+        names: dict = {}
+        exec("def f(x): return x", names)
+        assert "`f`" in self.refused(names["f"])
+
+    @pytest.mark.parametrize("fn", [len, functools.partial(plain, 1), Holder, 3])
+    def test_not_a_function(self, fn):
+        assert "is not a Python function" in self.refused(fn)
+
+    def test_deleted_file(self, tmp_path):
+        path = tmp_path / "m.py"
+        path.write_text("def f(x): return x\n")
+        f = _run(path)["f"]
+        path.unlink()
+        linecache.checkcache()
+        self.refused(f)
+
+    @pytest.mark.parametrize(
+        "now",
+        [
+            "def f(x): return x - 1\n",
+            "def f(x): return x + 2\n",
+            "def f(y): return y + 1\n",
+            "def g(x): return x + 1\n",
+            "# moved\ndef f(x): return x + 1\n",
+            "def f(x: return x\n",
+            "",
+        ],
+    )
+    def test_changed_file(self, tmp_path, now):
+        path = tmp_path / "m.py"
+        path.write_text("def f(x): return x + 1\n")
+        f = _run(path)["f"]
+        read(f)
+        path.write_text(now + "#" * 40)  # another size: the cache must notice
+        self.refused(f)
+
+    def test_async(self):
+        async def f(x):
+            return x
+
+        with pytest.raises(Refused) as e:
+            read(f)
+        assert e.value.rejection.code == "LOWER_UNSUPPORTED"
+
+
+class TestText:
+    TEXT = """\
+import numpy as np
+
+def f(x):
+    def g(y):
+        return y
+    return g(x)
+
+class A:
+    @fuse(target="avx2")
+    def f(self, x):
+        return x
+"""
+
+    def test_every_function(self):
+        found = read_all(self.TEXT, "m.py")
+        assert [s.qualname for s in found] == ["f", "f.<locals>.g", "A.f"]
+        assert [s.line for s in found] == [3, 4, 9]
+        assert found[2].tree.lineno == 10
+        assert found[2].function is None
+
+    def test_by_name(self):
+        assert read_text(self.TEXT, "A.f", "m.py").line == 9
+        assert read_text(self.TEXT, "g", "m.py").line == 4
+        assert ast.unparse(read_text(self.TEXT, "A.f", "m.py").decorators[0]) == "fuse(target='avx2')"
+
+    def test_missing(self):
+        with pytest.raises(Refused, match=r"m.py has no function called `h`"):
+            read_text(self.TEXT, "h", "m.py")
+
+    @pytest.mark.parametrize("text", ["def f(:\n", "def f():\nreturn\n", "x = '\n", "\0"])
+    def test_unparsable(self, text):
+        with pytest.raises(Refused) as e:
+            read_all(text, "m.py")
+        assert e.value.rejection.code == "SOURCE_UNPARSABLE"
+        assert "m.py is not valid Python" in e.value.rejection.message
+
+
+def test_span():
+    node = ast.parse("a = (b +\n     c)").body[0]
+    assert span_of(node) == Span(1, 0, 2, 7)
+    assert span_of(ast.Name("x", ast.Load())) is None
+
+
+SHADE = 1
+
+
+class TestScope:
+    def test_origins(self):
+        cell = 5
+
+        def f(a):
+            b = a
+            return b, cell, SHADE, len, nowhere  # noqa: F821
+
+        scope = Scope.of(f)
+        assert scope.find("a") == scope.find("b") == (Origin.LOCAL, None)
+        assert scope.find("cell") == (Origin.CLOSURE, 5)
+        assert scope.find("SHADE") == (Origin.GLOBAL, 1)
+        assert scope.find("len") == (Origin.BUILTIN, len)
+        assert scope.find("nowhere") == (UNBOUND, None)
+        cell = 6
+        assert scope.find("cell") == (Origin.CLOSURE, 6)
+
+    def test_is_read_each_time(self, monkeypatch):
+        scope = Scope.of(plain)
+        root = ast.parse("math.sqrt", mode="eval").body
+        assert scope.resolve(root) is math.sqrt
+        monkeypatch.setattr(math, "sqrt", abs)
+        assert scope.resolve(root) is abs
+        monkeypatch.setitem(globals(), "len", 3)
+        assert scope.find("len") == (Origin.GLOBAL, 3)
+
+    def test_a_cell_not_filled_yet(self):
+        def f():
+            return late
+
+        assert Scope.of(f).find("late") == (UNBOUND, None)
+        late = 1
+
+    def test_attributes_of_objects_are_not_run(self):
+        class Trap:
+            @property
+            def x(self):
+                raise AssertionError
+
+        trap = Trap()
+
+        def f():
+            return trap.x
+
+        assert Scope.of(f).resolve(ast.parse("trap.x", mode="eval").body) is None
