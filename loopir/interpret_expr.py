@@ -69,7 +69,7 @@ class Values:
     def at(
         self, array: str, index: tuple[ir.Expr, ...], axis: int, along: Any
     ) -> tuple[Any, ...]:
-        """Where in `array`. `along`: each lane's distance from subscript `axis`; None for a scalar."""
+        """Where in `array`. `along`: each lane's distance along `axis`, None for a scalar."""
         where: list[Any] = [self.expr(i) for i in index]
         if along is not None:
             where[axis] = where[axis] + along

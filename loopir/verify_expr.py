@@ -25,7 +25,7 @@ def need(holds: object, node: ir.Node, why: str) -> None:
 
 
 def reduces(op: str) -> bool:
-    """Whether a fold by `op` may start its lanes anywhere: it has a neutral element, or x op x is x."""
+    """Whether lanes may be folded by `op`: it has a neutral element, or x op x is x."""
     row = OPS.get(op)
     return row is not None and row.arity == 2 and (row.unit is not None or row.idempotent)
 
@@ -67,7 +67,8 @@ class Exprs:
                 need(value.lanes == 1, e, "only a scalar is broadcast")
                 need(lanes == self.width, e, self.misfit(lanes))
             case ir.Ramp(base, _, lanes):
-                need(base.lanes == 1 and _kind(base) in "iu", e, "a ramp starts at an integer scalar")
+                integer = base.lanes == 1 and _kind(base) in "iu"
+                need(integer, e, "a ramp starts at an integer scalar")
                 need(lanes == self.width, e, self.misfit(lanes))
             case ir.HReduce(op, value):
                 need(reduces(op), e, "the operation has no neutral element")
