@@ -1,0 +1,151 @@
+"""Blocks: straight-line statements with what is evaluated at their end, wherever they occur."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..nodes import (
+    Append,
+    Assign,
+    Break,
+    Check,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    PredLoop,
+    RangeDesc,
+    Return,
+    Scan,
+    Stmt,
+    Store,
+    VecLoop,
+    While,
+    Zip,
+    map_children,
+    unhandled,
+)
+
+__all__ = ["Block", "evaluates", "inner_blocks", "map_blocks", "map_inner", "map_own"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """``results`` are evaluated after ``stmts``: a loop's steps, a branch's yields.
+
+    ``until``, a loop's early exit, reads names of the block too, but new values of accumulators.
+    """
+
+    stmts: tuple[Stmt, ...]
+    results: tuple[Expr, ...] = ()
+    until: Expr | None = None
+
+
+def inner_blocks(s: Stmt) -> tuple[Block, ...]:
+    """The blocks that stand in `s`: two of a branch, one of a loop."""
+    match s:
+        case If():
+            return (
+                Block(s.then, tuple(y.then for y in s.yields)),
+                Block(s.orelse, tuple(y.orelse for y in s.yields)),
+            )
+        case Loop() | Zip() | While() | VecLoop() | PredLoop():
+            until = s.until if isinstance(s, Loop | VecLoop) else None
+            return (Block(s.body, tuple(a.step for a in s.accs), until),)
+        case _:
+            return ()
+
+
+def map_inner(s: Stmt, edit: Callable[[Block], Block]) -> Stmt:
+    """`s` with `edit` applied to each of ``inner_blocks(s)``; ``until`` stays as it is."""
+    old = inner_blocks(s)
+    new = tuple(edit(b) for b in old)
+    if all(a is b for a, b in zip(old, new, strict=True)):
+        return s
+    match s:
+        case If():
+            gives = zip(s.yields, *(b.results for b in new), strict=True)
+            yields = tuple(replace(y, then=a, orelse=b) for y, a, b in gives)
+            return replace(s, then=new[0].stmts, orelse=new[1].stmts, yields=yields)
+        case _:
+            return _with_body(s, new[0])
+
+
+def _with_body(s: Any, block: Block) -> Stmt:
+    steps = zip(s.accs, block.results, strict=True)
+    accs = tuple(a if a.step is e else replace(a, step=e) for a, e in steps)
+    new: Stmt = replace(s, body=block.stmts, accs=accs)
+    return new
+
+
+def map_blocks(kernel: Kernel, edit: Callable[[Block], Block]) -> Kernel:
+    """`kernel` with `edit` applied to every block, inner before outer."""
+
+    def whole(b: Block) -> Block:
+        stmts = tuple(map_inner(s, whole) for s in b.stmts)
+        same = all(a is b for a, b in zip(stmts, b.stmts, strict=True))
+        return edit(b if same else replace(b, stmts=stmts))
+
+    new = whole(Block(kernel.body))
+    return kernel if new.stmts is kernel.body else replace(kernel, body=new.stmts)
+
+
+def evaluates(s: Stmt) -> tuple[Expr, ...]:
+    """What `s` evaluates itself, once, where it stands; nothing of the blocks in it."""
+    match s:
+        case Assign():
+            return (s.value,)
+        case Store():
+            return (*s.index, s.value, *((s.mask,) if s.mask else ()))
+        case Append():
+            return (s.value, *((s.mask,) if s.mask else ()))
+        case Check() | Break() | If():
+            return (s.cond,)
+        case Return():
+            return ()
+        case While():
+            return tuple(a.init for a in s.accs)
+        case Scan():
+            return (*_ends(s.range), s.init)
+        case Loop() | Zip() | VecLoop() | PredLoop():
+            return (*_ends(s.range), *(a.init for a in s.accs))
+        case _:
+            return unhandled(s)
+
+
+def _ends(r: Interval | RangeDesc) -> tuple[Expr, Expr]:
+    return (r.lo, r.hi) if isinstance(r, Interval) else (r.start, r.end)
+
+
+def map_own(s: Stmt, f: Callable[[Expr], Expr]) -> Stmt:
+    """`s` with `f` applied to each expression of ``evaluates(s)``."""
+    match s:
+        case Assign() | Store() | Append() | Check() | Break():
+            return map_children(s, f)
+        case If():
+            cond = f(s.cond)
+            return s if cond is s.cond else replace(s, cond=cond)
+        case Return():
+            return s
+        case While() | Loop() | Zip() | VecLoop() | PredLoop():
+            return _map_head(s, f)
+        case Scan():
+            rng, init = map_children(s.range, f), f(s.init)
+            return s if rng is s.range and init is s.init else replace(s, range=rng, init=init)
+        case _:
+            return unhandled(s)
+
+
+def _map_head(s: Any, f: Callable[[Expr], Expr]) -> Stmt:
+    """A loop with `f` applied to its bounds and to what its accumulators start as."""
+    rng = None if isinstance(s, While) else map_children(s.range, f)
+    inits = [f(a.init) for a in s.accs]
+    accs = tuple(
+        a if e is a.init else replace(a, init=e) for a, e in zip(s.accs, inits, strict=True)
+    )
+    if any(a is not b for a, b in zip(accs, s.accs, strict=True)):
+        s = replace(s, accs=accs)
+    new: Stmt = s if rng is None or rng is s.range else replace(s, range=rng)
+    return new

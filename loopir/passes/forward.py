@@ -1,0 +1,163 @@
+"""Names that need not be: copies and values used once move to their use, unused ones go."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..nodes import (
+    Assign,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Node,
+    Stmt,
+    Var,
+    Zip,
+    counters,
+    walk,
+)
+from .blocks import Block, evaluates, map_blocks
+from .memory import Memory
+from .names import reads, rebound, substitute
+from .values import is_lossless
+
+__all__ = ["forward"]
+
+
+def forward(kernel: Kernel) -> Kernel:
+    """Copies and values used once take the place of their name; what nothing reads goes.
+
+    A value with a load never moves past a store to what may be the same memory, into a loop or
+    into a branch. Before::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                v = x[i]
+                w = v * 2.0
+                unused = w + v
+                out[i] = w
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                out[i] = x[i] * 2.0
+    """
+    memory, changing = Memory(kernel), counters(kernel) | rebound(kernel)
+    kernel = map_blocks(kernel, _without_unused)
+    return map_blocks(kernel, lambda b: _Mover(b, memory, changing).block())
+
+
+# -- what nothing reads
+
+
+def _without_unused(b: Block) -> Block:
+    live = set(reads(*b.results, b.until))
+    kept: list[Stmt] = []
+    changed = False
+    for s in reversed(b.stmts):
+        new = _used_part(s, live)
+        changed |= new is not s
+        if new is not None:
+            live |= reads(new)
+            kept.append(new)
+    return replace(b, stmts=tuple(reversed(kept))) if changed else b
+
+
+def _used_part(s: Stmt, live: set[str]) -> Stmt | None:
+    """`s` without what it binds for no reader; None where nothing of it remains."""
+    match s:
+        case Assign():
+            return s if s.name in live else None
+        case If():
+            yields = tuple(y for y in s.yields if y.name in live)
+            if not (yields or s.then or s.orelse):
+                return None
+            return s if len(yields) == len(s.yields) else replace(s, yields=yields)
+        case Loop() | Zip():
+            return _used_accumulators(s, live)
+        case _:
+            return s
+
+
+def _used_accumulators(s: Loop | Zip, live: set[str]) -> Loop | Zip | None:
+    inside = reads(*s.body, getattr(s, "until", None)) | live
+    kept = tuple(
+        a
+        for a in s.accs
+        if a.name in inside or any(a.name in reads(b.step) for b in s.accs if b is not a)
+    )
+    if not kept and not s.body:
+        return None
+    return s if len(kept) == len(s.accs) else replace(s, accs=kept)
+
+
+# -- what need not have a name
+
+
+class _Mover:
+    """One block: which names move, and where they are read."""
+
+    def __init__(self, block: Block, memory: Memory, changing: frozenset[str]) -> None:
+        self.block_in, self.memory, self.changing = block, memory, changing
+        self.uses: Counter[str] = Counter()
+        self.level: Counter[str] = Counter()  # of those uses, the ones at the block's own level
+        self.last: dict[str, int] = {}  # name → the last statement with such a use
+        for at, s in enumerate(block.stmts):
+            self.uses.update(_mentions((s,)))
+            self.count(at, evaluates(s))
+        self.uses.update(_mentions(block.results))
+        self.count(len(block.stmts), block.results)
+        self.pinned = reads(block.until)
+        self.moved: dict[str, Expr] = {}
+
+    def count(self, at: int, exprs: Iterable[Expr]) -> None:
+        names = _mentions(exprs)
+        self.level.update(names)
+        self.last.update(dict.fromkeys(names, at))
+
+    def block(self) -> Block:
+        kept: list[Stmt] = []
+        for at, s in enumerate(self.block_in.stmts):
+            new = substitute(s, self.moved)
+            if isinstance(new, Assign) and self.moves(new, at):
+                self.moved[new.name] = new.value
+            else:
+                kept.append(new)
+        if not self.moved:
+            return self.block_in
+        results = tuple(substitute(e, self.moved) for e in self.block_in.results)
+        return replace(self.block_in, stmts=tuple(kept), results=results)
+
+    def moves(self, s: Assign, at: int) -> bool:
+        if reads(s.value) & self.changing or s.name in self.pinned:
+            return False
+        if isinstance(s.value, Const | Dim | Var):
+            return True
+        if self.uses[s.name] != self.level[s.name]:
+            return False  # a reader stands deeper: in a loop, where the work would be repeated
+        if self.uses[s.name] > 1 and not _is_widening(s.value):
+            return False
+        between = self.block_in.stmts[at + 1 : self.last[s.name]]
+        return not self.memory.crosses(s.value, between)
+
+
+def _mentions(code: Iterable[Node]) -> list[str]:
+    return [n.name for part in code for n in walk(part) if isinstance(n, Var)]
+
+
+def _is_widening(e: Expr) -> bool:
+    """Whether `e` is a lossless cast of a name or an element: free to repeat, and often to drop."""
+    match e:
+        case Call(op="cast", args=(Var() | Load() as x,), lanes=1):
+            return is_lossless(x.dtype, e.dtype)
+        case _:
+            return False

@@ -1,0 +1,168 @@
+"""Loop-invariant code: what has one value in all iterations is computed once, before the loop."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..names import bound
+from ..nodes import (
+    Assign,
+    Break,
+    Call,
+    Const,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Node,
+    RangeDesc,
+    Return,
+    Store,
+    Var,
+    Yield,
+    Zip,
+    children,
+    counters,
+    map_children,
+    walk,
+)
+from .blocks import evaluates
+from .memory import Memory, written
+from .names import Fresh, reads
+from .values import literal, raising, trips
+
+__all__ = ["hoist"]
+
+
+def hoist(kernel: Kernel) -> Kernel:
+    """What does not change in a loop moves before it.
+
+    What may raise a floating-point flag or reads memory is computed only if the loop runs at all.
+    Subscripts stay as they are, but for loads in them. Before::
+
+        def k(a: f64, b: f64, x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                out[i] = x[i] * (a / b)
+
+    after::
+
+        def k(a: f64, b: f64, x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            if 0 < x.shape[0]:
+                h = give(a / b)
+            else:
+                h = give(0.0)
+            for i in loop(0, x.shape[0]):
+                out[i] = x[i] * h
+    """
+    memory, fresh = Memory(kernel), Fresh(kernel)
+
+    def go(n: Any) -> Any:
+        n = n if isinstance(n, _LEAVES) else map_children(n, go)
+        return _hoisted(n, memory, fresh) if isinstance(n, Loop | Zip) else n
+
+    done: Kernel = go(kernel)
+    return done
+
+
+_LEAVES = (Const, Var, Load, Call, Interval, RangeDesc)
+
+
+def _hoisted(s: Loop | Zip, memory: Memory, fresh: Fresh) -> Any:
+    """The loop, after the statements that bind what has left it."""
+    scope = _Scope(bound(s) | counters(s), written((s,)), memory)
+    found = list(dict.fromkeys(e for root in _always(s) for e in scope.invariant(root)))
+    if not found:
+        return s
+    names: dict[Expr, Var] = {e: Var(fresh.name("h"), e.dtype) for e in found}
+    runs = isinstance(s.range, Interval) and bool(trips(s.range))
+    early = [e for e in found if runs or not _needs_iteration(e)]
+    late = [e for e in found if e not in early]
+    assigns = tuple(Assign(names[e].name, e) for e in early)
+    return (*assigns, *_guarded(s, {e: names[e] for e in late}), _renamed(s, names))
+
+
+def _needs_iteration(e: Expr) -> bool:
+    return raising(e) or any(isinstance(n, Load) for n in walk(e))
+
+
+def _guarded(s: Loop | Zip, names: dict[Expr, Var]) -> Iterator[If]:
+    """A branch that binds `names`, if there are any, where the loop has an iteration."""
+    match s.range:
+        case Interval(lo, hi):
+            runs = Call("lt", (lo, hi), "bool")
+        case RangeDesc(start, end, step):
+            runs = Call("lt" if step > 0 else "gt", (start, end), "bool")
+    if names:
+        gives = tuple(Yield(v.name, e, literal(0, e.dtype)) for e, v in names.items())
+        yield If(runs, (), (), gives)
+
+
+def _always(s: Loop | Zip) -> Iterator[Expr]:
+    """What every iteration evaluates, but for subscripts of stores."""
+    for inner in s.body:
+        match inner:
+            case Store():
+                yield from (inner.value, *((inner.mask,) if inner.mask else ()))
+            case _:
+                yield from evaluates(inner)
+        if any(isinstance(n, Break | Return) for n in walk(inner)):
+            return
+    yield from (a.step for a in s.accs)
+
+
+def _renamed(s: Loop | Zip, names: dict[Expr, Var]) -> Loop | Zip:
+    def go(n: Any) -> Any:
+        match n:
+            case Call() | Load() if n in names:
+                return names[n]
+            case Load():
+                return map_children(n, subscript)
+            case Store():
+                index = tuple(subscript(e) for e in n.index)
+                mask = go(n.mask) if n.mask else None
+                return replace(n, index=index, value=go(n.value), mask=mask)
+            case _:
+                return map_children(n, go)
+
+    def subscript(n: Any) -> Any:
+        is_known = isinstance(n, Load) and n in names
+        return names[n] if is_known else map_children(n, subscript)
+
+    body = tuple(go(x) for x in s.body)
+    accs = tuple(replace(a, step=go(a.step)) for a in s.accs)
+    return replace(s, body=body, accs=accs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A loop: the names that vary in it and the arrays that it writes."""
+
+    varying: frozenset[str]
+    stores: frozenset[str]
+    memory: Memory
+
+    def invariant(self, e: Any) -> Iterator[Expr]:
+        """The largest parts of `e` that have one value and are worth a name."""
+        if self.is_fixed(e):
+            if isinstance(e, Call | Load):
+                yield e
+            return
+        for part in children(e):
+            yield from (self.loads(part) if isinstance(e, Load) else self.invariant(part))
+
+    def loads(self, e: Node) -> Iterator[Expr]:
+        """The invariant loads in a subscript."""
+        if isinstance(e, Load) and self.is_fixed(e):
+            yield e
+        else:
+            for part in children(e):
+                yield from self.loads(part)
+
+    def is_fixed(self, e: Expr) -> bool:
+        still = not self.varying & reads(e)
+        return still and not self.memory.changes(e, self.stores)

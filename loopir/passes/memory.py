@@ -1,0 +1,49 @@
+"""Which arrays code reads and writes, and whether a load may move past it."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from ..loopset import Alias, alias
+from ..nodes import Append, Expr, Kernel, Load, Node, Scan, Store, Zip, walk
+
+__all__ = ["Memory", "loaded", "written"]
+
+
+def loaded(code: Iterable[Node]) -> frozenset[str]:
+    """The arrays that `code` reads."""
+    nodes = [n for part in code for n in walk(part)]
+    streams = {s.array for n in nodes if isinstance(n, Zip) for s in n.streams}
+    return frozenset(n.array for n in nodes if isinstance(n, Load)) | streams
+
+
+def written(code: Iterable[Node]) -> frozenset[str]:
+    """The arrays that `code` writes."""
+    return frozenset(
+        n.array for part in code for n in walk(part) if isinstance(n, Store | Append | Scan)
+    )
+
+
+class Memory:
+    """What a kernel's guards say of its arrays."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._shared = cache(lambda a, b: alias(kernel, a, b) is not Alias.DISJOINT)
+
+    def shared(self, a: str, b: str) -> bool:
+        """Whether the arrays `a` and `b` may have an element in common."""
+        return self._shared(a, b)
+
+    def overlap(self, some: Iterable[str], others: Iterable[str]) -> bool:
+        """Whether one of `some` may share an element with one of `others`."""
+        others = tuple(others)
+        return any(self._shared(a, b) for a in some for b in others)
+
+    def crosses(self, value: Expr, code: Iterable[Node]) -> bool:
+        """Whether `code` may write what `value` loads."""
+        arrays = loaded((value,))
+        return bool(arrays) and self.overlap(arrays, written(code))
+
+    def changes(self, value: Expr, stores: Iterable[str]) -> bool:
+        """Whether writing the arrays `stores` may change what `value` loads."""
+        return self.overlap(loaded((value,)), stores)

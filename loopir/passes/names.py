@@ -1,0 +1,64 @@
+"""Fresh names, and putting expressions in the place of names."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ..names import bound, used
+from ..nodes import (
+    Accum,
+    Assign,
+    Expr,
+    Kernel,
+    N,
+    Node,
+    Stream,
+    Var,
+    VecAccum,
+    Yield,
+    map_children,
+    walk,
+)
+
+__all__ = ["Fresh", "reads", "rebound", "substitute"]
+
+
+def reads(*code: Node | None) -> frozenset[str]:
+    """Every name that `code` mentions as a value, where there is code."""
+    return used(*(part for part in code if part is not None))
+
+
+def rebound(kernel: Kernel) -> frozenset[str]:
+    """Names that stand for different values in different places of `kernel`."""
+    binders = (Assign, Yield, Accum, VecAccum, Stream)
+    seen = Counter(n.name for n in walk(kernel) if isinstance(n, binders))
+    return frozenset(name for name, times in seen.items() if times > 1)
+
+
+class Fresh:
+    """A supply of names that a kernel does not use yet."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._taken = {p.name for p in kernel.params} | bound(kernel) | used(kernel)
+
+    def name(self, like: str) -> str:
+        """`like`, or `like` with the lowest number that makes it new."""
+        name, number = like, 0
+        while name in self._taken:
+            number += 1
+            name = f"{like}_{number}"
+        self._taken.add(name)
+        return name
+
+
+def substitute(n: N, values: Mapping[str, Expr]) -> N:
+    """`n` with each name of `values` replaced by its expression; `n` itself where there is none."""
+    if not values:
+        return n
+
+    def go(x: Any) -> Any:
+        return values.get(x.name, x) if isinstance(x, Var) else map_children(x, go)
+
+    done: N = go(n)
+    return done

@@ -1,0 +1,84 @@
+"""Expressions in their simplest exact form, and statements that cannot do anything removed."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..nodes import (
+    Append,
+    Assign,
+    Call,
+    Check,
+    Const,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    Stmt,
+    Store,
+    bottom_up,
+)
+from .forward import forward
+from .rules import rewrite
+from .values import trips
+
+__all__ = ["simplify"]
+
+_ROUNDS = 8
+
+
+def simplify(kernel: Kernel) -> Kernel:
+    """Folds constants, drops what changes nothing, and forwards names (``forward``).
+
+    Exact: no value changes, and no floating-point flag comes or goes. Before::
+
+        def k(x: f32[::1], out: mut(f32[::1]), n: i64):
+            disjoint(x, out)
+            for i in loop(0, n + 0):
+                v = f64(x[i] * f32(1.0))
+                big = v > 0.5 * 2.0
+                out[i] = f32(select(big, v, 0.0))
+
+    after::
+
+        def k(x: f32[::1], out: mut(f32[::1]), n: i64):
+            disjoint(x, out)
+            for i in loop(0, n):
+                out[i] = select(x[i] > f32(1.0), x[i], f32(0.0))
+    """
+    for _ in range(_ROUNDS):
+        before = kernel
+        kernel = forward(bottom_up(kernel, _node))
+        if kernel is before:
+            break
+    return kernel
+
+
+def _node(n: Any) -> Any:
+    """A node, or the statements that take its place."""
+    match n:
+        case Call():
+            return rewrite(n)
+        case Check(cond=Const(value=1)) | Store(mask=Const(value=0)) | Append(mask=Const(value=0)):
+            return ()
+        case Store(mask=Const()) | Append(mask=Const()):
+            return replace(n, mask=None)
+        case If():
+            return _branch(n)
+        case Loop(range=Interval() as r) if trips(r) == 0:
+            return tuple(Assign(a.name, a.init) for a in n.accs)
+        case _:
+            return n
+
+
+def _branch(s: If) -> If | tuple[Stmt, ...]:
+    """A branch whose side is known, that is taken for nothing, or that merely chooses."""
+    if isinstance(s.cond, Const):
+        taken = s.then if s.cond.value else s.orelse
+        given = (Assign(y.name, y.then if s.cond.value else y.orelse) for y in s.yields)
+        return (*taken, *given)
+    if not (s.then or s.orelse or s.yields):
+        return ()
+    if not s.then and s.orelse and not s.yields:
+        return replace(s, cond=rewrite(Call("not", (s.cond,), "bool")), then=s.orelse, orelse=())
+    return s

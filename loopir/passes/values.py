@@ -1,0 +1,103 @@
+"""Constants: exact folding, units, and which calls may leave a floating-point flag behind."""
+from __future__ import annotations
+
+from typing import TypeGuard
+
+import numpy as np
+
+from ..nodes import Broadcast, Call, Const, Expr, Interval, Node, walk
+from ..ops import OPS, evaluate
+from ..types import DTYPES, INDEX
+
+__all__ = [
+    "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise", "raising", "splat",
+    "trips", "unit",
+]  # fmt: skip
+
+
+def integer(value: int) -> Const:
+    """A subscript or length."""
+    return Const(value, INDEX)
+
+
+def is_const(e: Expr, value: float) -> bool:
+    """Whether `e` is the constant `value`; of two zeros, either."""
+    return isinstance(e, Const) and e.value == value
+
+
+def literal(value: float, dtype: str) -> Const:
+    """`value` in `dtype`; integers wrap."""
+    match DTYPES[dtype].kind:
+        case "f":
+            return Const(float(value), dtype)
+        case "b":
+            return Const(bool(value), dtype)
+        case "u":
+            return Const(int(value) % (DTYPES[dtype].high + 1), dtype)
+        case _:
+            return Const(int(value), dtype)
+
+
+def unit(op: str, dtype: str) -> Const | None:
+    """The neutral element of `op`, None where it has none."""
+    value = OPS[op].unit
+    return None if value is None else literal(value, dtype)
+
+
+def evaluated(op: str, args: tuple[Expr, ...], dtype: str) -> Const | None:
+    """The value of a call on constants; None where an operand is none, or it raises a flag."""
+    if not _constants(args):
+        return None
+    values = tuple(DTYPES[a.dtype].numpy.type(a.value) for a in args)
+    try:
+        with np.errstate(all="raise"):
+            return Const(evaluate(op, values, dtype).item(), dtype)
+    except FloatingPointError:
+        return None
+
+
+def _constants(args: tuple[Expr, ...]) -> TypeGuard[tuple[Const, ...]]:
+    return all(isinstance(a, Const) for a in args)
+
+
+def may_raise(e: Call) -> bool:
+    """Whether some operands make `e` raise a floating-point flag."""
+    if e.op == "cast":
+        return DTYPES[e.args[0].dtype].kind == "f" and not is_lossless(e.args[0].dtype, e.dtype)
+    return bool(OPS[e.op].raises) and any(DTYPES[a.dtype].kind == "f" for a in e.args)
+
+
+def raising(n: Node) -> bool:
+    """Whether evaluating `n` may raise a floating-point flag."""
+    return any(isinstance(x, Call) and may_raise(x) for x in walk(n))
+
+
+_MANTISSA = {"f32": 24, "f64": 53}
+
+
+def is_lossless(source: str, target: str) -> bool:
+    """Whether every value of dtype `source` is one of `target`."""
+    a, b = DTYPES[source], DTYPES[target]
+    match a.kind, b.kind:
+        case _ if source == target or a.kind == "b":
+            return True
+        case "f", "f":
+            return a.bits <= b.bits
+        case "i" | "u", "f":
+            return a.bits - (a.kind == "i") <= _MANTISSA[target]
+        case "i" | "u", "i" | "u":
+            return b.low <= a.low and a.high <= b.high
+        case _:
+            return False
+
+
+def trips(r: Interval) -> int | None:
+    """The trip count of an interval, where it is a plain number."""
+    if isinstance(r.lo, Const) and isinstance(r.hi, Const):
+        return max(0, int(r.hi.value) - int(r.lo.value))
+    return None
+
+
+def splat(e: Expr) -> Expr:
+    """What every lane of `e` holds, where that is one scalar; else `e`."""
+    return e.value if isinstance(e, Broadcast) else e
