@@ -1,8 +1,8 @@
 """The Loop IR: frozen nodes on about one screen. A tree never changes; passes build new ones.
 
-Scalar and vector code share the expression nodes: ``lanes`` is 1 for a scalar, ``"W"`` for a vector of
-abstract width, and a number once a target has been chosen. Operators are data (``Call("add", …)``, a row of
-``ops.OPS``). Every loop is canonical after lowering: ``[0, n)``, step 1.
+Scalar and vector code share the expression nodes: ``lanes`` is 1 for a scalar, ``"W"`` for a vector
+of abstract width, and a number once a target has been chosen. Operators are data (``Call("add",
+…)``, a row of ``ops.OPS``). Every loop is canonical after lowering: ``[0, n)``, step 1.
 """
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def _span() -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Const:
-    """A literal. Two are equal when dtype and bits are: ``0.0`` is not ``-0.0``, a NaN equals itself."""
+    """A literal. Two are equal when dtype and bits are: ``0.0`` is not ``-0.0``, a NaN equals
+    itself.
+    """
 
     value: float | int | bool
     dtype: str
@@ -62,7 +64,9 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A scalar or vector name: a scalar parameter, a loop variable, an accumulator or an assigned name."""
+    """A scalar or vector name: a scalar parameter, a loop variable, an accumulator or an assigned
+    name.
+    """
 
     name: str
     dtype: str
@@ -83,7 +87,9 @@ class Dim:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """``array[index]``. A vector load reads ``lanes`` elements: ``index`` is lane 0's, and subscript ``axis`` advances by ``step`` a lane."""
+    """``array[index]``. A vector load reads ``lanes`` elements: ``index`` is lane 0's, and
+    subscript ``axis`` advances by ``step`` a lane.
+    """
 
     array: str
     index: tuple[Expr, ...]
@@ -96,7 +102,9 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operation of ``ops.OPS``; ``dtype`` is the result's. Casts are ``Call("cast", (x,), dtype)``."""
+    """An operation of ``ops.OPS``; ``dtype`` is the result's. Casts are ``Call("cast", (x,),
+    dtype)``.
+    """
 
     op: str
     args: tuple[Expr, ...]
@@ -134,7 +142,9 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class HReduce:
-    """The lanes of a vector folded to a scalar by halving: lane ``k`` takes lane ``k + h``, for h = lanes/2, …, 1."""
+    """The lanes of a vector folded to a scalar by halving: lane ``k`` takes lane ``k + h``, for h =
+    lanes/2, …, 1.
+    """
 
     op: str
     value: Expr
@@ -178,7 +188,9 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """``array[index] = value``; vector form as in Load. With ``mask`` (bool, same lanes) only active lanes are written."""
+    """``array[index] = value``; vector form as in Load. With ``mask`` (bool, same lanes) only
+    active lanes are written.
+    """
 
     array: str
     index: tuple[Expr, ...]
@@ -191,7 +203,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """``array[count] = value; count += 1``; a vector appends its active lanes in order. ``count`` is an i64 accumulator of the enclosing loops."""
+    """``array[count] = value; count += 1``; a vector appends its active lanes in order. ``count``
+    is an i64 accumulator of the enclosing loops.
+    """
 
     array: str
     count: str
@@ -202,7 +216,9 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Where ``cond`` is false in an active lane the kernel's status gains ``code`` (a row of ``ops.STATUS``); execution goes on."""
+    """Where ``cond`` is false in an active lane the kernel's status gains ``code`` (a row of
+    ``ops.STATUS``); execution goes on.
+    """
 
     cond: Expr
     code: str
@@ -231,7 +247,9 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Accum:
-    """A loop-carried scalar: ``init`` before the first iteration, ``step`` evaluated at the end of each; all steps see the old values. The name is bound after the loop."""
+    """A loop-carried scalar: ``init`` before the first iteration, ``step`` evaluated at the end of
+    each; all steps see the old values. The name is bound after the loop.
+    """
 
     name: str
     init: Expr
@@ -241,7 +259,9 @@ class Accum:
 
 @dataclass(frozen=True, slots=True)
 class VecAccum:
-    """A loop-carried vector of the loop's ``group`` lanes, each starting as the scalar ``init``; inside, ``Var(name, …, width)`` is the current register, after the loop it has ``group`` lanes."""
+    """A loop-carried vector of the loop's ``group`` lanes, each starting as the scalar ``init``;
+    inside, ``Var(name, …, width)`` is the current register, after the loop it has ``group`` lanes.
+    """
 
     name: str
     init: Expr
@@ -251,7 +271,9 @@ class VecAccum:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A counted loop. Leaves early after an iteration at whose end ``until`` (over the new accumulators) is true."""
+    """A counted loop. Leaves early after an iteration at whose end ``until`` (over the new
+    accumulators) is true.
+    """
 
     var: str
     range: Range
@@ -286,9 +308,10 @@ class Zip:
 class VecLoop:
     """A loop over vectors of ``width`` lanes.
 
-    ``group`` lanes make one accumulator set: element ``lo + k`` belongs to lane ``k % group`` on every target, so a
-    fold has the same bits everywhere. The remainder runs under a mask (its inactive lanes neither store, check nor
-    accumulate) unless ``tail`` names a scalar loop for it. ``until`` as in Loop, tested after each group.
+    ``group`` lanes make one accumulator set: element ``lo + k`` belongs to lane ``k % group`` on
+    every target, so a fold has the same bits everywhere. The remainder runs under a mask (its
+    inactive lanes neither store, check nor accumulate) unless ``tail`` names a scalar loop for it.
+    ``until`` as in Loop, tested after each group.
     """
 
     var: str
@@ -312,7 +335,9 @@ class MaskForm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PredLoop:
-    """A VecLoop whose body, checks, stores and accumulator steps act only in lanes where ``pred`` holds."""
+    """A VecLoop whose body, checks, stores and accumulator steps act only in lanes where ``pred``
+    holds.
+    """
 
     var: str
     range: Range
@@ -328,7 +353,9 @@ class PredLoop:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """``array[i] = acc = op(acc, value)`` for i in range: a prefix reduction; ``acc`` is bound after it."""
+    """``array[i] = acc = op(acc, value)`` for i in range: a prefix reduction; ``acc`` is bound
+    after it.
+    """
 
     var: str
     range: Range
@@ -369,7 +396,9 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A scalar (``rank`` None) or an array. ``unit`` is the axis whose stride is one element, None when no axis is known to be."""
+    """A scalar (``rank`` None) or an array. ``unit`` is the axis whose stride is one element, None
+    when no axis is known to be.
+    """
 
     name: str
     dtype: str
@@ -389,7 +418,9 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Disjoint:
-    """Arrays ``a`` and ``b`` share no memory; with ``or_same`` they may also be one array (same data, shape, strides)."""
+    """Arrays ``a`` and ``b`` share no memory; with ``or_same`` they may also be one array (same
+    data, shape, strides).
+    """
 
     a: str
     b: str
@@ -399,7 +430,9 @@ class Disjoint:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One compiled region. ``strict`` names the float-status classes (``ops.STATUS``) after which Python must decide."""
+    """One compiled region. ``strict`` names the float-status classes (``ops.STATUS``) after which
+    Python must decide.
+    """
 
     name: str
     params: tuple[Param, ...]
@@ -439,7 +472,9 @@ def walk(n: Node) -> Iterator[Node]:
 
 
 def map_children(n: N, f: Callable[[Any], Any]) -> N:
-    """`n` with `f` applied to each child; `f` may turn a statement into a tuple of statements. `n` itself when nothing changed."""
+    """`n` with `f` applied to each child; `f` may turn a statement into a tuple of statements. `n`
+    itself when nothing changed.
+    """
     changed: dict[str, Any] = {}
     for fld in fields(n):
         old = getattr(n, fld.name)

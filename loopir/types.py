@@ -1,4 +1,5 @@
 """Element types: one row each, with its NumPy and C spelling."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -68,7 +69,9 @@ _BY_NUMPY = {d.numpy: d.name for d in DTYPES.values()}
 
 
 def dtype_of(dtype: np.dtype) -> str | None:
-    """Our name of a native-endian NumPy dtype, or None where we have none (object, float16, byte-swapped …)."""
+    """Our name of a native-endian NumPy dtype, or None where we have none (object, float16, byte-
+    swapped …).
+    """
     return _BY_NUMPY.get(dtype) if dtype.isnative else None
 
 

@@ -1,8 +1,9 @@
 """Scalar types of one call signature, under NEP 50.
 
-What an operator gives for operand types is not tabulated here: the operator itself is asked, on a sample of each type,
-so that the answer is that of the NumPy in use.
+What an operator gives for operand types is not tabulated here: the operator itself is asked, on a
+sample of each type, so that the answer is that of the NumPy in use.
 """
+
 from __future__ import annotations
 
 import functools
@@ -18,7 +19,20 @@ from loopir.types import DTYPES, dtype_of
 from .ranges import INT64, Interval, Linear
 from .types import ScalarType
 
-__all__ = ["FALSE", "TRUE", "Num", "cast", "choose", "constant", "exactly", "fits", "join", "logic", "result", "scalar_type"]
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Num",
+    "cast",
+    "choose",
+    "constant",
+    "exactly",
+    "fits",
+    "join",
+    "logic",
+    "result",
+    "scalar_type",
+]
 
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
 _WEAK = {"i64": int, "f64": float, "bool": bool}
@@ -28,10 +42,11 @@ _WEAK = {"i64": int, "f64": float, "bool": bool}
 class Num:
     """A scalar while lowering: its IR and its Python-level type.
 
-    ``strong`` is the dtype where it is a NumPy scalar, ``weak`` the dtype ("i64", "f64", "bool") where it is a Python
-    one; a value that may be either has both, and ``is_weak`` tells at run time which. ``exact`` is false where the
-    Python value may have been rounded to the carrier's dtype. ``boxed``: NumPy gives a 0-d array, not a scalar.
-    Python ints have a ``linear`` form where one is known, and an interval.
+    ``strong`` is the dtype where it is a NumPy scalar, ``weak`` the dtype ("i64", "f64", "bool")
+    where it is a Python one; a value that may be either has both, and ``is_weak`` tells at run time
+    which. ``exact`` is false where the Python value may have been rounded to the carrier's dtype.
+    ``boxed``: NumPy gives a 0-d array, not a scalar. Python ints have a ``linear`` form where one
+    is known, and an interval.
     """
 
     ir: Expr
@@ -82,7 +97,9 @@ def constant(value: float | int | bool) -> Num:
         case bool():
             return Num(Const(value, "bool"), weak="bool")
         case int():
-            return Num(Const(value, "i64"), weak="i64", linear=Linear({}, value), interval=(value, value))
+            return Num(
+                Const(value, "i64"), weak="i64", linear=Linear({}, value), interval=(value, value)
+            )
         case _:
             return Num(Const(value, "f64"), weak="f64")
 
@@ -112,7 +129,9 @@ def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -
 
 
 def result(operation: Callable[..., Any], *operands: Num) -> ScalarType | None:
-    """The type that a Python operator or NumPy function gives; None where it is not one of ours, or depends on which of its types an operand has."""
+    """The type that a Python operator or NumPy function gives; None where it is not one of ours, or
+    depends on which of its types an operand has.
+    """
     answers = {_probe(operation, types) for types in _alternatives(operands)}
     return answers.pop() if len(answers) == 1 else None
 
@@ -122,14 +141,20 @@ def _alternatives(operands: tuple[Num, ...]) -> list[tuple[tuple[str, bool], ...
     for n in operands:
         kinds = [(n.strong, False)] if n.strong else []
         kinds += [(n.weak, True)] if n.weak else []
-        out = [(*types, kind) for types in out for kind in kinds if kind[0]]  # type: ignore[misc]
+        out = [(*types, kind) for types in out for kind in kinds if kind[0]]
     return out
 
 
 def logic(op: str, *args: Expr) -> Expr:
     """A bool operation, with constants folded away."""
     if op == "not":
-        return Const(not args[0].value, "bool") if isinstance(args[0], Const) else Call("not", args, "bool")
+        match args[0]:
+            case Const(value):
+                return Const(not value, "bool")
+            case Call("not", (inner,)):
+                return inner
+            case _:
+                return Call("not", args, "bool")
     a, b = args
     unit = op == "and"
     for x, y in ((a, b), (b, a)):
@@ -154,7 +179,11 @@ def fits(e: Expr, dtype: str) -> bool:
         return False
     to = DTYPES[dtype]
     if to.kind in "iu":
-        return float(e.value).is_integer() and to.low <= int(e.value) <= to.high if _finite(e) else False
+        return (
+            float(e.value).is_integer() and to.low <= int(e.value) <= to.high
+            if _finite(e)
+            else False
+        )
     return not (to.kind == "f" and _finite(e) and abs(e.value) > float(np.finfo(to.numpy).max))
 
 
@@ -171,7 +200,9 @@ def exactly(e: Expr, dtype: str) -> bool:
 
 
 def _carrier(a: Num, b: Num) -> str | None:
-    """A dtype that holds both values exactly; the strong one's own if the other is a constant it can hold."""
+    """A dtype that holds both values exactly; the strong one's own if the other is a constant it
+    can hold.
+    """
     if a.dtype == b.dtype:
         return a.dtype
     for x, y in ((a, b), (b, a)):
@@ -194,7 +225,9 @@ def join(cond: Expr, a: Num, b: Num) -> Num | None:
 
 
 def choose(cond: Expr, then: Expr, orelse: Expr) -> Expr:
-    """``select``, or Python's ``max``/``min`` where it is one, such as ``v if v > m else m``: on a tie or a NaN both keep the same operand."""
+    """``select``, or Python's ``max``/``min`` where it is one, such as ``v if v > m else m``: on a
+    tie or a NaN both keep the same operand.
+    """
     if then.dtype == "bool":
         return logic("or", logic("and", cond, then), logic("and", logic("not", cond), orelse))
     match cond:
@@ -207,10 +240,14 @@ def choose(cond: Expr, then: Expr, orelse: Expr) -> Expr:
 
 
 def joined(value: Expr, cond: Expr, a: Num, b: Num) -> Num:
-    """`value`, which is `a`'s where `cond` holds and `b`'s elsewhere, with the type of the two together."""
+    """`value`, which is `a`'s where `cond` holds and `b`'s elsewhere, with the type of the two
+    together.
+    """
     strong, weak = a.strong or b.strong, a.weak or b.weak
     is_weak = None
     if strong and weak:
-        is_weak = logic("or", logic("and", cond, a.weak_now), logic("and", logic("not", cond), b.weak_now))
+        is_weak = logic(
+            "or", logic("and", cond, a.weak_now), logic("and", logic("not", cond), b.weak_now)
+        )
     interval = (min(a.range[0], b.range[0]), max(a.range[1], b.range[1]))
     return Num(value, strong, weak, is_weak, boxed=a.boxed or b.boxed, interval=interval)

@@ -1,4 +1,7 @@
-"""What lowering hands to dispatch: a scalar kernel, where its parameters come from, and what the call returns."""
+"""What lowering hands to dispatch: a scalar kernel, where its parameters come from, and what the
+call returns.
+"""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,12 +12,27 @@ from loopir.nodes import Kernel
 from .types import ArrayType, ScalarType
 
 __all__ = [
-    "Argument", "Binding", "Captured", "Filled", "Fresh", "Listed", "Literal", "Nothing", "Plan", "Ref", "Returned",
-    "Same", "Slot", "StatusSource", "Tupled", "Value",
+    "Argument",
+    "Binding",
+    "Captured",
+    "Filled",
+    "Fresh",
+    "Listed",
+    "Literal",
+    "Nothing",
+    "Plan",
+    "Ref",
+    "Returned",
+    "Same",
+    "Slot",
+    "StatusSource",
+    "Tupled",
+    "Value",
 ]
 
 
 # -- where the parameter of the same name of the kernel comes from
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:
@@ -34,7 +52,9 @@ class Captured:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """An array made for this call by ``expr``: Python source over the function's parameters and globals, ``_np`` being NumPy."""
+    """An array made for this call by ``expr``: Python source over the function's parameters and
+    globals, ``_np`` being NumPy.
+    """
 
     name: str
     expr: str
@@ -53,6 +73,7 @@ Binding: TypeAlias = Argument | Captured | Fresh | Slot
 
 
 # -- what the call returns
+
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
@@ -77,8 +98,8 @@ class Same:
 class Value:
     """The scalar in ``slot``: a NumPy scalar, or a Python one where ``weak``.
 
-    With ``flag``, another (bool) slot decides: true means a Python scalar of dtype ``weak_dtype``, false a NumPy one of
-    ``dtype``; the slot's own dtype holds both exactly.
+    With ``flag``, another (bool) slot decides: true means a Python scalar of dtype ``weak_dtype``,
+    false a NumPy one of ``dtype``; the slot's own dtype holds both exactly.
     """
 
     slot: str
@@ -90,7 +111,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list of the first ``count`` elements (an i64 slot; all when None) of the fresh rank-1 array ``name``: NumPy scalars, or Python ones where ``weak``."""
+    """A list of the first ``count`` elements (an i64 slot; all when None) of the fresh rank-1 array
+    ``name``: NumPy scalars, or Python ones where ``weak``.
+    """
 
     name: str
     count: str | None = None
@@ -99,7 +122,9 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """``np.array`` of that list: the fresh array itself, shrunk to ``count``; float64 when empty, as np.array([]) is, unless ``dtype`` was given."""
+    """``np.array`` of that list: the fresh array itself, shrunk to ``count``; float64 when empty,
+    as np.array([]) is, unless ``dtype`` was given.
+    """
 
     name: str
     count: str | None = None
@@ -118,7 +143,9 @@ Returned: TypeAlias = Nothing | Literal | Same | Value | Listed | Filled | Tuple
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A name of the function's source that must still mean ``value``, by identity: ``np.sqrt``, ``len``, ``math``."""
+    """A name of the function's source that must still mean ``value``, by identity: ``np.sqrt``,
+    ``len``, ``math``.
+    """
 
     expr: str
     value: object
@@ -126,7 +153,9 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class StatusSource:
-    """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the line it stands on."""
+    """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the
+    line it stands on.
+    """
 
     status: str
     message: str
@@ -137,10 +166,11 @@ class StatusSource:
 class Plan:
     """A compiled region's contract with its caller.
 
-    ``kernel.params`` and ``bindings`` correspond one to one, by name. ``writes``: parameters of the caller (arguments,
-    captured) that the kernel writes. ``rewrites``: some of those are also read, so the original cannot be run again
-    after the kernel unless they are restored. ``snapshot``: Python may have to take over after the kernel has written, so
-    the ``writes`` are copied before each call. ``temporaries``: fresh arrays that do not escape.
+    ``kernel.params`` and ``bindings`` correspond one to one, by name. ``writes``: parameters of the
+    caller (arguments, captured) that the kernel writes. ``rewrites``: some of those are also read,
+    so the original cannot be run again after the kernel unless they are restored. ``snapshot``:
+    Python may have to take over after the kernel has written, so the ``writes`` are copied before
+    each call. ``temporaries``: fresh arrays that do not escape.
     """
 
     kernel: Kernel

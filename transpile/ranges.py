@@ -1,4 +1,5 @@
 """What is known of a Python int while lowering: its linear form and an interval that holds it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -18,7 +19,9 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """``constant + Σ coefficient · atom``; an atom is any i64 expression that is not taken apart further."""
+    """``constant + Σ coefficient · atom``; an atom is any i64 expression that is not taken apart
+    further.
+    """
 
     terms: Mapping[Expr, int] = field(default_factory=dict)
     constant: int = 0
@@ -66,7 +69,9 @@ class Linear:
             return integer(self.constant)
         if self.constant == 0:
             return out
-        return Call("add" if self.constant > 0 else "sub", (out, integer(abs(self.constant))), "i64")
+        return Call(
+            "add" if self.constant > 0 else "sub", (out, integer(abs(self.constant))), "i64"
+        )
 
 
 def integer(value: int) -> Const:

@@ -1,4 +1,5 @@
 """One function under one call signature, through every stage; each is kept, and each can be run."""
+
 from __future__ import annotations
 
 import ast
@@ -28,8 +29,9 @@ __all__ = ["Stages", "compile_stages"]
 class Stages:
     """What each stage made of a function.
 
-    ``python``: core Python, after the macros. ``scalar``: the kernel as lowered. ``plan.kernel``: after fusion. ``passes``:
-    the kernel after each pass that changed it. ``vector``: after the last, with abstract width.
+    ``python``: core Python, after the macros. ``scalar``: the kernel as lowered. ``plan.kernel``:
+    after fusion. ``passes``: the kernel after each pass that changed it. ``vector``: after the
+    last, with abstract width.
     """
 
     source: Source
@@ -85,9 +87,14 @@ class _Env:
 
 
 def compile_stages(
-    function: Callable[..., Any] | Source, types: Mapping[str, ArgType], options: Options, scope: Scope | None = None
+    function: Callable[..., Any] | Source,
+    types: Mapping[str, ArgType],
+    options: Options,
+    scope: Scope | None = None,
 ) -> Stages:
-    """Every stage before the target's own; raises Refused where the function cannot be compiled faithfully."""
+    """Every stage before the target's own; raises Refused where the function cannot be compiled
+    faithfully.
+    """
     source = function if isinstance(function, Source) else read(function)
     if scope is None:
         scope = Scope.of(source.function) if source.function is not None else Scope()
@@ -102,7 +109,9 @@ def compile_stages(
     )
     passes: list[tuple[str, Kernel]] = []
     vector = optimise(
-        fusion.kernel, reassociate=options.reassociate, on_pass=lambda name, k: passes.append((name, k))
+        fusion.kernel,
+        reassociate=options.reassociate,
+        on_pass=lambda name, k: passes.append((name, k)),
     )
     fused = _without(plan, fusion)
     return Stages(source, types, options, python, plan.kernel, fusion, fused, tuple(passes), vector)

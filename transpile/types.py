@@ -1,4 +1,5 @@
 """The types of one call signature: what infer computes with and dispatch keys on."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ __all__ = ["ArgType", "ArrayType", "Opaque", "ScalarType"]
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """An exact, native, aligned ndarray. ``unit`` is the axis with stride one element (the last where several are), or None."""
+    """An exact, native, aligned ndarray. ``unit`` is the axis with stride one element (the last
+    where several are), or None.
+    """
 
     dtype: str
     rank: int
@@ -21,13 +24,17 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A scalar. ``weak`` (NEP 50): a Python int ("i64"), float ("f64") or bool; otherwise a NumPy scalar."""
+    """A scalar. ``weak`` (NEP 50): a Python int ("i64"), float ("f64") or bool; otherwise a NumPy
+    scalar.
+    """
 
     dtype: str
     weak: bool = False
 
     def __str__(self) -> str:
-        return {"i64": "int", "f64": "float", "bool": "bool"}[self.dtype] if self.weak else self.dtype
+        return (
+            {"i64": "int", "f64": "float", "bool": "bool"}[self.dtype] if self.weak else self.dtype
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Arrays made by the function: what ``np.zeros`` and its kin allocate, and the source text that allocates it per call."""
+"""Arrays made by the function: what ``np.zeros`` and its kin allocate, and the source text that
+allocates it per call.
+"""
+
 from __future__ import annotations
 
 import ast
@@ -29,19 +32,29 @@ def allocation(
     resolve: Callable[[ast.expr], object | None],
 ) -> tuple[ArrayType, tuple[Num, ...]]:
     """The type and shape of the array that a call of an allocator makes."""
-    names = ("shape", "fill_value", "dtype") if function in (np.full, np.full_like) else ("shape", "dtype")
+    names = (
+        ("shape", "fill_value", "dtype")
+        if function in (np.full, np.full_like)
+        else ("shape", "dtype")
+    )
     given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
     for keyword in node.keywords:
         if keyword.arg not in ("dtype", "shape", "fill_value"):
-            refuse("LOWER_CALL", f"`{ast.unparse(node)}` has an argument that is not compiled", node)
+            refuse(
+                "LOWER_CALL", f"`{ast.unparse(node)}` has an argument that is not compiled", node
+            )
         given[keyword.arg or ""] = keyword.value
     dtype = dtype_named(resolve(given["dtype"]), node) if "dtype" in given else None
     if function in _LIKE:
         like = array(given["shape"])
         if like is None or like.prefix or like.unit not in (None, like.rank - 1):
-            return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not like an array in C order", node)
+            return refuse(
+                "LOWER_CALL", f"`{ast.unparse(node)}` is not like an array in C order", node
+            )
         if like.unit is None and like.rank > 1:
-            refuse("LOWER_CALL", f"`{ast.unparse(node)}` takes over a layout that is not known", node)
+            refuse(
+                "LOWER_CALL", f"`{ast.unparse(node)}` takes over a layout that is not known", node
+            )
         return ArrayType(dtype or like.dtype, like.rank, like.rank - 1), like.shape
     shape = extents(given["shape"])
     if dtype is None and function is np.full:
@@ -56,5 +69,7 @@ def dtype_named(spelled: object | None, node: ast.AST) -> str:
     except TypeError:
         name = None
     if name is None or name not in DTYPES:
-        return refuse("LOWER_TYPE", "the dtype of the new array is not one that can be compiled", node)
+        return refuse(
+            "LOWER_TYPE", "the dtype of the new array is not one that can be compiled", node
+        )
     return name

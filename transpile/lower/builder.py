@@ -1,4 +1,7 @@
-"""The state of one lowering: the blocks being filled, what is known of names, and the guards collected."""
+"""The state of one lowering: the blocks being filled, what is known of names, and the guards
+collected.
+"""
+
 from __future__ import annotations
 
 import ast
@@ -35,7 +38,9 @@ __all__ = ["ArrayRef", "Builder", "Frame", "ListRef", "Unbound", "Value", "refus
 
 @dataclass(frozen=True, slots=True)
 class ArrayRef:
-    """An array parameter of the kernel, or with ``prefix`` a view of it along its first axes; ``shape`` is the whole array's."""
+    """An array parameter of the kernel, or with ``prefix`` a view of it along its first axes;
+    ``shape`` is the whole array's.
+    """
 
     name: str
     dtype: str
@@ -57,7 +62,9 @@ class ListRef:
 
 @dataclass(frozen=True, slots=True)
 class Unbound:
-    """A name that Python might find without a value here; ``needed`` (a bool), if given, says when it has ``value``."""
+    """A name that Python might find without a value here; ``needed`` (a bool), if given, says when
+    it has ``value``.
+    """
 
     value: Num | None = None
     needed: Expr | None = None
@@ -68,7 +75,9 @@ Value: TypeAlias = "Num | ArrayRef | ListRef | Unbound | tuple[Any, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """An enclosing loop: its variable, trip count, and the linear form of the count where it is positive."""
+    """An enclosing loop: its variable, trip count, and the linear form of the count where it is
+    positive.
+    """
 
     var: Var
     trips: Expr
@@ -86,7 +95,12 @@ def refuse(code: str, message: str, node: ast.AST | None, help: str | None = Non
     raise Refused(Rejection(code, message, span(node) if node is not None else None, help=help))
 
 
-_CLASS = {"divide": "divide by zero", "over": "overflow", "under": "underflow", "invalid": "invalid value"}
+_CLASS = {
+    "divide": "divide by zero",
+    "over": "overflow",
+    "under": "underflow",
+    "invalid": "invalid value",
+}
 
 
 @dataclass
@@ -175,7 +189,9 @@ class Builder:
         )
 
     def require(self, cond: Expr, code: str, node: ast.AST) -> None:
-        """Python must decide unless `cond` holds here: a guard before the first store if possible, else a check on the spot."""
+        """Python must decide unless `cond` holds here: a guard before the first store if possible,
+        else a check on the spot.
+        """
         if self.path is not None:
             cond = logic("or", logic("not", self.path), cond)
         if cond == TRUE:
@@ -201,21 +217,25 @@ class Builder:
         if cond != TRUE:
             self.emit(Check(cond, status))
 
-    def source(self, op: str, spelled: str, node: ast.AST, classes: tuple[str, ...] | None = None) -> None:
+    def source(
+        self, op: str, spelled: str, node: ast.AST, classes: tuple[str, ...] | None = None
+    ) -> None:
         """Notes that `op` may warn, under NumPy's name for it."""
         for status in OPS[op].raises if classes is None else classes:
             message = f"{_CLASS[status]} encountered in {spelled}"
             self.sources.append(StatusSource(status, message, span(node).line))
 
     def apply(self, op: str, *args: Expr, dtype: str | None = None) -> Expr:
-        """``Call(op, …)``; where the value may not matter, an operand that could raise is replaced by a safe one."""
+        """``Call(op, …)``; where the value may not matter, an operand that could raise is replaced
+        by a safe one.
+        """
         row = OPS[op]
         if self.path is not None and row.safe is not None:
             k = 1 if op in ("div", "floordiv", "mod") else 0
             dt = args[k].dtype
             value = row.safe if dt in ("f32", "f64") else int(row.safe)
             safe = Call("select", (self.path, args[k], Const(value, dt)), dt)
-            args = (*args[:k], safe, *args[k + 1:])
+            args = (*args[:k], safe, *args[k + 1 :])
         return Call(op, args, dtype or ("bool" if row.result == "m" else args[-1].dtype))
 
     # -- integers
@@ -231,8 +251,10 @@ class Builder:
                 return LENGTH
             case Var(name) if name in self.params:
                 return ARGUMENT
-            case Call("max", (a, Const(value)), "i64"):
-                return max(self.interval(a)[0], int(value)), max(self.interval(a)[1], int(value))
+            case Call("max" | "min" as op, (p, q), "i64"):
+                pick = max if op == "max" else min
+                (a, c), (d, e) = self.interval(p), self.interval(q)
+                return pick(a, d), pick(c, e)
             case Call("add" | "sub" | "mul" | "neg", args, "i64"):
                 return self._arithmetic(atom.op, [self.interval(a) for a in args])
             case _:
@@ -249,6 +271,18 @@ class Builder:
             return -a[1], -a[0]
         corners = [x * y for x in a for y in b]
         return min(corners), max(corners)
+
+    def linear(self, e: Expr) -> Linear:
+        """The linear form of an i64 expression made of sums and multiples."""
+        match e:
+            case Call("add", (p, q), "i64"):
+                return self.linear(p) + self.linear(q)
+            case Call("sub", (p, q), "i64"):
+                return self.linear(p) - self.linear(q)
+            case Call("mul", (p, Const(value)), "i64"):
+                return self.linear(p) * int(value)
+            case _:
+                return Linear.of(e)
 
     def low(self, linear: Linear) -> int:
         """The least value that `linear` can have."""

@@ -1,8 +1,10 @@
 """Calls of known functions: builtins, ``math`` and NumPy ufuncs on scalars."""
+
 from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -23,18 +25,39 @@ __all__ = ["Calls"]
 
 def _table(module: Any, prefix: str) -> dict[Any, Op]:
     return {
-        getattr(module, s.split(".")[1]): op for op in OPS.values() for s in op.spellings if s.startswith(prefix)
+        getattr(module, s.split(".")[1]): op
+        for op in OPS.values()
+        for s in op.spellings
+        if s.startswith(prefix)
     }
 
 
 _UFUNCS = _table(np, "numpy.")
 _MATH = _table(math, "math.")
 _OPERATORS: dict[str, type[ast.operator]] = {
-    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "floordiv": ast.FloorDiv, "mod": ast.Mod,
-    "bitand": ast.BitAnd, "bitor": ast.BitOr, "bitxor": ast.BitXor,
+    "add": ast.Add,
+    "sub": ast.Sub,
+    "mul": ast.Mult,
+    "div": ast.Div,
+    "floordiv": ast.FloorDiv,
+    "mod": ast.Mod,
+    "bitand": ast.BitAnd,
+    "bitor": ast.BitOr,
+    "bitxor": ast.BitXor,
 }
-_COMPARISONS = {"lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE, "eq": ast.Eq, "ne": ast.NotEq}
-_TO_INT = {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
+_COMPARISONS = {
+    "lt": ast.Lt,
+    "le": ast.LtE,
+    "gt": ast.Gt,
+    "ge": ast.GtE,
+    "eq": ast.Eq,
+    "ne": ast.NotEq,
+}
+_TO_INT: dict[str, Callable[..., Any]] = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+}
 _INT_LIMIT = 2.0**63
 
 
@@ -63,14 +86,24 @@ class Calls(Expressions):
             return self._ufunc(function, _UFUNCS[function], args, node)
         if function in _MATH:
             return self._math(function, _MATH[function], args, node)
-        return refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is not a function that can be compiled", node)
+        return refuse(
+            "LOWER_CALL", f"`{ast.unparse(node.func)}` is not a function that can be compiled", node
+        )
 
     # -- builtins
 
+    def length_of_list(self, node: ast.expr) -> Num | None:
+        """The length so far of a list under construction; None for anything else."""
+        raise NotImplementedError
+
     def _len(self, node: ast.Call) -> Num:
+        if len(node.args) == 1 and (length := self.length_of_list(node.args[0])) is not None:
+            return length
         array = self.array(node.args[0]) if len(node.args) == 1 else None
         if array is None or array.rank == 0:
-            return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not the length of an array", node)
+            return refuse(
+                "LOWER_CALL", f"`{ast.unparse(node)}` is not the length of an array", node
+            )
         return array.shape[len(array.prefix)]
 
     def _abs(self, args: list[Num], node: ast.Call) -> Num:
@@ -83,16 +116,26 @@ class Calls(Expressions):
         return typed(Call("abs", (e,), ty.dtype), ty, x)
 
     def _extreme(self, args: list[Num], node: ast.Call, op: type[ast.cmpop]) -> Num:
-        """``min(a, b, …)``: the first operand unless a later one strictly wins, of whatever type that one has."""
+        """``min(a, b, …)``: the first operand unless a later one strictly wins, of whatever type
+        that one has.
+        """
         if len(args) < 2:
             refuse("LOWER_CALL", f"`{ast.unparse(node)}` of one value", node)
+        if all(n.python_int and self.b.invariant(n.ir) for n in args):
+            name = "min" if op is ast.Lt else "max"
+            e = functools.reduce(lambda p, q: Call(name, (p, q), "i64"), (n.ir for n in args))
+            return self.b.integer_num(e)
         out = self.b.rebind(args[0], "best")
         for arg in args[1:]:
             arg = self.b.rebind(arg, "next")
             wins = self.compare_nums(op(), arg, out, node)
             got = join(wins.ir, arg, out)
             if got is None:
-                return refuse("LOWER_JOIN", f"the operands of `{ast.unparse(node.func)}` have different types", node)
+                return refuse(
+                    "LOWER_JOIN",
+                    f"the operands of `{ast.unparse(node.func)}` have different types",
+                    node,
+                )
             out = self.b.rebind(got, "best")
         return out
 
@@ -111,7 +154,9 @@ class Calls(Expressions):
         return self._to_int(x, "trunc", int, node)
 
     def _to_int(self, x: Num, op: str, function: Callable[..., Any], node: ast.Call) -> Num:
-        """A number as a Python int; NaN, infinities and values beyond 64 bits are Python's to handle."""
+        """A number as a Python int; NaN, infinities and values beyond 64 bits are Python's to
+        handle.
+        """
         ty = self._result(function, (x,), node)
         if DTYPES[x.dtype].kind != "f":
             e = self._widen(x, node)
@@ -147,7 +192,12 @@ class Calls(Expressions):
         if op.name in _COMPARISONS and not all(n.weak for n in args):
             return self.compare_nums(_COMPARISONS[op.name](), args[0], args[1], node)
         if op.name in ("and", "or", "xor", "not"):
-            return Num(logic(op.name, *map(truth, args)) if op.name != "xor" else Call("xor", tuple(map(truth, args)), "bool"), strong="bool")
+            return Num(
+                logic(op.name, *map(truth, args))
+                if op.name != "xor"
+                else Call("xor", tuple(map(truth, args)), "bool"),
+                strong="bool",
+            )
         ty = self._result(function, tuple(args), node)
         if op.result == "m":
             return typed(Call(op.name, (args[0].ir,), "bool"), ty, *args)
@@ -183,7 +233,9 @@ class Calls(Expressions):
     # -- math
 
     def _math(self, function: Any, op: Op, args: list[Num], node: ast.Call) -> Num:
-        """``math.f`` computes in double, returns a Python number, and raises where NumPy would warn."""
+        """``math.f`` computes in double, returns a Python number, and raises where NumPy would
+        warn.
+        """
         self._count(args, op.arity, node)
         if op.name in _TO_INT:
             return self._to_int(args[0], op.name, _TO_INT[op.name], node)
@@ -195,12 +247,23 @@ class Calls(Expressions):
 
     def _count(self, args: list[Num], n: int, node: ast.Call) -> list[Num]:
         if len(args) != n:
-            refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is called with {len(args)} arguments, not {n}", node)
+            refuse(
+                "LOWER_CALL",
+                f"`{ast.unparse(node.func)}` is called with {len(args)} arguments, not {n}",
+                node,
+            )
         return args
 
 
 _Special = Callable[[Calls, list[Num], ast.Call], Num]
 _SPECIAL: dict[Any, _Special] = {
-    abs: Calls._abs, min: Calls._min, max: Calls._max, round: Calls._round, int: Calls._as_int, float: Calls._as_float,
-    bool: Calls._as_bool, np.where: Calls._where, np.clip: Calls._clip,
+    abs: Calls._abs,
+    min: Calls._min,
+    max: Calls._max,
+    round: Calls._round,
+    int: Calls._as_int,
+    float: Calls._as_float,
+    bool: Calls._as_bool,
+    np.where: Calls._where,
+    np.clip: Calls._clip,
 }

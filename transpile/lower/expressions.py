@@ -1,4 +1,7 @@
-"""Scalar expressions of Python → Loop IR, with the type and the failures that Python or NumPy would have."""
+"""Scalar expressions of Python → Loop IR, with the type and the failures that Python or NumPy would
+have.
+"""
+
 from __future__ import annotations
 
 import ast
@@ -30,8 +33,12 @@ _BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
     ast.BitXor: ("bitxor", operator.xor, "scalar bitwise_xor"),
 }
 _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
-    ast.Lt: ("lt", operator.lt), ast.LtE: ("le", operator.le), ast.Gt: ("gt", operator.gt),
-    ast.GtE: ("ge", operator.ge), ast.Eq: ("eq", operator.eq), ast.NotEq: ("ne", operator.ne),
+    ast.Lt: ("lt", operator.lt),
+    ast.LtE: ("le", operator.le),
+    ast.Gt: ("gt", operator.gt),
+    ast.GtE: ("ge", operator.ge),
+    ast.Eq: ("eq", operator.eq),
+    ast.NotEq: ("ne", operator.ne),
 }
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 _EXACT_F64 = 1 << 53
@@ -51,7 +58,7 @@ def typed(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
     if not ty.weak:
         return Num(ir, strong=ty.dtype)
     if any(n.either for n in operands):
-        weak = TRUE
+        weak: Expr = TRUE
         for n in operands:
             weak = logic("and", weak, n.weak_now)
         strong = next(n.strong for n in operands if n.strong)
@@ -60,25 +67,36 @@ def typed(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
 
 
 def convert(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
-    """`n` as an operand of dtype `dtype`, as NumPy converts it; Python raises where a Python int does not fit."""
+    """`n` as an operand of dtype `dtype`, as NumPy converts it; Python raises where a Python int
+    does not fit.
+    """
     if not n.exact and n.dtype != dtype:
         refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
     to = DTYPES[dtype]
+    e: Expr
     if n.weak == "i64" and to.kind in "iu" and dtype != "i64" and n.dtype != dtype:
         lo, hi = n.range
         if lo < to.low or hi > to.high:
             if isinstance(n.ir, Const) and n.strong is None:
-                refuse("LOWER_TYPE", f"the Python int {n.ir.value} is out of bounds for {to.numpy}", node)
+                refuse(
+                    "LOWER_TYPE",
+                    f"the Python int {n.ir.value} is out of bounds for {to.numpy}",
+                    node,
+                )
             e = b.bind(n.ir)
             top = TRUE if to.high > INT64[1] else Call("le", (e, integer(to.high)), "bool")
             e = cast(e, "i64")
-            b.require(logic("and", Call("ge", (e, integer(to.low)), "bool"), top), "GUARD_INT_RANGE", node)
+            b.require(
+                logic("and", Call("ge", (e, integer(to.low)), "bool"), top), "GUARD_INT_RANGE", node
+            )
             return cast(e, dtype)
     return cast(n.ir, dtype)
 
 
 class Expressions:
-    """Lowers scalar expressions through a builder; names, subscripts and calls are asked of the subclass."""
+    """Lowers scalar expressions through a builder; names, subscripts and calls are asked of the
+    subclass.
+    """
 
     b: Builder
 
@@ -112,7 +130,9 @@ class Expressions:
                 got = self.value(node)
                 if isinstance(got, Num):
                     return got
-                return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not a number here", node)
+                return refuse(
+                    "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not a number here", node
+                )
 
     # -- arithmetic
 
@@ -134,7 +154,9 @@ class Expressions:
             return self._float(name, a, c, ty, (x, y), node, spelled)
         return self._integer(name, a, c, ty, (x, y), node, spelled)
 
-    def _result(self, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST) -> ScalarType:
+    def _result(
+        self, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
+    ) -> ScalarType:
         ty = result(function, *operands)
         if ty is not None:
             return ty
@@ -145,7 +167,9 @@ class Expressions:
                 return weak
             return refuse("LOWER_JOIN", "the type of the operation depends on the data", node)
         kinds = ", ".join(str(n.strong or n.weak) for n in operands)
-        return refuse("LOWER_TYPE", f"the operation on {kinds} gives a type that is not compiled", node)
+        return refuse(
+            "LOWER_TYPE", f"the operation on {kinds} gives a type that is not compiled", node
+        )
 
     def _exact_ints(self, x: Num, y: Num, node: ast.AST) -> None:
         """Python divides ints exactly; converting them first is the same only up to 2**53."""
@@ -154,12 +178,22 @@ class Expressions:
         for n in (x, y):
             if n.range[0] < -_EXACT_F64 or n.range[1] > _EXACT_F64:
                 inside = logic(
-                    "and", Call("le", (n.ir, integer(_EXACT_F64)), "bool"),
+                    "and",
+                    Call("le", (n.ir, integer(_EXACT_F64)), "bool"),
                     Call("ge", (n.ir, integer(-_EXACT_F64)), "bool"),
                 )
                 self.b.require(inside, "GUARD_INT_RANGE", node)
 
-    def _float(self, name: str, a: Expr, c: Expr, ty: ScalarType, operands: tuple[Num, ...], node: ast.AST, spelled: str) -> Num:
+    def _float(
+        self,
+        name: str,
+        a: Expr,
+        c: Expr,
+        ty: ScalarType,
+        operands: tuple[Num, ...],
+        node: ast.AST,
+        spelled: str,
+    ) -> Num:
         if name in ("div", "floordiv", "mod") and ty.weak:
             self._nonzero(operands[1], c, node)
         if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
@@ -180,7 +214,16 @@ class Expressions:
             return
         self.b.require(Call("ne", (e, Const(0, e.dtype)), "bool"), "GUARD_DIVISION", node)
 
-    def _integer(self, name: str, a: Expr, c: Expr, ty: ScalarType, operands: tuple[Num, ...], node: ast.AST, spelled: str) -> Num:
+    def _integer(
+        self,
+        name: str,
+        a: Expr,
+        c: Expr,
+        ty: ScalarType,
+        operands: tuple[Num, ...],
+        node: ast.AST,
+        spelled: str,
+    ) -> Num:
         b, dtype = self.b, ty.dtype
         a, c = b.bind(a), b.bind(c)
         if name in ("floordiv", "mod"):
@@ -189,7 +232,11 @@ class Expressions:
             elif not (isinstance(c, Const) and c.value):
                 b.check(Call("ne", (c, Const(0, dtype)), "bool"), "divide")
                 b.source(name, spelled, node, ("divide",))
-            if name == "floordiv" and DTYPES[dtype].kind == "i" and not (isinstance(c, Const) and c.value != -1):
+            if (
+                name == "floordiv"
+                and DTYPES[dtype].kind == "i"
+                and not (isinstance(c, Const) and c.value != -1)
+            ):
                 lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
                 both = logic("and", lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
                 self._fits(logic("not", both), ty, node, spelled)
@@ -199,7 +246,9 @@ class Expressions:
         if name not in _BINARY_INT:
             return out
         lo, hi = _corners(name, *operands)
-        linear = self._combine(name, *(self._as_linear(n, e) for n, e in zip(operands, (a, c), strict=True)))
+        linear = self._combine(
+            name, *(self._as_linear(n, e) for n, e in zip(operands, (a, c), strict=True))
+        )
         if linear is not None:
             lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
         if lo < DTYPES[dtype].low or hi > DTYPES[dtype].high:
@@ -224,7 +273,9 @@ class Expressions:
         if not (out.python_int and y.interval[0] > 0):
             return out
         if name == "mod":
-            return replace(out, linear=Linear.of(out.ir), interval=self._note(out.ir, (0, y.interval[1] - 1)))
+            return replace(
+                out, linear=Linear.of(out.ir), interval=self._note(out.ir, (0, y.interval[1] - 1))
+            )
         lo = min(x.interval[0] // y.interval[0], x.interval[0] // y.interval[1])
         hi = max(x.interval[1] // y.interval[0], x.interval[1] // y.interval[1])
         return replace(out, linear=Linear.of(out.ir), interval=self._note(out.ir, (lo, hi)))
@@ -270,7 +321,11 @@ class Expressions:
             return square if exponent == 2 else self.binary(ast.Mult, square, n, node)
         ty = self._result(operator.pow, (x, y), node)
         if DTYPES[ty.dtype].kind != "f":
-            refuse("LOWER_UNSUPPORTED", "an integer power is compiled for the exponents 2 and 3 only", node)
+            refuse(
+                "LOWER_UNSUPPORTED",
+                "an integer power is compiled for the exponents 2 and 3 only",
+                node,
+            )
         a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
         if ty.weak:
             self.strict("divide", "over", "invalid")
@@ -313,7 +368,8 @@ class Expressions:
     # -- comparison and logic
 
     def compare(self, node: ast.Compare) -> Num:
-        """``a < b < c``: each operand once, the later ones only where the earlier comparisons hold."""
+        """``a < b < c``: each operand once, the later ones only where the earlier comparisons hold.
+        """
         left = self.num(node.left)
         if len(node.ops) > 1:
             left = self.b.rebind(left, "left")
@@ -343,7 +399,11 @@ class Expressions:
         """The dtype in which two values are compared as NumPy compares them."""
         for n, m in ((x, y), (y, x)):
             if not n.exact and m.dtype != n.dtype:
-                refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
+                refuse(
+                    "LOWER_JOIN",
+                    "the value is a NumPy or a Python number depending on the data",
+                    node,
+                )
             if n.strong and m.weak and not m.strong:
                 kind, other = DTYPES[n.strong].kind, m.weak
                 if kind == "f":
@@ -358,12 +418,16 @@ class Expressions:
                 refuse("LOWER_TYPE", "a uint64 is compared with a signed integer", node)
             return "i64" if x.dtype != y.dtype else x.dtype
         if {x.dtype, y.dtype} & {"i64", "u64"} and x.weak and y.weak:
-            self._exact_ints(*(n if n.weak == "i64" else constant(0) for n in (x, y)), node)
+            self._exact_ints(
+                x if x.weak == "i64" else constant(0), y if y.weak == "i64" else constant(0), node
+            )
         ty = self._result(operator.add, (x, y), node)
         return ty.dtype
 
     def boolean(self, node: ast.BoolOp) -> Num:
-        """``and``/``or``: the first operand that decides; a later one is evaluated only where it is needed."""
+        """``and``/``or``: the first operand that decides; a later one is evaluated only where it is
+        needed.
+        """
         name = "and" if isinstance(node.op, ast.And) else "or"
         out = self.num(node.values[0])
         for value in node.values[1:]:
@@ -397,7 +461,11 @@ class Expressions:
         return got
 
 
-_BINARY_INT: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
+_BINARY_INT: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+}
 
 
 def _corners(name: str, x: Num, y: Num) -> tuple[int, int]:

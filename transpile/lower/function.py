@@ -1,4 +1,5 @@
 """A whole function as one region: parameters, body, result, guards."""
+
 from __future__ import annotations
 
 import ast
@@ -18,7 +19,9 @@ __all__ = ["lower"]
 
 
 def lower(tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope) -> Plan:
-    """The plan of `tree` (core Python) for one call signature; raises Refused where it cannot be compiled faithfully."""
+    """The plan of `tree` (core Python) for one call signature; raises Refused where it cannot be
+    compiled faithfully.
+    """
     return _Function(tree, types, scope).plan()
 
 
@@ -39,17 +42,25 @@ class _Function(Results):
             body, returned_node = [*body, last], None
         else:
             returned_node = last.value
-        live = frozenset(n.id for n in ast.walk(last) if isinstance(n, ast.Name)) if returned_node else frozenset()
+        live = (
+            frozenset(n.id for n in ast.walk(last) if isinstance(n, ast.Name))
+            if returned_node
+            else frozenset()
+        )
         self._start_counters()
         self.statements(body, live)
-        returned: Returned = self.returned(returned_node) if returned_node is not None else Nothing()
+        returned: Returned = (
+            self.returned(returned_node) if returned_node is not None else Nothing()
+        )
         self.guard_int_params(self.tree)
         return self._assemble(returned)
 
     def _start_counters(self) -> None:
         for node in ast.walk(self.tree):
             match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if name not in self.plain:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (
+                    name not in self.plain
+                ):
                     self.counter(name)
 
     def _name(self, name: str, node: ast.expr) -> Any:
@@ -71,10 +82,15 @@ class _Function(Results):
         b = self.b
         written = {n.array for s in b.block for n in walk(s) if isinstance(n, (Store, Append))}
         read = {n.array for s in b.block for n in walk(s) if isinstance(n, Load)}
-        params = tuple(replace(p, written=p.name in written) if p.rank is not None else p for p in b.params.values())
+        params = tuple(
+            replace(p, written=p.name in written) if p.rank is not None else p
+            for p in b.params.values()
+        )
         guards = (*b.guards, *alias_guards(params, b.fresh | self._slots(params), b.block))
         kernel = Kernel(self.tree.name, params, tuple(b.block), guards, tuple(sorted(b.strict)))
-        theirs = {n for n, binding in b.bindings.items() if isinstance(binding, (Argument, Captured))}
+        theirs = {
+            n for n, binding in b.bindings.items() if isinstance(binding, (Argument, Captured))
+        }
         writes = tuple(sorted(written & theirs))
         checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
         rewrites = bool(written & read & theirs)
@@ -109,7 +125,11 @@ def _plain_lists(tree: ast.FunctionDef) -> set[str]:
         if isinstance(stmt, ast.For):
             out |= {n for s in stmt.body if (n := _appends(s)) is not None}
     for name in list(out):
-        uses = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name]
+        uses = [
+            n
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
+        ]
         if len(uses) != 1:
             out.discard(name)
     return out

@@ -1,4 +1,5 @@
 """Which names a block of Python assigns, and which it reads before it has assigned them."""
+
 from __future__ import annotations
 
 import ast
@@ -10,7 +11,9 @@ __all__ = ["assigned", "exposed", "reads"]
 def reads(nodes: Iterable[ast.AST]) -> set[str]:
     """Every name read anywhere in `nodes`."""
     return {
-        n.id for node in nodes for n in ast.walk(node)
+        n.id
+        for node in nodes
+        for n in ast.walk(node)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     }
 
@@ -18,7 +21,9 @@ def reads(nodes: Iterable[ast.AST]) -> set[str]:
 def assigned(nodes: Iterable[ast.AST]) -> set[str]:
     """Every name that `nodes` bind."""
     return {
-        n.id for node in nodes for n in ast.walk(node)
+        n.id
+        for node in nodes
+        for n in ast.walk(node)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
 

@@ -1,4 +1,7 @@
-"""``for i in range(...)``: canonical loops, and the scalars they carry from one iteration to the next."""
+"""``for i in range(...)``: canonical loops, and the scalars they carry from one iteration to the
+next.
+"""
+
 from __future__ import annotations
 
 import ast
@@ -11,6 +14,7 @@ from loopir.types import DTYPES
 
 from ..infer import FALSE, TRUE, Num, cast, exactly, logic
 from ..ranges import ANY, INT64, LENGTH, Linear, integer
+from ..rejections import Refused
 from .builder import Frame, ListRef, Unbound, Value, refuse, span
 from .liveness import assigned, exposed
 from .names import Names
@@ -22,7 +26,9 @@ _SAFE_TRIPS = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class _Carry:
-    """How one name is carried: the accumulator's dtype, its types inside, and whether they change after the first iteration."""
+    """How one name is carried: the accumulator's dtype, its types inside, and whether they change
+    after the first iteration.
+    """
 
     var: Var
     strong: str | None
@@ -43,9 +49,15 @@ class Loops(Names):
         if node.orelse:
             refuse("LOWER_UNSUPPORTED", "`for … else` is not compiled", node)
         if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
-            refuse("LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(node.iter)}` is not compiled", node)
+            refuse(
+                "LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(node.iter)}` is not compiled", node
+            )
         if self.known(node.iter.func) is not builtins.range or node.iter.keywords:
-            refuse("LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(node.iter)}` is not compiled", node.iter)
+            refuse(
+                "LOWER_UNSUPPORTED",
+                f"a loop over `{ast.unparse(node.iter)}` is not compiled",
+                node.iter,
+            )
         start, step, trips, count = self._range(node.iter)
         b = self.b
         var = Var(b.name(node.target.id), "i64")
@@ -60,12 +72,20 @@ class Loops(Names):
         elif isinstance(before, Num) and before.python_int:
             some = Call("gt", (trips, integer(0)), "bool")
             ir = b.bind(Call("select", (some, last.ir, before.ir), "i64"), node.target.id)
-            b.env[node.target.id] = b.integer_num(ir, (min(last.interval[0], before.interval[0]), max(last.interval[1], before.interval[1])))
+            b.env[node.target.id] = b.integer_num(
+                ir,
+                (
+                    min(last.interval[0], before.interval[0]),
+                    max(last.interval[1], before.interval[1]),
+                ),
+            )
         else:
             b.env[node.target.id] = Unbound(last, Call("gt", (trips, integer(0)), "bool"))
 
     def _range(self, call: ast.Call) -> tuple[Linear, int, Expr, Linear]:
-        """Start and step, the trip count as an expression, and its linear form where it is positive."""
+        """Start and step, the trip count as an expression, and its linear form where it is
+        positive.
+        """
         args = [self._range_argument(a) for a in call.args]
         if not 1 <= len(args) <= 3:
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is not a range", call)
@@ -81,7 +101,11 @@ class Loops(Names):
             count, trips = span_, span_.expr()
         else:
             ceil = span_ + Linear({}, abs(step) - 1)
-            trips = Call("floordiv", (ceil.expr(), integer(abs(step))), "i64") if ceil.terms else integer(ceil.constant // abs(step))
+            trips = (
+                Call("floordiv", (ceil.expr(), integer(abs(step))), "i64")
+                if ceil.terms
+                else integer(ceil.constant // abs(step))
+            )
             lo, hi = b.low(ceil) // abs(step), b.high(ceil) // abs(step)
             if not isinstance(trips, Const):
                 b.intervals[trips] = (lo, hi)
@@ -89,7 +113,11 @@ class Loops(Names):
         if b.high(count) > LENGTH[1] or b.low(count) < INT64[0]:
             self._bounded_trips(trips, call)
         if b.low(count) < 0:
-            trips = integer(max(0, int(trips.value))) if isinstance(trips, Const) else Call("max", (trips, integer(0)), "i64")
+            trips = (
+                integer(max(0, int(trips.value)))
+                if isinstance(trips, Const)
+                else Call("max", (trips, integer(0)), "i64")
+            )
         if not isinstance(trips, Const):
             b.intervals[trips] = (max(0, b.low(count)), min(max(0, b.high(count)), LENGTH[1]))
         return start, step, trips, count
@@ -100,7 +128,11 @@ class Loops(Names):
 
     def _range_argument(self, node: ast.expr) -> Linear:
         n = self.num(node)
-        if n.weak in ("f64", "bool") or (n.strong and DTYPES[n.strong].kind not in "iu") or n.dtype == "u64":
+        if (
+            n.weak in ("f64", "bool")
+            or (n.strong and DTYPES[n.strong].kind not in "iu")
+            or n.dtype == "u64"
+        ):
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not an int", node)
         if n.linear is not None and n.python_int:
             return n.linear
@@ -111,32 +143,81 @@ class Loops(Names):
     def _body(self, node: ast.For, frame: Frame, index: Num, live: frozenset[str]) -> None:
         assert isinstance(node.target, ast.Name)
         names = assigned(node.body) | self.appended(node.body)
-        carried = sorted(n for n in names if n in live or n in exposed(node.body) or n in self.counters)
+        carried = sorted(
+            n for n in names if n in live or n in exposed(node.body) or n in self.counters
+        )
         carried = [n for n in carried if n != node.target.id]
         inside = live | frozenset(exposed(node.body))
         inits = {n: self._initial(n) for n in carried}
-        carries = {n: self._first_guess(n, inits[n]) for n in carried}
+        carries = self._settle(node, frame, index, inits, inside)
+        self._build(node, frame, index, carries, inits, inside, names - set(carried))
+
+    def _settle(
+        self,
+        node: ast.For,
+        frame: Frame,
+        index: Num,
+        inits: dict[str, Num | Unbound],
+        live: frozenset[str],
+    ) -> dict[str, _Carry]:
+        """The types of what the loop carries: those before it if they stay so, else a NumPy type
+        that absorbs a Python constant.
+        """
+        problem: Refused | None = None
+        for dtype in (None, *dict.fromkeys(p.dtype for p in self.b.params.values() if p.rank)):
+            guess = {n: self._first_guess(n, init, dtype) for n, init in inits.items()}
+            try:
+                return self._fixpoint(guess, node, frame, index, inits, live)
+            except Refused as refused:
+                if refused.rejection.code != "LOWER_JOIN":
+                    raise
+                problem = problem or refused
+        assert problem is not None
+        raise problem
+
+    def _fixpoint(
+        self,
+        carries: dict[str, _Carry],
+        node: ast.For,
+        frame: Frame,
+        index: Num,
+        inits: dict[str, Num | Unbound],
+        live: frozenset[str],
+    ) -> dict[str, _Carry]:
         for _ in range(6):
             with self.b.trial():
-                ends = self._run(node, frame, index, carries, inits, inside, [])
-                better = {n: self._refine(n, carries[n], inits[n], ends[n], frame, node) for n in carried}
+                ends = self._run(node, frame, index, carries, inits, live, [])
+                better = {
+                    n: self._refine(n, c, inits[n], ends[n], frame, node)
+                    for n, c in carries.items()
+                }
             if better == carries:
-                break
+                return carries
             carries = better
-        else:
-            refuse("LOWER_JOIN", "the types of the names that the loop carries do not settle", node)
-        self._build(node, frame, index, carries, inits, inside, names - set(carried))
+        return refuse(
+            "LOWER_JOIN", "the types of the names that the loop carries do not settle", node
+        )
 
     def _initial(self, name: str) -> Num | Unbound:
         got: Value | None = self.b.env.get(name)
         if got is None and name in self.arguments:
-            got = self._name(name, ast.Name(name, ast.Load(), lineno=0, col_offset=0, end_lineno=0, end_col_offset=0))
+            got = self._name(
+                name,
+                ast.Name(name, ast.Load(), lineno=0, col_offset=0, end_lineno=0, end_col_offset=0),
+            )
         if isinstance(got, Unbound) and got.value is not None:
             return got
         return got if isinstance(got, Num) else Unbound()
 
-    def _first_guess(self, name: str, init: Num | Unbound) -> _Carry:
+    def _first_guess(self, name: str, init: Num | Unbound, absorbing: str | None) -> _Carry:
         var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
+        if (
+            absorbing
+            and isinstance(init, Num)
+            and init.weak in ("i64", "f64")
+            and exactly(init.ir, absorbing)
+        ):
+            return _Carry(replace(var, dtype=absorbing), absorbing, init.weak, flagged=True)
         if isinstance(init, Num):
             return _Carry(var, init.strong, init.weak, flagged=init.either, exact=init.exact)
         return _Carry(var, None, "i64")
@@ -158,8 +239,14 @@ class Loops(Names):
         return n
 
     def _run(
-        self, node: ast.For, frame: Frame, index: Num, carries: dict[str, _Carry], inits: dict[str, Num | Unbound],
-        live: frozenset[str], body: list[Stmt],
+        self,
+        node: ast.For,
+        frame: Frame,
+        index: Num,
+        carries: dict[str, _Carry],
+        inits: dict[str, Num | Unbound],
+        live: frozenset[str],
+        body: list[Stmt],
     ) -> dict[str, Num | Unbound]:
         """Lowers the body once; the values of the carried names at its end."""
         assert isinstance(node.target, ast.Name)
@@ -184,40 +271,75 @@ class Loops(Names):
             return end
         return Unbound()
 
-    def _refine(self, name: str, carry: _Carry, init: Num | Unbound, end: Num | Unbound, frame: Frame, node: ast.For) -> _Carry:
+    def _refine(
+        self,
+        name: str,
+        carry: _Carry,
+        init: Num | Unbound,
+        end: Num | Unbound,
+        frame: Frame,
+        node: ast.For,
+    ) -> _Carry:
         if isinstance(end, Unbound):
             return carry
         if end.boxed:
             refuse("LOWER_TYPE", f"`{name}` is a 0-d array, not a scalar", node)
         if isinstance(init, Unbound):
-            return replace(carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak, flagged=end.either)
+            return replace(
+                carry,
+                var=replace(carry.var, dtype=end.dtype),
+                strong=end.strong,
+                weak=end.weak,
+                flagged=end.either,
+            )
         carry = self._retype(name, carry, init, end, node)
         if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
             total = self._growth(end, carry.var)
-            return replace(carry, bounded=total is not None and self._stays(total, init, frame) is not None)
+            return replace(
+                carry, bounded=total is not None and self._stays(total, init, frame) is not None
+            )
         if carry.var.dtype == "i64" and carry.bounded and name not in self.counters:
             return replace(carry, bounded=end.ir == carry.var)
         return carry
 
     def _retype(self, name: str, carry: _Carry, init: Num, end: Num, node: ast.For) -> _Carry:
         if end.types == init.types and not end.either and end.dtype == init.dtype:
-            return replace(carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak)
+            return replace(
+                carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak
+            )
         if init.strong and end.strong and init.strong != end.strong:
-            refuse("LOWER_JOIN", f"`{name}` is {init.strong} before the loop and {end.strong} after it", node)
+            refuse(
+                "LOWER_JOIN",
+                f"`{name}` is {init.strong} before the loop and {end.strong} after it",
+                node,
+            )
         if init.weak and end.weak and init.weak != end.weak:
             if exactly(init.ir, end.dtype) and not init.strong and not end.strong:
-                return replace(carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak, turning=True)
+                return replace(
+                    carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak, turning=True
+                )
             refuse("LOWER_JOIN", f"the type of `{name}` changes in the loop", node)
         strong, weak = end.strong or init.strong, end.weak or init.weak
         held = init.dtype == end.dtype or exactly(init.ir, end.dtype)
         if init.weak and not end.weak:
             return replace(
-                carry, var=replace(carry.var, dtype=end.dtype), strong=strong, weak=weak, turning=True,
-                flagged=False, exact=held,
+                carry,
+                var=replace(carry.var, dtype=end.dtype),
+                strong=strong,
+                weak=weak,
+                turning=True,
+                flagged=False,
+                exact=held,
             )
         if not held:
-            refuse("LOWER_JOIN", f"`{name}` may be a Python or a NumPy number, depending on the data", node)
-        return replace(carry, var=replace(carry.var, dtype=end.dtype), strong=strong, weak=weak, flagged=True)
+            refuse(
+                "LOWER_JOIN",
+                f"`{name}` may be a Python or a NumPy number, depending on the data",
+                node,
+            )
+        return replace(
+            carry, var=replace(carry.var, dtype=end.dtype), strong=strong, weak=weak, flagged=True
+        )
 
     # -- how far an integer accumulator can go
 
@@ -227,7 +349,9 @@ class Loops(Names):
             return None
         lo = hi = 0
         while True:
-            known = [a for a, c in linear.terms.items() if c == 1 and a in self.b.deltas and a != base]
+            known = [
+                a for a, c in linear.terms.items() if c == 1 and a in self.b.deltas and a != base
+            ]
             if not known:
                 break
             origin, (dlo, dhi) = self.b.deltas[known[0]]
@@ -241,22 +365,32 @@ class Loops(Names):
         return self.growth_from(end.linear, var)
 
     def _stays(self, step: tuple[int, int], init: Num, frame: Frame) -> int | None:
-        """The trip count up to which an accumulator with these steps stays within its assumed interval."""
+        """The trip count up to which an accumulator with these steps stays within its assumed
+        interval.
+        """
         lo, hi = min(0, step[0]), max(0, step[1])
         start = init.interval if init.linear is not None else INT64
         longest = min(LENGTH[1], self.b.interval(frame.trips)[1])
         for trips in (min(longest, _SAFE_TRIPS),) if self.b.frames else (longest, _SAFE_TRIPS):
             if start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]:
                 return trips
-            if start == ANY and trips * max(-lo, hi) < ANY[1]:  # the enclosing loop answers for the sum
+            if (
+                start == ANY and trips * max(-lo, hi) < ANY[1]
+            ):  # the enclosing loop answers for the sum
                 return trips
         return None
 
     # -- the loop itself
 
     def _build(
-        self, node: ast.For, frame: Frame, index: Num, carries: dict[str, _Carry], inits: dict[str, Num | Unbound],
-        live: frozenset[str], forgotten: set[str],
+        self,
+        node: ast.For,
+        frame: Frame,
+        index: Num,
+        carries: dict[str, _Carry],
+        inits: dict[str, Num | Unbound],
+        live: frozenset[str],
+        forgotten: set[str],
     ) -> None:
         b = self.b
         named = {n: replace(c, var=replace(c.var, name=b.name(n))) for n, c in carries.items()}
@@ -271,11 +405,32 @@ class Loops(Names):
             end = _resolved(ends[name], body)
             accs += self._accumulators(c, inits[name], end)
             after[name] = self._after(name, c, inits[name], end, frame, node)
-        b.emit(Loop(frame.var.name, Interval(integer(0), frame.trips), tuple(body), tuple(accs), span=span(node)))
+        until = self._stop(named, accs)
+        b.emit(
+            Loop(
+                frame.var.name,
+                Interval(integer(0), frame.trips),
+                tuple(body),
+                tuple(accs),
+                until,
+                span=span(node),
+            )
+        )
         for name in forgotten:
             if not isinstance(b.env.get(name), ListRef):
                 b.env[name] = Unbound()
         b.env.update(after)
+
+    @staticmethod
+    def _stop(named: dict[str, _Carry], accs: list[Accum]) -> Expr | None:
+        """``any`` and ``all``, whose macros carry one bool of that name, stop when it is decided.
+        """
+        if len(accs) != 1:
+            return None
+        ((name, c),) = named.items()
+        if name.startswith("_any"):
+            return c.var
+        return logic("not", c.var) if name.startswith("_all") else None
 
     def _accumulators(self, c: _Carry, init: Num | Unbound, end: Num | Unbound) -> list[Accum]:
         zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
@@ -289,14 +444,24 @@ class Loops(Names):
 
     @staticmethod
     def _keeps_extreme(c: _Carry, end: Num) -> bool:
-        """Whether the step is ``max(acc, NumPy value)``: then the final value tells whether it was ever replaced."""
+        """Whether the step is ``max(acc, NumPy value)``: then the final value tells whether it was
+        ever replaced.
+        """
         match end.ir:
             case Call("max" | "min", (first, _), _) if first == c.var:
                 return True
             case _:
                 return False
 
-    def _after(self, name: str, c: _Carry, init: Num | Unbound, end: Num | Unbound, frame: Frame, node: ast.For) -> Value:
+    def _after(
+        self,
+        name: str,
+        c: _Carry,
+        init: Num | Unbound,
+        end: Num | Unbound,
+        frame: Frame,
+        node: ast.For,
+    ) -> Value:
         b = self.b
         some = TRUE if b.low(frame.linear) >= 1 else Call("gt", (frame.trips, integer(0)), "bool")
         n = Num(c.var, c.strong, c.weak)
@@ -304,7 +469,11 @@ class Loops(Names):
             if isinstance(end, Unbound):
                 return end
             n = replace(n, is_weak=Var(c.var.name + "py", "bool") if c.flagged else None)
-            return self._settled(n, c, None, end, frame) if some == TRUE else Unbound(self._settled(n, c, None, end, frame), some)
+            return (
+                self._settled(n, c, None, end, frame)
+                if some == TRUE
+                else Unbound(self._settled(n, c, None, end, frame), some)
+            )
         if c.turning:
             return self._turned(c, init, some)
         if c.flagged and isinstance(end, Num):
@@ -329,7 +498,9 @@ class Loops(Names):
         wide = Call("select", (some, cast(c.var, init.dtype), init.ir), init.dtype)
         return Num(wide, c.strong, c.weak, empty)
 
-    def _settled(self, n: Num, c: _Carry, init: Num | None, end: Num | Unbound, frame: Frame) -> Num:
+    def _settled(
+        self, n: Num, c: _Carry, init: Num | None, end: Num | Unbound, frame: Frame
+    ) -> Num:
         """`n` with what is known of an integer accumulator after the loop."""
         if c.var.dtype != "i64":
             return n
@@ -340,9 +511,17 @@ class Loops(Names):
             trips = self._stays(total, init, frame)
             if trips is not None:
                 if b.interval(frame.trips)[1] > trips:
-                    b.require(Call("le", (frame.trips, integer(trips)), "bool"), "GUARD_INT_RANGE", ast.Pass(lineno=0, col_offset=0, end_lineno=0, end_col_offset=0))
+                    b.require(
+                        Call("le", (frame.trips, integer(trips)), "bool"),
+                        "GUARD_INT_RANGE",
+                        ast.Pass(lineno=0, col_offset=0, end_lineno=0, end_col_offset=0),
+                    )
                 grown = (trips * min(0, total[0]), trips * max(0, total[1]))
-                if init.linear is not None and len(init.linear.terms) == 1 and not init.linear.constant:
+                if (
+                    init.linear is not None
+                    and len(init.linear.terms) == 1
+                    and not init.linear.constant
+                ):
                     ((atom, k),) = init.linear.terms.items()
                     if k == 1:
                         b.deltas[c.var] = (atom, grown)

@@ -1,4 +1,5 @@
 """What names, subscripts and attributes of the source stand for."""
+
 from __future__ import annotations
 
 import ast
@@ -32,8 +33,12 @@ def type_of(value: object) -> ArgType:
     if name is None:
         return Opaque(f"ndarray of {value.dtype}")
     if value.ndim > 3 or not value.flags.aligned:
-        return Opaque("ndarray of more than three dimensions" if value.ndim > 3 else "unaligned ndarray")
-    axes = [k for k in range(value.ndim) if value.strides[k] == value.itemsize or value.shape[k] <= 1]
+        return Opaque(
+            "ndarray of more than three dimensions" if value.ndim > 3 else "unaligned ndarray"
+        )
+    axes = [
+        k for k in range(value.ndim) if value.strides[k] == value.itemsize or value.shape[k] <= 1
+    ]
     return ArrayType(name, value.ndim, axes[-1] if axes else None)
 
 
@@ -64,7 +69,8 @@ class Names(Calls):
         return Num(var, weak="i64", linear=Linear.of(var), interval=ARGUMENT)
 
     def guard_int_params(self, tree: ast.AST) -> None:
-        """Python ints are taken to be below 2**62, so that sums of a few of them cannot overflow."""
+        """Python ints are taken to be below 2**62, so that sums of a few of them cannot overflow.
+        """
         for name, binding in self.b.bindings.items():
             ty = getattr(binding, "type", None)
             if ty == ScalarType("i64", weak=True):
@@ -85,7 +91,9 @@ class Names(Calls):
             case ast.Call():
                 return self.call(node)
             case _:
-                return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+                return refuse(
+                    "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node
+                )
 
     def _name(self, name: str, node: ast.expr) -> Any:
         got = self.b.env.get(name)
@@ -132,7 +140,7 @@ class Names(Calls):
         return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
 
     def _of_array(self, array: ArrayRef, node: ast.Attribute) -> Any:
-        shape = array.shape[len(array.prefix):]
+        shape = array.shape[len(array.prefix) :]
         match node.attr:
             case "shape":
                 return shape
@@ -141,15 +149,24 @@ class Names(Calls):
             case "size":
                 out = constant(1)
                 for n in shape:
-                    out = self.binary(ast.Mult, out, Num(n.ir, weak="i64", linear=n.linear, interval=(0, 1 << 20)), node)
+                    out = self.binary(
+                        ast.Mult,
+                        out,
+                        Num(n.ir, weak="i64", linear=n.linear, interval=(0, 1 << 20)),
+                        node,
+                    )
                 return self.b.integer_num(out.ir, LENGTH) if out.linear is None else out
             case _:
-                return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)
+                return refuse(
+                    "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node
+                )
 
     # -- arrays
 
     def array(self, node: ast.expr) -> ArrayRef | None:
-        """`node` as an array: a name, or a row ``x[i]`` of one; None where it is a scalar or something else."""
+        """`node` as an array: a name, or a row ``x[i]`` of one; None where it is a scalar or
+        something else.
+        """
         match node:
             case ast.Name(id=name):
                 got = self.b.env.get(name)
@@ -168,10 +185,18 @@ class Names(Calls):
 
     def _indices(self, node: ast.Subscript, array: ArrayRef) -> list[Num]:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if any(isinstance(p, (ast.Slice, ast.Starred)) or (isinstance(p, ast.Constant) and p.value in (None, ...)) for p in parts):
+        if any(
+            isinstance(p, (ast.Slice, ast.Starred))
+            or (isinstance(p, ast.Constant) and p.value in (None, ...))
+            for p in parts
+        ):
             refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
         if len(parts) > array.rank:
-            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` has more subscripts than dimensions", node)
+            refuse(
+                "LOWER_SUBSCRIPT",
+                f"`{ast.unparse(node)}` has more subscripts than dimensions",
+                node,
+            )
         out = []
         for p in parts:
             if self.array(p) is not None:
@@ -186,13 +211,17 @@ class Names(Calls):
             if isinstance(k.ir, Const) and k.python_int and -len(got) <= k.ir.value < len(got):
                 return got[int(k.ir.value)]
         if not isinstance(got, ArrayRef):
-            return refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node.value)}` is not an array here", node)
+            return refuse(
+                "LOWER_SUBSCRIPT", f"`{ast.unparse(node.value)}` is not an array here", node
+            )
         indices = self._indices(node, got)
         index, inside = element(self.b, got, indices, node)
         if len(indices) < got.rank:
             if inside is not None:
-                refuse("LOWER_SUBSCRIPT", f"the row `{ast.unparse(node)}` may be out of bounds", node)
-            rows = tuple(self.b.integer_num(e) for e in index[len(got.prefix):])
+                refuse(
+                    "LOWER_SUBSCRIPT", f"the row `{ast.unparse(node)}` may be out of bounds", node
+                )
+            rows = tuple(self.b.integer_num(e) for e in index[len(got.prefix) :])
             return ArrayRef(got.name, got.dtype, got.unit, got.shape, got.prefix + rows)
         load = Load(got.name, index, got.dtype, span=span(node))
         e = self.b.bind(load, got.name + "_at") if inside is not None else load
@@ -216,5 +245,3 @@ class Names(Calls):
         raise NotImplementedError
 
     written: set[str]
-
-

@@ -1,4 +1,7 @@
-"""Values known before the kernel starts, as Python source: lengths and allocations that the caller evaluates."""
+"""Values known before the kernel starts, as Python source: lengths and allocations that the caller
+evaluates.
+"""
+
 from __future__ import annotations
 
 import ast
@@ -33,7 +36,9 @@ def as_python(e: Expr) -> str:
 
 
 def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
-    """`node` as source over the function's arguments and globals: local names give way to what they stand for."""
+    """`node` as source over the function's arguments and globals: local names give way to what they
+    stand for.
+    """
 
     class Inline(ast.NodeTransformer):
         def visit_Name(self, n: ast.Name) -> ast.expr:

@@ -1,4 +1,5 @@
 """What the function returns, and the guards that every pair of its arrays needs."""
+
 from __future__ import annotations
 
 import ast
@@ -33,7 +34,10 @@ class Results(Statements):
                 return Literal(text)
             case ast.Name(id=name) if isinstance(self.b.env.get(name), ListRef):
                 return self._list(name, node)
-            case ast.Call(func=func, args=[ast.Name(id=name), *rest], keywords=keywords) if isinstance(self.b.env.get(name), ListRef):
+            case ast.Call(func=func, args=[ast.Name(id=name), *rest], keywords=keywords) if (
+                isinstance(self.b.env.get(name), ListRef)
+                and self._resolve(func) is not builtins.len
+            ):
                 return self._from_list(self.known(func), name, rest, keywords, node)
         assert node is not None
         array = self.array(node)
@@ -57,9 +61,13 @@ class Results(Statements):
         slot = self._slot(n.dtype, n)
         if not n.either:
             return Value(slot, weak=n.strong is None)
-        if not n.exact or n.strong != n.dtype:
-            if n.strong is None or DTYPES[n.strong].kind != "f" or n.dtype != "f64":
-                return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` is a Python or a NumPy number, depending on the data", node)
+        wide = n.strong is not None and DTYPES[n.strong].kind == "f" and n.dtype == "f64"
+        if not n.exact or (n.strong != n.dtype and not wide):
+            return refuse(
+                "LOWER_JOIN",
+                f"`{ast.unparse(node)}` is a Python or a NumPy number, depending on the data",
+                node,
+            )
         flag = self._slot("bool", Num(n.weak_now))
         return Value(slot, flag=flag, weak_dtype=n.weak, dtype=n.strong)
 
@@ -87,12 +95,24 @@ class Results(Statements):
         assert isinstance(counter, Num)
         return self._slot("i64", counter)
 
-    def _from_list(self, function: object, name: str, rest: list[ast.expr], keywords: Sequence[ast.keyword], node: ast.AST) -> Returned:
+    def _from_list(
+        self,
+        function: object,
+        name: str,
+        rest: list[ast.expr],
+        keywords: Sequence[ast.keyword],
+        node: ast.AST,
+    ) -> Returned:
         if function is builtins.list and not rest and not keywords:
             return self._list(name, node)
         given = rest + [k.value for k in keywords if k.arg == "dtype"]
         built = self.lists[name]
-        if function is not np.array or len(given) != len(rest) + len(keywords) or len(given) > 1 or built.dtype is None:
+        if (
+            function is not np.array
+            or len(given) != len(rest) + len(keywords)
+            or len(given) > 1
+            or built.dtype is None
+        ):
             return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not compiled", node)
         dtype = dtype_named(self.known(given[0]), node) if given else None
         if dtype is not None and dtype != built.dtype:
@@ -105,15 +125,19 @@ class Results(Statements):
         self.b.env[f"#{name}"] = Num(integer(0), weak="i64")
 
 
-def alias_guards(params: Sequence[Param], fresh: set[str], body: Sequence[Stmt]) -> Iterator[Disjoint]:
-    """Which arrays must not overlap: each written one and each other, unless the function made one of them.
+def alias_guards(
+    params: Sequence[Param], fresh: set[str], body: Sequence[Stmt]
+) -> Iterator[Disjoint]:
+    """Which arrays must not overlap: each written one and each other, unless the function made one
+    of them.
 
-    One array under two names is fine where, within each loop nest, both are only accessed at the same elements.
+    One array under two names is fine where, within each loop nest, both are only accessed at the
+    same elements.
     """
     arrays = [p.name for p in params if p.rank is not None]
     written = {n.array for s in body for n in walk(s) if isinstance(n, (Store, Append))}
     for k, a in enumerate(arrays):
-        for c in arrays[k + 1:]:
+        for c in arrays[k + 1 :]:
             if {a, c} & fresh or not {a, c} & written:
                 continue
             yield Disjoint(a, c, or_same=_same_elements(a, c, body))
@@ -121,11 +145,13 @@ def alias_guards(params: Sequence[Param], fresh: set[str], body: Sequence[Stmt])
 
 def _same_elements(a: str, c: str, body: Sequence[Stmt]) -> bool:
     for nest in body:
-        maps = {(n.array, n.index) for n in walk(nest) if isinstance(n, (Load, Store)) and n.array in (a, c)}
+        maps = {
+            (n.array, n.index)
+            for n in walk(nest)
+            if isinstance(n, (Load, Store)) and n.array in (a, c)
+        }
         if any(isinstance(n, Append) and n.array in (a, c) for n in walk(nest)):
             return False
         if {array for array, _ in maps} == {a, c} and len({index for _, index in maps}) > 1:
             return False
     return True
-
-

@@ -1,4 +1,5 @@
 """Statements of core Python: assignments, branches, lists under construction."""
+
 from __future__ import annotations
 
 import ast
@@ -8,7 +9,7 @@ from dataclasses import dataclass, replace
 from loopir.nodes import Append, Assign, Call, Const, Expr, If, Param, Stmt, Store, Var, Yield
 from loopir.types import DTYPES
 
-from ..infer import Num, cast, choose, exactly, joined
+from ..infer import Num, cast, choose, constant, exactly, joined, logic
 from ..plan import Fresh
 from ..ranges import LENGTH, Linear
 from ..types import ArrayType
@@ -27,12 +28,14 @@ _SLACK = 64  # elements that a full vector store may write beyond the last one
 
 @dataclass
 class Built:
-    """A list under construction: its buffer, element type, and the counter where its length depends on the data."""
+    """A list under construction: its buffer, element type, and its length where that is known
+    before it is filled.
+    """
 
     name: str
     dtype: str | None = None
     weak: bool = False
-    counter: str | None = None
+    length: Num | None = None
 
 
 class Statements(Loops):
@@ -42,13 +45,17 @@ class Statements(Loops):
 
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
         for k, stmt in enumerate(block):
-            self.statement(stmt, live | frozenset(reads(block[k + 1:])))
+            self.statement(stmt, live | frozenset(reads(block[k + 1 :])))
 
     def statement(self, stmt: ast.stmt, live: frozenset[str]) -> None:
         match stmt:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item])):
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item]
+                )
+            ):
                 self._append(name, item, stmt)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self._assign(name, value, stmt)
@@ -61,11 +68,19 @@ class Statements(Loops):
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 read = ast.copy_location(ast.Name(name, ast.Load()), target)
                 if self.array(read) is not None:
-                    refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` changes a whole array", stmt)
+                    refuse(
+                        "LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` changes a whole array", stmt
+                    )
                 self._bind(name, self.binary(type(op), self.num(read), self.num(value), stmt))
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-                read_at = ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
-                self.store(target, self.binary(type(op), self.num(read_at), self.num(value), stmt), stmt)
+                read_at = ast.copy_location(
+                    ast.Subscript(target.value, target.slice, ast.Load()), target
+                )
+                self.store(
+                    target, self.binary(type(op), self.num(read_at), self.num(value), stmt), stmt
+                )
+            case ast.If(test=test, body=[ast.Raise()], orelse=[]):
+                self.b.require(logic("not", truth(self.num(test))), "GUARD_RAISES", stmt)
             case ast.If(test=test, body=body, orelse=orelse):
                 self._if(test, body, orelse, stmt, live)
             case ast.For():
@@ -96,7 +111,9 @@ class Statements(Loops):
         self._bind(name, self.num(value))
 
     def _bind(self, name: str, n: Num) -> None:
-        """Gives `n` its Python name; expressions of known ints stay expressions, all else is computed once."""
+        """Gives `n` its Python name; expressions of known ints stay expressions, all else is
+        computed once.
+        """
         b = self.b
         keep = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
         b.env[name] = n if keep else b.rebind(n, name)
@@ -125,13 +142,19 @@ class Statements(Loops):
     def _allocate(self, name: str, call: ast.Call) -> None:
         b = self.b
         if b.frames or b.branches:
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is allocated inside a loop or branch", call)
+            refuse(
+                "LOWER_UNSUPPORTED",
+                f"`{ast.unparse(call)}` is allocated inside a loop or branch",
+                call,
+            )
         function = self.known(call.func)
         ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
         text = inlined(call, self.b, frozenset(self.arguments))
         self._fresh(b.name(name), name, text, ty, shape)
 
-    def _fresh(self, unique: str, name: str, text: str, ty: ArrayType, shape: tuple[Num, ...]) -> None:
+    def _fresh(
+        self, unique: str, name: str, text: str, ty: ArrayType, shape: tuple[Num, ...]
+    ) -> None:
         b = self.b
         b.params[unique] = Param(unique, ty.dtype, ty.rank, ty.unit)
         b.bindings[unique] = Fresh(unique, text, ty)
@@ -157,7 +180,14 @@ class Statements(Loops):
 
     # -- branches
 
-    def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt], stmt: ast.If, live: frozenset[str]) -> None:
+    def _if(
+        self,
+        test: ast.expr,
+        body: list[ast.stmt],
+        orelse: list[ast.stmt],
+        stmt: ast.If,
+        live: frozenset[str],
+    ) -> None:
         b = self.b
         raw = truth(self.num(test))
         if isinstance(raw, Const):
@@ -169,7 +199,9 @@ class Statements(Loops):
         other, other_env = self._branch(orelse, live, outer)
         yields: list[Yield] = []
         for name in sorted(assigned(body) | assigned(orelse)):
-            self._merge(name, cond, then_env.get(name), other_env.get(name), yields, name in live, stmt)
+            self._merge(
+                name, cond, then_env.get(name), other_env.get(name), yields, name in live, stmt
+            )
         if self._extremum(raw, then, other, yields):
             return
         for name in b.params:  # globals first read in a branch
@@ -181,7 +213,9 @@ class Statements(Loops):
         for y in yields:
             self._note_growth(y, then_env, other_env)
 
-    def _branch(self, block: list[ast.stmt], live: frozenset[str], outer: dict[str, Value]) -> tuple[list[Stmt], dict[str, Value]]:
+    def _branch(
+        self, block: list[ast.stmt], live: frozenset[str], outer: dict[str, Value]
+    ) -> tuple[list[Stmt], dict[str, Value]]:
         b = self.b
         out: list[Stmt] = []
         b.branches += 1
@@ -193,7 +227,16 @@ class Statements(Loops):
         b.env.update(outer)
         return out, env
 
-    def _merge(self, name: str, cond: Expr, a: Value | None, c: Value | None, yields: list[Yield], live: bool, stmt: ast.If) -> None:
+    def _merge(
+        self,
+        name: str,
+        cond: Expr,
+        a: Value | None,
+        c: Value | None,
+        yields: list[Yield],
+        live: bool,
+        stmt: ast.If,
+    ) -> None:
         """The value of `name` after both branches."""
         b = self.b
         if a == c and a is not None:
@@ -215,7 +258,9 @@ class Statements(Loops):
             merged = b.integer_num(merged.ir, merged.interval)
         b.env[name] = merged
 
-    def _extremum(self, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]) -> bool:
+    def _extremum(
+        self, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]
+    ) -> bool:
         """``if v > m: m = v`` is ``m = max(m, v)``."""
         if len(yields) != 1 or not all(isinstance(s, Assign) for s in (*then, *other)):
             return False
@@ -230,7 +275,9 @@ class Statements(Loops):
 
     @staticmethod
     def _carrier(a: Num, c: Num) -> str | None:
-        if (a.strong and c.strong and a.strong != c.strong) or (a.weak and c.weak and a.weak != c.weak):
+        if (a.strong and c.strong and a.strong != c.strong) or (
+            a.weak and c.weak and a.weak != c.weak
+        ):
             return None
         if a.dtype == c.dtype:
             return a.dtype if a.exact and c.exact else None
@@ -239,7 +286,9 @@ class Statements(Loops):
                 return x.dtype
         return "f64" if a.exact and c.exact and {a.dtype, c.dtype} <= {"f32", "f64"} else None
 
-    def _note_growth(self, y: Yield, then_env: dict[str, Value], other_env: dict[str, Value]) -> None:
+    def _note_growth(
+        self, y: Yield, then_env: dict[str, Value], other_env: dict[str, Value]
+    ) -> None:
         """Keeps track of how far a conditional update moves an integer accumulator."""
         b = self.b
         var = Var(y.name, y.then.dtype)
@@ -249,7 +298,10 @@ class Statements(Loops):
         for env in (then_env, other_env):
             for v in env.values():
                 if isinstance(v, Num) and v.linear is not None:
-                    sides = [v.linear if v.ir == e else s for s, e in zip(sides, (y.then, y.orelse), strict=True)]
+                    sides = [
+                        v.linear if v.ir == e else s
+                        for s, e in zip(sides, (y.then, y.orelse), strict=True)
+                    ]
         for base in {a for s in sides for a in s.terms}:
             grown = [self.growth_from(s, base) for s in sides]
             if all(g is not None for g in grown):
@@ -262,8 +314,12 @@ class Statements(Loops):
     def appended(self, block: Sequence[ast.stmt]) -> set[str]:
         """The counters of the lists that `block` appends to."""
         names = {
-            n.func.value.id for s in block for n in ast.walk(s)
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "append"
+            n.func.value.id
+            for s in block
+            for n in ast.walk(s)
+            if isinstance(n, ast.Call)
+            and isinstance(n.func, ast.Attribute)
+            and n.func.attr == "append"
             and isinstance(n.func.value, ast.Name)
         }
         return {f"#{n}" for n in names if n in self.lists and not self._one_each(n)}
@@ -273,6 +329,17 @@ class Statements(Loops):
         return name in self.plain
 
     plain: set[str]
+
+    def length_of_list(self, node: ast.expr) -> Num | None:
+        if not (isinstance(node, ast.Name) and isinstance(self.b.env.get(node.id), ListRef)):
+            return None
+        if not self._one_each(node.id):
+            counter = self.b.env.get(f"#{node.id}")
+            return counter if isinstance(counter, Num) else None
+        length = self.lists[node.id].length
+        if self.b.frames:
+            refuse("LOWER_UNSUPPORTED", f"the length of `{node.id}` is asked while it grows", node)
+        return length if length is not None else constant(0)
 
     def _append(self, name: str, item: ast.expr, stmt: ast.stmt) -> None:
         b = self.b
@@ -291,6 +358,7 @@ class Statements(Loops):
         buffer = self._buffer(built, stmt)
         if self._one_each(name):
             b.emit(Store(buffer, (b.frames[-1].var,), n.ir, span=span(stmt)))
+            built.length = b.integer_num(b.frames[-1].trips)
             return
         counter = b.env.get(f"#{name}")
         assert isinstance(counter, Num)
@@ -304,7 +372,11 @@ class Statements(Loops):
         factors = []
         for frame in self.b.frames:
             if not self.b.invariant(frame.trips):
-                refuse("LOWER_UNSUPPORTED", f"the length of `{built.name}` is not known before the loop", stmt)
+                refuse(
+                    "LOWER_UNSUPPORTED",
+                    f"the length of `{built.name}` is not known before the loop",
+                    stmt,
+                )
             factors.append(as_python(frame.trips))
         length = " * ".join(factors) + ("" if self._one_each(built.name) else f" + {_SLACK}")
         assert built.dtype is not None
@@ -314,5 +386,3 @@ class Statements(Loops):
         self.b.bindings[name] = Fresh(name, text, ty)
         self.b.fresh.add(name)
         return name
-
-

@@ -1,4 +1,7 @@
-"""Conversion of a scalar to an array's dtype on assignment, with the failures of NumPy's item assignment."""
+"""Conversion of a scalar to an array's dtype on assignment, with the failures of NumPy's item
+assignment.
+"""
+
 from __future__ import annotations
 
 import ast
@@ -16,8 +19,8 @@ __all__ = ["as_item"]
 def as_item(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
     """The value that ``a[i] = n`` stores in an array of `dtype`.
 
-    Into an integer array NumPy converts by ``int(n)`` and raises where that does not fit; only unsigned arrays wrap, and
-    only NumPy's integers.
+    Into an integer array NumPy converts by ``int(n)`` and raises where that does not fit; only
+    unsigned arrays wrap, and only NumPy's integers.
     """
     to, kind = DTYPES[dtype], DTYPES[n.dtype].kind
     if n.dtype == dtype:
@@ -31,7 +34,8 @@ def as_item(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
     if kind == "f":
         whole = b.bind(Call("trunc", (n.ir,), n.dtype))
         ok = logic(
-            "and", Call("ge", (whole, Const(float(to.low), n.dtype)), "bool"),
+            "and",
+            Call("ge", (whole, Const(float(to.low), n.dtype)), "bool"),
             Call("lt", (whole, Const(float(to.high + 1), n.dtype)), "bool"),
         )
         ok = b.bind(ok, "fits")

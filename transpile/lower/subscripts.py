@@ -1,4 +1,7 @@
-"""Subscripts: from Python's index, which may be negative or out of bounds, to one that is safe to use."""
+"""Subscripts: from Python's index, which may be negative or out of bounds, to one that is safe to
+use.
+"""
+
 from __future__ import annotations
 
 import ast
@@ -12,8 +15,12 @@ from .builder import ArrayRef, Builder, refuse
 __all__ = ["element"]
 
 
-def element(b: Builder, array: ArrayRef, indices: list[Num], node: ast.AST) -> tuple[tuple[Expr, ...], Expr | None]:
-    """The whole array's subscript for ``array[indices]``, and a bool that must hold for the access to take place (None: always)."""
+def element(
+    b: Builder, array: ArrayRef, indices: list[Num], node: ast.AST
+) -> tuple[tuple[Expr, ...], Expr | None]:
+    """The whole array's subscript for ``array[indices]``, and a bool that must hold for the access
+    to take place (None: always).
+    """
     index: list[Expr] = [p.ir for p in array.prefix]
     inside: Expr | None = None
     for k, n in enumerate(indices, start=len(array.prefix)):
@@ -39,7 +46,9 @@ def _axis(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr | 
 
 
 def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
-    """Whether the whole range of an affine subscript is in bounds, proved or guarded before the first store."""
+    """Whether the whole range of an affine subscript is in bounds, proved or guarded before the
+    first store.
+    """
     lowest, highest = _extreme(b, linear, False), _extreme(b, linear, True)
     if lowest is None or highest is None:
         return False
@@ -47,13 +56,31 @@ def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
     if b.high(lowest) < 0 or b.high(room) < 0:  # it always leaves the array somewhere
         return False
     for margin in (lowest, room):
-        if b.low(margin) < 0:
+        if not _never_negative(b, margin):
             b.guard(Call("ge", (margin.expr(), integer(0)), "bool"), "GUARD_BOUNDS", node)
     return True
 
 
+def _never_negative(b: Builder, margin: Linear) -> bool:
+    """Whether `margin` is provably at least 0; ``-min(p, q)`` is at least ``-p`` and at least
+    ``-q``.
+    """
+    if b.low(margin) >= 0:
+        return True
+    for atom, c in margin.terms.items():
+        match atom:
+            case Call("min" | "max" as op, (p, q), "i64") if (c < 0) == (op == "min"):
+                if any(
+                    _never_negative(b, margin.substitute(atom, b.linear(side))) for side in (p, q)
+                ):
+                    return True
+    return False
+
+
 def _extreme(b: Builder, linear: Linear, highest: bool) -> Linear | None:
-    """The greatest (or least) value over all enclosing loops, in terms of what is known before them; None where that is not."""
+    """The greatest (or least) value over all enclosing loops, in terms of what is known before
+    them; None where that is not.
+    """
     for frame in reversed(b.frames):
         c = linear.terms.get(frame.var, 0)
         if c:
@@ -63,7 +90,9 @@ def _extreme(b: Builder, linear: Linear, highest: bool) -> Linear | None:
 
 
 def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr]:
-    """A subscript known only when it is used: negative ones wrap, and outside the array Python must decide."""
+    """A subscript known only when it is used: negative ones wrap, and outside the array Python must
+    decide.
+    """
     raw = b.bind(cast(n.ir, "i64"), "at")
     wrapped = Call("add", (raw, length.ir), "i64")
     at = b.bind(Call("select", (Call("lt", (raw, integer(0)), "bool"), wrapped, raw), "i64"), "at")
