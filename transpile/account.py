@@ -1,0 +1,82 @@
+"""What became of a function, as a Report: what the stages made of it, or why they did not."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from loopir.nodes import Disjoint, Guard, Kernel
+from loopir.text import show
+from targets.isa import Target
+
+from .loopinfo import loop_infos
+from .rejections import Rejection
+from .report import Report
+from .source import Source
+from .stages import Stages
+from .types import ArgType
+
+__all__ = ["account", "account_of_refused"]
+
+
+def account(
+    stages: Stages, target: Target, stats: Mapping[str, object] | None = None
+) -> Report:
+    """The report of a function that compiles for `target`."""
+    source, compiled = stages.source, stages.plan.kernel
+    loops = loop_infos(stages.legal(target), stages.scalar, target)
+    return Report(
+        function=source.qualname,
+        path=source.path,
+        line=source.line,
+        signature=_signature(stages.types),
+        target=target.name,
+        accepted=True,
+        rejections=stages.fusion.rejections,
+        fused=stages.fusion.fused,
+        vectorized=sum(loop.lanes is not None for loop in loops),
+        guards=tuple(map(_guard, compiled.guards)),
+        regions=1,
+        loops=loops,
+        temporaries=tuple(sorted(_names(stages.scalar) - _names(compiled))),
+        stats=stats,
+        source=dict(enumerate(source.lines, 1)),
+    )
+
+
+def account_of_refused(
+    function: Callable[..., Any],
+    source: Source | None,
+    types: Mapping[str, ArgType],
+    rejections: Sequence[Rejection],
+    target: Target,
+    stats: Mapping[str, object] | None = None,
+) -> Report:
+    """The report of a function that runs as Python; `source` is None where there is none."""
+    code = function.__code__
+    return Report(
+        function=function.__qualname__,
+        path=source.path if source else code.co_filename,
+        line=source.line if source else code.co_firstlineno,
+        signature=_signature(types),
+        target=target.name,
+        accepted=False,
+        rejections=tuple(rejections),
+        stats=stats,
+        source=dict(enumerate(source.lines, 1)) if source else {},
+    )
+
+
+def _signature(types: Mapping[str, ArgType]) -> str:
+    return f"({', '.join(f'{name}: {type_}' for name, type_ in types.items())})"
+
+
+def _names(kernel: Kernel) -> set[str]:
+    return {param.name for param in kernel.params}
+
+
+def _guard(guard: Guard | Disjoint) -> str:
+    match guard:
+        case Disjoint(a, b, or_same):
+            return f"{a} and {b} share no memory{' or are one array' * or_same}"
+        case Guard(cond, code):
+            return f"{show(cond)} ({code})"
