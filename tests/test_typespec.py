@@ -1,0 +1,102 @@
+"""Argument types without a call: written, annotated, or guessed."""
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from transpile.types import ArrayType, ScalarType
+from transpile.typespec import Signature, parse_types, signature_of
+
+
+def shown(function: Callable[..., Any]) -> Signature:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    return signature_of(function, tree)
+
+
+def types(function: Callable[..., Any]) -> dict[str, str]:
+    return {name: str(type_) for name, type_ in shown(function).types.items()}
+
+
+def test_written() -> None:
+    name, given = parse_types("f(f64[:], float32[:, :], u8[:, :, :], int, float, bool, i16)")
+    assert name == "f"
+    assert given == [
+        ArrayType("f64", 1, 0),
+        ArrayType("f32", 2, 1),
+        ArrayType("u8", 3, 2),
+        ScalarType("i64", weak=True),
+        ScalarType("f64", weak=True),
+        ScalarType("bool", weak=True),
+        ScalarType("i16"),
+    ]
+    assert parse_types(" g() ") == ("g", [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "f", "f(", "f(x=int)", "m.f(int)", "f(f65)", "f(f64[0])", "f(complex128[:])", "f(1)"],
+)
+def test_written_wrongly(text: str) -> None:
+    with pytest.raises(ValueError, match=r"--types|not a type|not an element type"):
+        parse_types(text)
+
+
+def test_annotated() -> None:
+    def f(
+        a: NDArray[np.float32],
+        b: np.ndarray[Any, np.dtype[np.int16]],
+        c: Annotated[np.ndarray, "f64[:, :]"],
+        d: Annotated[NDArray[np.uint8], "some remark".__len__],
+        k: int,
+        s: float,
+        t: np.float32,
+        n=3,
+    ):
+        for i in range(n):
+            a[i] = b[i, 0] + c[i, i] + d[i][i] * k * s * t
+
+    assert types(f) == {
+        "a": "f32[:]", "b": "i16[:, :]", "c": "f64[:, :]", "d": "u8[:, :]",
+        "k": "int", "s": "float", "t": "f32", "n": "int",
+    }
+    assert shown(f).assumed == ()
+    assert shown(f).remark is None
+
+
+def test_guessed() -> None:
+    def f(x, m, q, y, z, w, k, lo, scale, out):
+        rows, columns = m.shape
+        for i in range(lo, k + rows - columns):
+            out[i][k] = x[i] * scale + q.shape[1]
+        for v, u in zip(y, z, strict=True):
+            out[0][0] += v + u + len(w)
+
+    assert types(f) == {
+        "x": "f64[:]", "m": "f64[:, :]", "q": "f64[:, :]", "y": "f64[:]", "z": "f64[:]",
+        "w": "f64[:]", "k": "int", "lo": "int", "scale": "float", "out": "f64[:, :]",
+    }
+    assert shown(f).assumed == tuple(types(f))
+    assert "assumed" in (shown(f).remark or "")
+    assert "out: f64[:, :]" in (shown(f).remark or "")
+
+
+def test_folds_tell_arrays_from_scalars() -> None:
+    def f(x, y, a, b):
+        return sum(x) + max(v for v in y) + max(a, b)
+
+    assert types(f) == {"x": "f64[:]", "y": "f64[:]", "a": "float", "b": "float"}
+
+
+def test_annotations_that_cannot_be_read() -> None:
+    def f(x: NoSuchName, k: int):  # type: ignore[name-defined]  # noqa: F821
+        return x[k]
+
+    assert types(f) == {"x": "f64[:]", "k": "int"}
