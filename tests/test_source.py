@@ -203,7 +203,8 @@ class A:
     def test_by_name(self):
         assert read_text(self.TEXT, "A.f", "m.py").line == 9
         assert read_text(self.TEXT, "g", "m.py").line == 4
-        assert ast.unparse(read_text(self.TEXT, "A.f", "m.py").decorators[0]) == "fuse(target='avx2')"
+        (decorator,) = read_text(self.TEXT, "A.f", "m.py").decorators
+        assert ast.unparse(decorator) == "fuse(target='avx2')"
 
     def test_missing(self):
         with pytest.raises(Refused, match=r"m.py has no function called `h`"):

@@ -150,7 +150,7 @@ def _at(lines: Sequence[str], code: types.CodeType) -> ast.FunctionDef | None:
 
 
 def _first_line(tree: ast.FunctionDef) -> int:
-    return min(n.lineno for n in (tree, *tree.decorator_list))
+    return min([tree.lineno, *(d.lineno for d in tree.decorator_list)])
 
 
 def _name_of(fn: object) -> str:

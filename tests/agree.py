@@ -1,0 +1,75 @@
+"""Whether two ways of running a function agree: results, types, exceptions, mutated arguments."""
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Outcome", "assert_same", "outcome", "same"]
+
+
+class Outcome(NamedTuple):
+    """What a call gave: its value or exception, and what its arguments are afterwards."""
+
+    value: Any
+    error: tuple[type, str] | None
+    arguments: tuple[Any, ...]
+
+
+def outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
+    """`fn` called on a deep copy of `args`, in which what is shared stays shared."""
+    own = copy.deepcopy(args)
+    value, error = None, None
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            value = fn(*own)
+        except Exception as e:
+            error = type(e), str(e)
+    return Outcome(_which_argument(value, own), error, own)
+
+
+def _which_argument(value: Any, args: tuple[Any, ...]) -> Any:
+    """An argument that is handed back, by its place."""
+    for k, a in enumerate(args):
+        if value is a and not isinstance(a, (int, float, np.generic)):
+            return f"argument {k}"
+    return tuple(_which_argument(v, args) for v in value) if type(value) is tuple else value
+
+
+def same(a: Any, b: Any, ulps: float = 0) -> bool:
+    """The same type and bits, NaNs of any kind alike; floats within `ulps` of each other."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(same(x, y, ulps) for x, y in zip(a, b, strict=True))
+    if isinstance(a, (np.ndarray, np.generic)):
+        return a.dtype == b.dtype and a.shape == b.shape and _same_bits(a, b, ulps)
+    return _same_bits(a, b, ulps) if isinstance(a, float) else bool(a == b)
+
+
+def _same_bits(a: Any, b: Any, ulps: float) -> bool:
+    x, y = np.asarray(a), np.asarray(b)
+    if x.dtype.kind != "f":
+        return bool(np.array_equal(x, y))
+    nan = np.isnan(x)
+    if not np.array_equal(nan, np.isnan(y)):
+        return False
+    if ulps:
+        near = np.isclose(x, y, rtol=ulps * np.finfo(x.dtype).eps, atol=0, equal_nan=True)
+        return bool(near.all())
+    return bool(np.array_equal(x[~nan], y[~nan])) and bool(
+        np.array_equal(np.signbit(x[~nan]), np.signbit(y[~nan]))
+    )
+
+
+def assert_same(got: Outcome, wanted: Outcome, what: str, ulps: float = 0) -> None:
+    """`got` is `wanted`, or an assertion that shows both."""
+    assert got.error == wanted.error, f"{what}: raised {got.error}, not {wanted.error}"
+    assert same(got.value, wanted.value, ulps), f"{what}: {got.value!r}, not {wanted.value!r}"
+    assert same(got.arguments, wanted.arguments, ulps), (
+        f"{what}: leaves {got.arguments!r}, not {wanted.arguments!r}"
+    )

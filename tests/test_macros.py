@@ -1,0 +1,709 @@
+"""Macros: what each docstring shows, and that Python gives the same answer before and after."""
+# ruff: noqa: B007, B020, B905, PERF402, RET503, RET505, RUF007, SIM113 (programs as people write them)
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from worlds import World
+
+from transpile import macros, source
+from transpile.macros import MACROS, driver
+
+NAN = float("nan")
+
+
+def expanded(fn: Callable[..., Any], *args: Any) -> ast.FunctionDef:
+    return macros.expand(source.read(fn).tree, World(fn, args))
+
+
+def runnable(tree: ast.FunctionDef, fn: Callable[..., Any]) -> Callable[..., Any]:
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+    names = {**fn.__globals__, **{k: c.cell_contents for k, c in cells.items()}}
+    exec(compile(ast.Module([tree], []), fn.__code__.co_filename, "exec"), names)
+    return names[fn.__name__]
+
+
+# -- docstrings
+
+WORLD: dict[str, Any] = {n: np.zeros(3) for n in ("x", "y", "a", "out")}
+WORLD |= {"k": np.zeros(3, int), "X": np.zeros((3, 3)), "s": 0.0, "t": 0.0, "e": 0.0}
+WORLD |= {"i": 1, "j": 1, "n": 3}
+
+
+@pytest.mark.parametrize("macro", MACROS, ids=lambda m: m.__name__)
+def test_docstring(macro):
+    _, _, example = inspect.getdoc(macro).partition("\n\n")
+    before, _, after = example.partition("→\n")
+    after = after.partition("\n\n")[0]
+    text = f"def f({', '.join(WORLD)}):\n" + textwrap.indent(textwrap.dedent(before), "    ")
+    tree = ast.parse(text).body[0]
+    names: dict = {"np": np}
+    exec(text, names)
+    got = macros.expand(tree, World(names["f"], tuple(WORLD.values())))
+    for function in (min, max):
+        after = after.replace(f"'{function.__name__}() …'", repr(message(function)))
+    assert "\n".join(ast.unparse(s) for s in got.body) == textwrap.dedent(after).strip()
+
+
+def message(function) -> str:
+    with pytest.raises(ValueError, match="empty") as e:
+        function([])
+    return str(e.value)
+
+
+# -- behaviour: each program on each of its arguments, before and after
+
+PROGRAMS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = []
+
+
+def on(*cases: Any):
+    """The program takes each case: a tuple of arguments, or one argument."""
+
+    def keep(fn):
+        PROGRAMS.append((fn, [c if isinstance(c, tuple) else (c,) for c in cases]))
+        return fn
+
+    return keep
+
+
+_FLOATS = [], [2.0], [1.5, -2.0, 3.0, 0.25], [NAN, 1.0, 2.0], [3.0, NAN, -0.0, 0.0]
+F = [np.array(v) for v in _FLOATS]
+I8 = [np.array(v, np.int8) for v in ([], [7], [100, 27, 1, -128], [0, 0, 5])]
+F32 = [np.array([0.1, 0.2, 0.7], np.float32)]
+ONE = [*F, *I8, *F32]
+TWO = [(a, b) for a in F for b in F[1:4]]
+MATRIX = [np.arange(12.0).reshape(3, 4), np.zeros((0, 3)), np.zeros((3, 0)), np.ones((1, 1))]
+
+
+@on(*ONE)
+def for_elements(x):
+    s = 0
+    for v in x:
+        s = s + v * 2
+    return s
+
+
+@on(*ONE)
+def loop_variable_survives(x):
+    for v in x:
+        pass
+    return v
+
+
+@on(*ONE)
+def loop_variable_changed(x):
+    n = 0
+    for v in x:
+        v = v * 2
+        v = v + 1
+        n = n + v
+    return n, v
+
+
+@on(*ONE)
+def iterated_name_rebound(x):
+    s = 0
+    for v in x:
+        x = s
+        s = s + v
+    return s, x
+
+
+@on(*ONE)
+def later_mutation_is_seen(x):
+    s = 0
+    k = 0
+    for v in x:
+        k = k + 1
+        if k < len(x):
+            x[k] = x[k] + v
+        s = s + v
+    return s
+
+
+@on(*ONE)
+def break_and_continue(x):
+    s = 0
+    for v in x:
+        if v > 2:
+            break
+        if v < 0:
+            continue
+        s = s + v
+    else:
+        s = s + 100
+    return s
+
+
+@on(*ONE)
+def counted(x):
+    s = 0
+    for i, v in enumerate(x):
+        s = s + i * v
+        x[i] = s
+    return s, i
+
+
+@on(*ONE)
+def counted_from(x):
+    s = 0
+    for i, v in enumerate(x, 3):
+        s = s + i * v
+    for i, v in enumerate(x, start=len(x)):
+        s = s - i * v
+    return s
+
+
+@on(*ONE)
+def counter_changed(x):
+    s = 0
+    for i, v in enumerate(x):
+        i = i * 2
+        s = s + i * v
+    return s
+
+
+@on(*TWO)
+def zipped(x, y):
+    s = 0
+    for u, v in zip(x, y):
+        s = s + u * v
+    return s
+
+
+@on(*TWO)
+def zipped_names_swapped(x, y):
+    s = 0
+    for y, x in zip(x, y):
+        s = s + x - 2 * y
+    return s, x, y
+
+
+@on(*TWO)
+def zip_of_three_and_a_range(x, y):
+    s = 0
+    for i, (u, v), w in zip(range(2, 5), zip(x, y), reversed(x)):
+        s = s + i * u - v * w
+    return s
+
+
+@on(*TWO)
+def counted_zip(x, y):
+    out = np.zeros(len(x))
+    for i, (u, v) in enumerate(zip(x, y)):
+        out[i] = u - v
+    return out
+
+
+@on(*TWO)
+def zip_with_count(x, y):
+    out = np.zeros(len(x))
+    for (i, u), v in zip(enumerate(x), y):
+        out[i] = u - v
+    return out
+
+
+@on(*ONE)
+def neighbours(x):
+    return [b - a for a, b in zip(x, x[1:])], [a + b for a, b in zip(x[:-1], x[2:])]
+
+
+@on(*ONE)
+def slices(x):
+    s = 0
+    for v in x[1:3]:
+        s = s + v
+    for v in x[:-2]:
+        s = s * 2 + v
+    for v in x[:0]:
+        s = s + 1000
+    for v in x[-2:]:
+        s = s + 7 * v
+    for v in x[::2]:
+        s = s + 11 * v
+    return s
+
+
+@on(*ONE)
+def backwards(x):
+    s = 0
+    for v in reversed(x):
+        s = s * 2 + v
+    for i in reversed(range(len(x))):
+        s = s + i * x[i]
+    return s
+
+
+@on(*[(a, b) for a in range(-2, 4) for b in range(-2, 4)])
+def backward_ranges(a, b):
+    out = []
+    for i in reversed(range(a, b)):
+        out.append(i)
+    for i in reversed(range(a, b, 2)):
+        out.append(i)
+    for i in reversed(range(b, a, -3)):
+        out.append(i)
+    for i, j in zip(range(b, a, -1), range(a, b + 9, 2)):
+        out.append(i * 100 + j)
+    return out
+
+
+@on(np.uint8(0), np.uint8(3), np.int64(2), 2.5, True)
+def ranges_of_other_types(n):
+    out = []
+    for i in reversed(range(n)):
+        out.append(i)
+    for i, j in enumerate(range(n)):
+        out.append(i + j)
+    return out
+
+
+@on(0, 1, 4)
+def range_variable_changed(n):
+    s = []
+    for i in range(n):
+        i = i * i
+        s.append(i)
+    for i in range(n):
+        i += 1
+        s.append(i)
+    return s, i
+
+
+@on(*MATRIX)
+def rows(X):
+    s = 0.0
+    for row in X:
+        for v in row:
+            s = s * 0.5 + v
+        row[0] = s
+    return s
+
+
+@on(*MATRIX)
+def rows_counted(X):
+    s = 0.0
+    for i, row in enumerate(X):
+        for j, v in enumerate(row):
+            s += i * v - j
+        for v in X[i]:
+            s += v
+    return s
+
+
+@on(*MATRIX)
+def row_elements(X):
+    s = 0.0
+    for i in range(X.shape[0]):
+        for j in range(len(X[i])):
+            X[i][j] += i
+            s += X[i][j] * X[i][-1]
+    return s
+
+
+@on(*MATRIX)
+def row_in_place(X):
+    for row in X:
+        row += 1
+    for i in range(len(X)):
+        X[i] += X[i]
+    return X
+
+
+@on(*MATRIX)
+def whole_array_in_place(X):
+    X += 1
+    y = X
+    y *= 2
+    return y
+
+
+@on(*ONE)
+def augmented_forms(x):
+    s = 1
+    k = 0
+    for v in x:
+        s *= 3
+        s -= v
+        x[k] += s
+        x[k - 1] *= 2
+        k += 1
+    return s
+
+
+@on((np.array([1.0, 2.0]), np.array([1, 1, 0, 5])))
+def augmented_indirect(x, k):
+    for i in range(len(k)):
+        x[k[i]] += i
+    return x
+
+
+@on(*ONE)
+def swap(x):
+    a, b = 0, 1
+    for v in x:
+        a, b = b, a + b * v
+    if len(x) > 1:
+        x[0], x[1] = x[1], x[0]
+    i, x[i] = 0, b
+    return a, b
+
+
+@on((3.0,))
+def chain(e):
+    a = b = e * 2
+    c = d = []
+    c.append(a)
+    a += 1
+    return a, b, c, d
+
+
+@on(*MATRIX)
+def shape(X):
+    m, n = X.shape
+    k: int = m * n
+    return m, n, k
+
+
+@on(*ONE)
+def unpack_elements(x):
+    a, b = x
+    return a, b
+
+
+@on(*ONE)
+def comprehensions(x):
+    v = "kept"
+    a = [v * 2 for v in x]
+    b = [v for v in x if v > 1 if v < 3]
+    c = [i for i, v in enumerate(x) if v]
+    d = [[u * v for u in x] for v in x]
+    return a, b, c, d, v
+
+
+@on(*MATRIX)
+def nested_comprehensions(X):
+    return [v for row in X for v in row], [v for row in X if len(row) > 2 for v in row if v > 1]
+
+
+@on(*ONE)
+def scopes(x):
+    v = [v for v in x if v > 0]
+    w = [[v for v in x if v > w] for w in x]
+    return v, w, [(lambda v: v)(v) for v in x]
+
+
+@on(*ONE)
+def comprehension_over_list(x):
+    a = [v + 1 for v in x]
+    b = [v * 2 for v in a if v > 0]
+    s = 0
+    for v in b:
+        s += v
+    return s, max([1, *b]), len(a)
+
+
+@on(*ONE)
+def to_containers(x):
+    a = list(v for v in x if v > 0)
+    b = tuple(v + 1 for v in x)
+    c = np.array([v * v for v in x])
+    d = np.fromiter((v for v in x), dtype=np.float64)
+    return a, b, c, d, list(x)
+
+
+@on(*ONE)
+def sums(x):
+    return sum(x), sum(v for v in x), sum([v * v for v in x if v > 0]), sum(1 for v in x if v)
+
+
+@on(*ONE)
+def sums_from(x):
+    return sum((v for v in x), 0.5), sum(x, start=10), sum(i for i in range(len(x)))
+
+
+@on(*ONE)
+def empty_minimum(x):
+    return min(x)
+
+
+@on(*ONE)
+def extremes(x):
+    if len(x) > 0:
+        a, b = min(x), max(x)
+        c, d = max(v * v for v in x), min([abs(v) for v in x])
+        return a, b, c, d, min(i * v for i, v in enumerate(x)), max(x[i] for i in range(len(x)))
+
+
+@on(*ONE)
+def filtered_maximum(x):
+    return max(v for v in x if v > 0)
+
+
+@on(*MATRIX)
+def extremes_of_rows(X):
+    return max(max(row) for row in X), min(v for row in X for v in row)
+
+
+@on(*ONE)
+def any_all(x):
+    return any(x), all(x), any(v > 2 for v in x), all(v < 3 for v in x if v == v)
+
+
+@on(*ONE)
+def any_all_lists(x):
+    return any([v > 1 for v in x]), all([v for v in x]), any(v for v in x if v < 0)
+
+
+@on(*MATRIX)
+def nested_any(X):
+    return any(all(v > 2 for v in row) for row in X), all(any(v for v in row) for row in X)
+
+
+@on(*ONE)
+def search_stops(x):
+    n = 6
+    return any(1 // (n - i) > 0 for i in range(10)), all(math.sqrt(v) >= 0 for v in x)
+
+
+@on(*ONE)
+def list_does_not_stop(x):
+    return any([1 // (2 - i) > 0 for i in range(len(x))])
+
+
+@on(*ONE)
+def generator_over_generator(x):
+    return sum(v * v for v in (u + 1 for u in x if u > 0)), [w for w in (v for v in x) if w]
+
+
+@on(*TWO)
+def inside_expressions(x, y):
+    a = x[0] + sum(v for v in y) * len(y)
+    b = (a, sum(x) if a > 0 else max(y), a and sum(y), a < 0 or any(x) or min(x))
+    return b if sum(y) > a > min(x) else [b]
+
+
+@on(*TWO)
+def order_of_errors(x, y):
+    return x[3] + min(v for v in y if v > 9)
+
+
+@on(*TWO)
+def order_of_errors_reversed(x, y):
+    return min(v for v in y if v > 9) + x[3]
+
+
+@on(*ONE)
+def conditions(x):
+    if any(v > 2 for v in x):
+        return 1
+    elif sum(x) > 0:
+        return 2
+    while x.sum() > 100:
+        x -= 1
+    return np.sum([v for v in x])
+
+
+@on(*ONE)
+def shadowed(x, sum=max, zip=min, len=abs):
+    return sum(x) if x.size else zip([3, 4]), len(-3), [v for v in x]
+
+
+@on(*ONE)
+def arithmetic_error_midway(x):
+    out = np.zeros(9)
+    for i, v in enumerate(x):
+        out[i] = 1 // int(v - 3)
+        x[i] = 0
+    return out
+
+
+@on(*ONE)
+def left_alone(x):
+    total = 0
+    for k in {1: 2}:
+        total += k
+    for p in zip(x, x):
+        total += len(p)
+    a, *b = [1, 2, 3]
+    for q in [5, 6]:
+        total += q
+    return total, a, b, [z for z in "ab"], {v for v in (1, 2)}, (w := 3), w
+
+
+@on(*ONE)
+def list_grows_in_its_loop(x):
+    a = [v for v in x]
+    for v in a:
+        if len(a) < 9:
+            a.append(v + 1)
+    return a
+
+
+@on(*ONE)
+def rank_changes(x):
+    s = 0.0
+    for _ in range(2):
+        s += x.sum()
+        s = x
+        s = s + 1
+    return s
+
+
+@on(*ONE)
+def in_a_try(x):
+    out = []
+    try:
+        for v in x:
+            out.append(v)
+        m = min(v for v in x if v > 0)
+    except ValueError as e:
+        return str(e), out
+    return m, out
+
+
+CASES = [
+    pytest.param(fn, args, id=f"{fn.__name__}-{k}")
+    for fn, cases in PROGRAMS
+    for k, args in enumerate(cases)
+]
+
+
+@pytest.mark.parametrize(("fn", "args"), CASES)
+def test_same_answer(fn, args):
+    wanted = outcome(fn, args)
+    tree = expanded(fn, *args)
+    assert_same(outcome(runnable(tree, fn), args), wanted, ast.unparse(tree))
+
+
+@pytest.mark.parametrize(("fn", "args"), CASES)
+def test_names_and_positions(fn, args):
+    before = source.read(fn).tree
+    text = ast.dump(before, include_attributes=True)
+    tree = macros.expand(before, World(fn, args))
+    assert ast.dump(before, include_attributes=True) == text, "the tree given has been changed"
+    names = {n.id for n in ast.walk(before) if isinstance(n, ast.Name)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            assert node.id in names or node.id[0] == "_" or node.id in BUILTINS
+        if isinstance(node, (ast.expr, ast.stmt)):
+            assert before.lineno <= node.lineno <= before.end_lineno
+    again = macros.expand(tree, World(fn, args))
+    assert ast.unparse(again) == ast.unparse(tree), "a second expansion finds more to do"
+
+
+BUILTINS = {"len", "range", "min", "max", "bool", "ValueError"}
+
+
+# -- what is core Python afterwards
+
+CORE = [
+    for_elements, loop_variable_changed, counted, zipped, zip_of_three_and_a_range, backwards, rows,
+    rows_counted, row_elements, swap, shape, sums, sums_from, extremes, any_all, nested_any,
+    comprehension_over_list, nested_comprehensions, generator_over_generator,
+]
+
+
+@pytest.mark.parametrize("fn", CORE, ids=lambda fn: fn.__name__)
+def test_nothing_is_left_over(fn):
+    args = next(cases[1] for program, cases in PROGRAMS if program is fn)
+    tree = expanded(fn, *args)
+    for node in ast.walk(tree):
+        assert not isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.AugAssign))
+        if isinstance(node, ast.For):
+            assert isinstance(node.target, ast.Name)
+            assert isinstance(node.iter, ast.Call)
+            assert ast.unparse(node.iter.func) == "range"
+
+
+def test_globals_and_closures():
+    t = 2.0
+
+    def f(x):
+        return sum(v * t for v in x if v > LIMIT)
+
+    x = np.arange(4.0)
+    assert runnable(expanded(f, x), f)(x) == f(x) == 10.0
+
+
+LIMIT = 1.0
+
+
+def test_a_name_of_ones_own_is_not_taken():
+    def f(x, _i, _v):
+        _list = 1
+        return [v + _i + _v + _list for v in x]
+
+    x = np.arange(3.0)
+    assert runnable(expanded(f, x, 1, 2), f)(x, 1, 2) == f(x, 1, 2)
+
+
+def test_unknown_rank_is_left_alone():
+    def f(x):
+        s = 0
+        for v in x:
+            s += v
+        return s, [v for v in x], min(x)
+
+    text = ast.unparse(expanded(f, [1, 2]))
+    assert "for v in x" in text
+    assert "s = s + v" not in text
+    assert "min(x)" in text
+
+
+class TestRegister:
+    @pytest.fixture(autouse=True)
+    def _own_registry(self, monkeypatch):
+        monkeypatch.setattr(macros, "_registered", [])
+
+    def test_expression(self):
+        @macros.register
+        def twice(node, cx):
+            match node:
+                case ast.Call(func=ast.Name(id="twice"), args=[a]):
+                    return cx.expr("A + A", A=a)
+            return None
+
+        def f(x):
+            return [twice(v) for v in x]
+
+        x = np.arange(3.0)
+        assert runnable(expanded(f, x), f)(x) == [0.0, 2.0, 4.0]
+
+    def test_statement_with_something_before(self):
+        @macros.register
+        def logged(node, cx):
+            match node:
+                case ast.Expr(value=ast.Call(func=ast.Name(id="fill"), args=[a, e])):
+                    return cx.code("for I in range(len(A)): A[I] = E", I=cx.fresh("i"), A=a, E=e)
+            return None
+
+        def f(x):
+            fill(x, max(v for v in x))  # noqa: F821
+            return x
+
+        x = np.arange(3.0)
+        assert list(runnable(expanded(f, x), f)(x)) == [2.0, 2.0, 2.0]
+
+
+def test_each_macro_is_needed():
+    """Without any one of them its own example stays as it was."""
+    for macro in MACROS:
+        example = inspect.getdoc(macro).partition("\n\n")[2].partition("→\n")[0]
+        head = f"def f({', '.join(WORLD)}):\n"
+        text = head + textwrap.indent(textwrap.dedent(example), "    ")
+        names: dict = {"np": np}
+        exec(text, names)
+        world = World(names["f"], tuple(WORLD.values()))
+        tree = ast.parse(text).body[0]
+        others = tuple(m for m in MACROS if m is not macro)
+        full = driver.expand_with(MACROS, tree, world)
+        assert ast.dump(driver.expand_with(others, tree, world)) != ast.dump(full)
