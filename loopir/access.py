@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .affine import Affine, affine, variable
+from .affine import Affine, Bindings, affine, variable
 from .nodes import (
     Append,
     Assign,
@@ -51,12 +51,20 @@ class Access:
     loops: tuple[str, ...]
     span: Span | None = None
 
+    def __str__(self) -> str:
+        return f"{self.array}[{', '.join('…' if f is None else str(f) for f in self.index)}]"
 
-def accesses(stmts: Iterable[Stmt], loop_vars: Iterable[str] = ()) -> list[Access]:
-    """The loads and stores of `stmts`, in order of evaluation; `loop_vars` are the loops outside."""
-    scan = _Walk(tuple(loop_vars))
-    scan.block(stmts)
-    return scan.found
+
+def accesses(
+    stmts: Iterable[Stmt], loop_vars: Iterable[str] = (), bindings: Bindings | None = None
+) -> list[Access]:
+    """The loads and stores of `stmts`, in order of evaluation.
+
+    `loop_vars`: variables of the loops outside; `bindings`: what names bound outside stand for.
+    """
+    walk = _Walk(tuple(loop_vars), bindings or {})
+    walk.block(stmts)
+    return walk.found
 
 
 def advance(access: Access, var: str) -> tuple[int, int] | None:
@@ -82,10 +90,10 @@ def unit_stride(access: Access, param: Param, var: str) -> bool:
 class _Walk:
     """A walk in order of evaluation that knows what each name stands for."""
 
-    def __init__(self, loops: tuple[str, ...]) -> None:
+    def __init__(self, loops: tuple[str, ...], bindings: Bindings) -> None:
         self.found: list[Access] = []
         self.loops = loops
-        self.known: dict[str, Affine | None] = {v: variable(v) for v in loops}
+        self.known = {**bindings, **{v: variable(v) for v in loops}}
         self.conditional = False
 
     def block(self, stmts: Iterable[Stmt]) -> None:

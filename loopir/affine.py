@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from .names import used
 from .nodes import Call, Const, Dim, Expr, Load, Var, walk
+from .text import show
 from .types import DTYPES, INDEX
 
-__all__ = ["Affine", "Bindings", "affine", "constant", "names", "variable"]
+__all__ = ["Affine", "Bindings", "affine", "constant", "variable"]
 
 Bindings: TypeAlias = "Mapping[str, Affine | None]"
 """What names stand for: a form, or None for a value that varies and has none."""
@@ -40,6 +42,17 @@ class Affine:
             ((s, c * factor) for s, c in self.symbols),
             self.offset * factor,
         )
+
+    def __str__(self) -> str:
+        parts = [*((c, v) for v, c in self.terms), *((c, show(s)) for s, c in self.symbols)]
+        text = "".join(_signed(c, name) for c, name in parts)
+        if self.offset or not parts:
+            text += _signed(self.offset, "")
+        return text[3:] if text.startswith(" + ") else "-" + text[3:]
+
+    def at(self, var: str, value: int) -> Affine:
+        """The form where `var` has that value."""
+        return self.without((var,)) + constant(value * self.coefficient(var))
 
     def coefficient(self, var: str) -> int:
         """What one step of `var` adds."""
@@ -89,11 +102,6 @@ def affine(
     return _affine(expr, known)
 
 
-def names(expr: Expr) -> frozenset[str]:
-    """The scalar names that `expr` mentions."""
-    return frozenset(n.name for n in walk(expr) if isinstance(n, Var))
-
-
 def _affine(expr: Expr, known: Bindings) -> Affine | None:
     match expr:
         case Const(value=value, dtype=dtype) if DTYPES[dtype].kind in "iu":
@@ -135,7 +143,7 @@ def _product(a: Affine, b: Affine) -> Affine | None:
 
 def _opaque(expr: Expr, known: Bindings) -> Affine | None:
     """`expr` as one symbol, where it cannot change while the loops run."""
-    fixed = all(_is_fixed(n, known) for n in names(expr))
+    fixed = all(_is_fixed(n, known) for n in used(expr))
     return _symbol(expr) if fixed and not any(isinstance(n, Load) for n in walk(expr)) else None
 
 
@@ -148,6 +156,12 @@ def _is_fixed(name: str, known: Bindings) -> bool:
 
 def _symbol(expr: Expr) -> Affine:
     return Affine((), ((expr, 1),), 0)
+
+
+def _signed(factor: int, name: str) -> str:
+    size = abs(factor)
+    shown = str(size) if not name else name if size == 1 else f"{size} * {name}"
+    return f" {'-' if factor < 0 else '+'} {shown}"
 
 
 def _make(

@@ -11,10 +11,10 @@ from itertools import combinations_with_replacement
 from math import gcd
 
 from .access import Access, accesses
-from .affine import Affine
-from .nodes import Disjoint, Kernel, Loop
+from .affine import Affine, Bindings, affine
+from .nodes import Call, Const, Disjoint, Expr, Interval, Kernel, Loop, Range
 
-__all__ = ["Alias", "Dependence", "Overlap", "alias", "dependences", "distance"]
+__all__ = ["Alias", "Dependence", "Overlap", "alias", "dependences", "distance", "trip_count"]
 
 
 class Alias(Enum):
@@ -23,7 +23,6 @@ class Alias(Enum):
     DISJOINT = "disjoint"
     SAME = "one array"
     SAME_OR_DISJOINT = "one array, or disjoint"
-    UNKNOWN = "unknown"
 
 
 class Overlap(Enum):
@@ -54,25 +53,47 @@ class Dependence:
 
 
 def alias(kernel: Kernel, a: str, b: str) -> Alias:
-    """What the kernel's guards say of arrays `a` and `b`."""
+    """What the kernel's guards say of arrays `a` and `b`.
+
+    A pair without a guard shares no memory, or neither is written: guards list all that may.
+    """
     if a == b:
         return Alias.SAME
     for g in kernel.guards:
         if isinstance(g, Disjoint) and {g.a, g.b} == {a, b}:
             return Alias.SAME_OR_DISJOINT if g.or_same else Alias.DISJOINT
-    return Alias.UNKNOWN
+    return Alias.DISJOINT
 
 
-def distance(first: Access, second: Access, var: str) -> int | Overlap:
+def trip_count(r: Range, bindings: Bindings | None = None) -> Affine | None:
+    """How often a loop over `r` runs, where that is an affine form (and none at all below zero)."""
+    if not isinstance(r, Interval):
+        return None
+    lo, hi = affine(r.lo, (), bindings), affine(_unclipped(r), (), bindings)
+    return hi - lo if lo and hi else None
+
+
+def _unclipped(r: Interval) -> Expr:
+    """``n`` for ``[0, max(n, 0))``, which is empty exactly where ``[0, n)`` is."""
+    match r.lo, r.hi:
+        case Const() as lo, Call(op="max", args=(n, Const() as least)) if lo == least:
+            return n
+    return r.hi
+
+
+def distance(
+    first: Access, second: Access, var: str, trips: Affine | None = None
+) -> int | Overlap:
     """How many iterations of `var` after `first` does `second` touch the same element.
 
     Both index one array. ``first`` at ``[i + 1]`` and ``second`` at ``[i]``: 1. Variables of loops
     around the one over `var` have one value for both; those of loops inside it may have any.
+    A distance that `trips` iterations do not reach is NEVER.
     """
     inner = _inside(first, var) | _inside(second, var)
     if len(first.index) != len(second.index):
         return Overlap.UNKNOWN
-    axes = [_axis(a, b, var, inner) for a, b in zip(first.index, second.index, strict=True)]
+    axes = [_axis(a, b, var, inner, trips) for a, b in zip(first.index, second.index, strict=True)]
     if Overlap.NEVER in axes:
         return Overlap.NEVER
     exact = {d for d in axes if isinstance(d, int)}
@@ -88,15 +109,17 @@ def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
     """
     found = [a for a in accesses((loop,)) if loop.var in a.loops]
     pairs = combinations_with_replacement(found, 2)
-    return [d for a, b in pairs for d in _dependence(a, b, loop.var, kernel)]
+    trips = trip_count(loop.range)
+    return [d for a, b in pairs for d in _dependence(a, b, loop.var, kernel, trips)]
 
 
-def _dependence(a: Access, b: Access, var: str, kernel: Kernel) -> Iterator[Dependence]:
+def _dependence(
+    a: Access, b: Access, var: str, kernel: Kernel, trips: Affine | None
+) -> Iterator[Dependence]:
     known = alias(kernel, a.array, b.array)
     if not (a.is_write or b.is_write) or known is Alias.DISJOINT:
         return
-    apart = Overlap.UNKNOWN if known is Alias.UNKNOWN else distance(a, b, var)
-    match apart:
+    match apart := distance(a, b, var, trips):
         case Overlap.NEVER:
             return
         case Overlap.UNKNOWN:
@@ -113,16 +136,27 @@ def _inside(access: Access, var: str) -> frozenset[str]:
 
 
 def _axis(
-    first: Affine | None, second: Affine | None, var: str, inner: frozenset[str]
+    first: Affine | None,
+    second: Affine | None,
+    var: str,
+    inner: frozenset[str],
+    trips: Affine | None,
 ) -> int | Overlap:
     """The distance that one subscript allows."""
     if first is None or second is None or inner & (first.variables | second.variables):
         return Overlap.UNKNOWN
     step, other = first.coefficient(var), second.coefficient(var)
-    apart = (first.without((var,)) - second.without((var,))).number
+    gap = first.without((var,)) - second.without((var,))
+    if step == other != 0 and trips is not None and _out_of_reach(gap, trips.scaled(abs(step))):
+        return Overlap.NEVER
+    apart = gap.number
     if apart is None:
         return Overlap.UNKNOWN
     stride = gcd(step, other)
     if apart % stride if stride else apart:
         return Overlap.NEVER
     return apart // step if step == other != 0 else Overlap.UNKNOWN
+
+
+def _out_of_reach(gap: Affine, length: Affine) -> bool:
+    return any((gap.scaled(sign) - length).is_nonnegative for sign in (1, -1))

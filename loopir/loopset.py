@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from .access import Access, accesses, advance, unit_stride
-from .affine import Affine, affine, constant, names, variable
-from .dependence import Alias, Dependence, Overlap, alias, dependences, distance
+from .affine import Affine, affine, constant, variable
+from .dependence import Alias, Dependence, Overlap, alias, dependences, distance, trip_count
 
 __all__ = [
     "Access", "Affine", "Alias", "Dependence", "Overlap", "accesses", "advance", "affine", "alias",
-    "constant", "dependences", "distance", "names", "unit_stride", "variable",
+    "constant", "dependences", "distance", "trip_count", "unit_stride", "variable",
 ]

@@ -1,0 +1,81 @@
+"""Names in a piece of code: those it binds, those it mentions, and renaming both."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from .nodes import (
+    Accum,
+    Append,
+    Assign,
+    Loop,
+    N,
+    Node,
+    PredLoop,
+    Scan,
+    Stream,
+    Var,
+    VecAccum,
+    VecLoop,
+    Yield,
+    Zip,
+    bottom_up,
+    walk,
+)
+
+__all__ = ["bound", "fresh", "rename", "used"]
+
+
+def bound(*nodes: Node) -> frozenset[str]:
+    """Every name that is bound somewhere in `nodes`: assigned, yielded, accumulated or counted."""
+    return frozenset(name for top in nodes for n in walk(top) for name in _binds(n))
+
+
+def used(*nodes: Node) -> frozenset[str]:
+    """Every scalar name that is read somewhere in `nodes`, its own ones included."""
+    return frozenset(name for top in nodes for n in walk(top) for name in _reads(n))
+
+
+def fresh(base: str, taken: Iterable[str]) -> str:
+    """`base`, or `base` with the least number that makes it a name not in `taken`."""
+    names = frozenset(taken)
+    name, count = base, 0
+    while name in names:
+        count += 1
+        name = f"{base}_{count}"
+    return name
+
+
+def rename(node: N, names: Mapping[str, str]) -> N:
+    """`node` with names replaced all at once, where they are bound and where they are read."""
+    renamed: N = bottom_up(node, lambda n: _rename(n, names)) if names else node
+    return renamed
+
+
+def _binds(n: Node) -> tuple[str, ...]:
+    match n:
+        case Assign(name=name) | Yield(name=name) | Stream(name=name):
+            return (name,)
+        case Accum(name=name) | VecAccum(name=name):
+            return (name,)
+        case Scan(var=var, acc=acc):
+            return var, acc
+        case Loop(var=var) | Zip(var=var) | VecLoop(var=var) | PredLoop(var=var):
+            return (var,)
+    return ()
+
+
+def _reads(n: Node) -> tuple[str, ...]:
+    match n:
+        case Var(name=name) | Append(count=name):
+            return (name,)
+    return ()
+
+
+def _rename(n: Any, names: Mapping[str, str]) -> Any:
+    if not (_binds(n) or _reads(n)):
+        return n
+    old = {f: getattr(n, f) for f in ("name", "var", "acc", "count") if hasattr(n, f)}
+    new = {f: names[name] for f, name in old.items() if name in names}
+    return replace(n, **new) if new else n

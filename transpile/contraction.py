@@ -1,0 +1,89 @@
+"""Stores that nobody reads: an overwritten one, and all to a temporary that lives in a register."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from loopir.loopset import Alias, accesses, alias
+from loopir.nodes import (
+    Append,
+    Const,
+    Dim,
+    Disjoint,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Scan,
+    Stmt,
+    Store,
+    Stream,
+    Var,
+    bottom_up,
+    walk,
+)
+
+__all__ = ["contract", "loads", "overwritten"]
+
+
+def loads(kernel: Kernel) -> frozenset[str]:
+    """The arrays that `kernel` reads."""
+    return frozenset(
+        n.array for n in walk(kernel) if isinstance(n, Load | Stream)
+    )
+
+
+def contract(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
+    """`kernel` without those of `temporaries` that it only writes, and their names.
+
+        for i in loop(0, n):               for i in loop(0, n):
+            t[i] = t_here             →        out[i] = t_here + 1.0
+            out[i] = t_here + 1.0
+    """
+    read = loads(kernel)
+    other = {n.array for n in walk(kernel) if isinstance(n, Append | Scan)}
+    gone = frozenset(temporaries) - read - other
+    kernel = bottom_up(kernel, lambda n: _without(n, gone))
+    sized = {n.array for n in walk(kernel) if isinstance(n, Dim)}
+    names = tuple(p.name for p in kernel.params if p.name in gone - sized)
+    return replace(
+        kernel,
+        params=tuple(p for p in kernel.params if p.name not in names),
+        guards=tuple(
+            g for g in kernel.guards if not (isinstance(g, Disjoint) and {g.a, g.b} & set(names))
+        ),
+    ), names
+
+
+def _without(n: Any, gone: frozenset[str]) -> Any:
+    match n:
+        case Store(array=array) if array in gone:
+            return ()
+        case If(then=(), orelse=(), yields=()) | Loop(body=(), accs=()):
+            return ()
+    return n
+
+
+def overwritten(kernel: Kernel, loop: Loop) -> Loop:
+    """`loop` without stores that the same iteration overwrites before anything reads them.
+
+    Only stores of a name or number go: dropping a computation could lose a warning.
+    """
+    live = tuple(s for k, s in enumerate(loop.body) if not _dies(kernel, s, loop.body[k + 1 :]))
+    return loop if live == loop.body else replace(loop, body=live)
+
+
+def _dies(kernel: Kernel, store: Stmt, rest: Iterable[Stmt]) -> bool:
+    if not isinstance(store, Store) or not isinstance(store.value, Var | Const):
+        return False
+    for s in rest:
+        if any(_may_read(kernel, a.array, store.array) for a in accesses((s,)) if not a.is_write):
+            return False
+        if isinstance(s, Store) and (s.array, s.index, s.mask) == (store.array, store.index, None):
+            return True
+    return False
+
+
+def _may_read(kernel: Kernel, array: str, written: str) -> bool:
+    return alias(kernel, array, written) is not Alias.DISJOINT

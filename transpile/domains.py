@@ -1,0 +1,97 @@
+"""Iteration domains: when two loops surely run over the same iterations."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from loopir.affine import Affine, Bindings, affine, constant
+from loopir.loopset import trip_count
+from loopir.names import rename
+from loopir.nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var, walk
+
+__all__ = ["bindings", "nest", "same_depth", "same_domain"]
+
+
+def bindings(kernel: Kernel) -> Bindings:
+    """The affine forms of the names that the kernel assigns; a name assigned twice has none."""
+    nodes = [n for s in kernel.body for n in walk(s)]
+    loops = [n.var for n in nodes if isinstance(n, Loop)]
+    known: dict[str, Affine | None] = {}
+    for n in nodes:
+        if isinstance(n, Assign):
+            form = affine(n.value, loops, known)
+            known[n.name] = None if n.name in known else form or affine(Var(n.name, n.value.dtype))
+    return known
+
+
+def nest(loop: Loop) -> list[Loop]:
+    """`loop` and the loops perfectly nested in it, outermost first."""
+    match loop.body:
+        case (Loop() as inner,):
+            return [loop, *nest(inner)]
+    return [loop]
+
+
+def same_depth(first: Loop, second: Loop) -> bool:
+    """Whether two nests have as many levels, or the shallower one several loops at its bottom."""
+    a, b = sorted((nest(first), nest(second)), key=len)
+    return len(a) == len(b) or any(isinstance(s, Loop) for s in a[-1].body)
+
+
+def same_domain(kernel: Kernel, first: Loop, second: Loop, known: Bindings) -> bool:
+    """Whether two perfect nests surely have the same iterations, once the kernel's guards hold."""
+    if not same_depth(first, second):
+        return False
+    levels = list(zip(nest(first), nest(second), strict=False))
+    names = {y.var: x.var for x, y in levels}
+    ranges = ((x.range, rename(y.range, names)) for x, y in levels)
+    return all(_same_range(kernel, x, y, known) for x, y in ranges)
+
+
+def _same_range(kernel: Kernel, a: Range, b: Range, known: Bindings) -> bool:
+    if a == b:
+        return True
+    n, m = trip_count(a, known), trip_count(b, known)
+    if n is None or m is None or _start(a, known) != _start(b, known):
+        return False
+    gap = n - m
+    return _proves(kernel, gap, known) and _proves(kernel, gap.scaled(-1), known)
+
+
+def _start(r: Range, known: Bindings) -> Affine | None:
+    return affine(r.lo, (), known) if isinstance(r, Interval) else None
+
+
+def _proves(kernel: Kernel, goal: Affine, known: Bindings) -> bool:
+    """Whether `goal` is surely >= 0 once the kernel's guards hold."""
+    if goal.is_nonnegative:
+        return True
+    conds = (g.cond for g in kernel.guards if isinstance(g, Guard))
+    clauses = (clause for cond in conds for clause in _clauses(cond, known))
+    return any(
+        all(fact is not None and (goal - fact).is_nonnegative for fact in clause)
+        for clause in clauses
+    )
+
+
+def _clauses(cond: Expr, known: Bindings) -> Iterator[tuple[Affine | None, ...]]:
+    """`cond` as a conjunction of clauses; of each, one form at least is >= 0."""
+    match cond:
+        case Call(op="and", args=(a, b)):
+            yield from _clauses(a, known)
+            yield from _clauses(b, known)
+        case Call(op="or", args=(a, b)):
+            for left in _clauses(a, known):
+                for right in _clauses(b, known):
+                    yield (*left, *right)
+        case Call(op="eq", args=(a, b)):
+            yield (_difference(a, b, known),)
+            yield (_difference(b, a, known),)
+        case Call(op="ge", args=(a, b)) | Call(op="le", args=(b, a)):
+            yield (_difference(a, b, known),)
+        case Call(op="gt", args=(a, b)) | Call(op="lt", args=(b, a)):
+            yield (_difference(a, b, known, -1),)
+
+
+def _difference(a: Expr, b: Expr, known: Bindings, offset: int = 0) -> Affine | None:
+    left, right = affine(a, (), known), affine(b, (), known)
+    return left - right + constant(offset) if left and right else None
