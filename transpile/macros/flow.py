@@ -56,7 +56,7 @@ class Flow(Facts):
         self.known = dict(before) if after is None else after
 
     def enter(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-        """What holds at the head of every iteration of `loop`: facts only get fewer, so this ends."""
+        """What holds at the head of each iteration of `loop`; facts get fewer, so this ends."""
         while True:
             head = dict(self.known)
             if not isinstance(loop, ast.While):
