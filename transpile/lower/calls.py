@@ -14,9 +14,9 @@ import numpy as np
 
 from loopir.nodes import Call, Const, Expr
 from loopir.ops import OPS, Op
-from loopir.types import DTYPES
+from loopir.types import DTYPES, dtype_of
 
-from ..infer import Num, cast, join, logic
+from ..infer import Num, cast, constant, join, logic
 from .builder import ArrayRef, refuse
 from .expressions import Expressions, convert, truth, typed
 
@@ -61,6 +61,11 @@ _TO_INT: dict[str, Callable[..., Any]] = {
 _INT_LIMIT = 2.0**63
 
 
+def _only(args: list[ast.expr]) -> object:
+    """The value of a single literal argument."""
+    return args[0].value if len(args) == 1 and isinstance(args[0], ast.Constant) else None
+
+
 class Calls(Expressions):
     """Lowers ``f(args)`` where `f` is a function whose meaning is known."""
 
@@ -78,7 +83,11 @@ class Calls(Expressions):
             refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is called with keywords or `*`", node)
         if function is builtins.len:
             return self._len(node)
+        if function is builtins.float and isinstance(text := _only(node.args), str):
+            return self._float_of(text, node)
         args = [self.num(a) for a in node.args]
+        if function in (np.float32, np.float64):
+            return self._numpy_float(np.dtype(function), args, node)
         special = _SPECIAL.get(function) if callable(function) else None
         if special is not None:
             return special(self, args, node)
@@ -177,6 +186,19 @@ class Calls(Expressions):
     def _as_float(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)
         return Num(cast(x.ir, "f64"), weak="f64")
+
+    def _float_of(self, text: str, node: ast.Call) -> Num:
+        """``float("inf")`` and the like."""
+        try:
+            return constant(float(text))
+        except ValueError:
+            return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not a number", node)
+
+    def _numpy_float(self, dtype: np.dtype[Any], args: list[Num], node: ast.Call) -> Num:
+        (x,) = self._count(args, 1, node)
+        name = dtype_of(dtype)
+        assert name is not None
+        return Num(cast(x.ir, name), strong=name)
 
     def _as_bool(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)

@@ -61,8 +61,7 @@ def typed(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
         weak: Expr = TRUE
         for n in operands:
             weak = logic("and", weak, n.weak_now)
-        strong = next(n.strong for n in operands if n.strong)
-        return Num(ir, strong, ty.dtype, weak)
+        return Num(ir, ty.dtype, ty.dtype, weak)
     return Num(ir, weak=ty.dtype)
 
 
@@ -142,6 +141,8 @@ class Expressions:
             return self._int_linear(name, x, y, node)
         if name == "pow":
             return self._power(x, y, node)
+        if _depends(function, x, y):
+            x, y = self.settled(x, node), self.settled(y, node)
         ty = self._result(function, (x, y), node)
         if ty.dtype == "bool":
             if name not in _ON_BOOLS:
@@ -154,6 +155,16 @@ class Expressions:
             return self._float(name, a, c, ty, (x, y), node, spelled)
         return self._integer(name, a, c, ty, (x, y), node, spelled)
 
+    def settled(self, n: Num, node: ast.AST) -> Num:
+        """`n` as the NumPy scalar that it is unless no iteration has made it one; then Python must
+        decide.
+        """
+        if not n.either or self.b.frames:
+            return n
+        assert n.strong is not None
+        self.b.require(logic("not", n.weak_now), "GUARD_EMPTY", node)
+        return Num(cast(n.ir, n.strong), strong=n.strong, boxed=n.boxed)
+
     def _result(
         self, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
     ) -> ScalarType:
@@ -161,8 +172,7 @@ class Expressions:
         if ty is not None:
             return ty
         if any(n.either for n in operands):
-            strong = result(function, *(replace(n, weak=None) if n.strong else n for n in operands))
-            weak = result(function, *(replace(n, strong=None) if n.weak else n for n in operands))
+            strong, weak = _either_way(function, operands)
             if strong and weak and strong.dtype == weak.dtype:
                 return weak
             return refuse("LOWER_JOIN", "the type of the operation depends on the data", node)
@@ -176,7 +186,7 @@ class Expressions:
         if x.weak != "i64" or y.weak != "i64":
             return
         for n in (x, y):
-            if n.range[0] < -_EXACT_F64 or n.range[1] > _EXACT_F64:
+            if n.dtype == "i64" and (n.range[0] < -_EXACT_F64 or n.range[1] > _EXACT_F64):
                 inside = logic(
                     "and",
                     Call("le", (n.ir, integer(_EXACT_F64)), "bool"),
@@ -391,6 +401,8 @@ class Expressions:
         if type(op) not in _COMPARE:
             refuse("LOWER_UNSUPPORTED", "`is` and `in` are not compiled", node)
         name, function = _COMPARE[type(op)]
+        if not (x.exact and y.exact):
+            x, y = self.settled(x, node), self.settled(y, node)
         ty = self._result(function, (x, y), node)
         dtype = self._common(x, y, node)
         return typed(Call(name, (cast(x.ir, dtype), cast(y.ir, dtype)), "bool"), ty, x, y)
@@ -472,3 +484,25 @@ def _corners(name: str, x: Num, y: Num) -> tuple[int, int]:
     """An interval of a sum, difference or product."""
     corners = [_BINARY_INT[name](p, q) for p in x.range for q in y.range]
     return min(corners), max(corners)
+
+
+def _either_way(
+    function: Callable[..., Any], operands: tuple[Num, ...]
+) -> tuple[ScalarType | None, ScalarType | None]:
+    """The result types with every operand that may be either taken as NumPy's, and as Python's."""
+    strong = result(function, *(replace(n, weak=None) if n.strong else n for n in operands))
+    weak = result(function, *(replace(n, strong=None) if n.weak else n for n in operands))
+    return strong, weak
+
+
+def _depends(function: Callable[..., Any], *operands: Num) -> bool:
+    """Whether the dtype of the operation depends on which of its types an operand has."""
+    if not any(n.either for n in operands):
+        return False
+    strong, weak = _either_way(function, operands)
+    return (
+        strong is None
+        or weak is None
+        or strong.dtype != weak.dtype
+        or not all(n.exact for n in operands)
+    )

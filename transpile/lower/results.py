@@ -58,6 +58,8 @@ class Results(Statements):
     def _scalar(self, n: Num, node: ast.expr) -> Returned:
         if n.boxed:
             return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a 0-d array", node)
+        if n.either and not n.exact:
+            n = self.settled(n, node)
         slot = self._slot(n.dtype, n)
         if not n.either:
             return Value(slot, weak=n.strong is None)
