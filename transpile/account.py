@@ -8,9 +8,11 @@ from loopir.nodes import Disjoint, Guard, Kernel
 from loopir.text import show
 from targets.isa import Target
 
+from .effects import separations
 from .loopinfo import loop_infos
 from .rejections import Rejection
 from .report import Report
+from .scope import Scope
 from .source import Source
 from .stages import Stages
 from .types import ArgType
@@ -51,8 +53,12 @@ def account_of_refused(
     target: Target,
     stats: Mapping[str, object] | None = None,
 ) -> Report:
-    """The report of a function that runs as Python; `source` is None where there is none."""
+    """The report of a function that runs as Python; `source` is None where there is none.
+
+    To `rejections` come the effects that would have kept its loops apart in any case.
+    """
     code = function.__code__
+    apart = separations(source.tree, Scope.of(function), types) if source else ()
     return Report(
         function=function.__qualname__,
         path=source.path if source else code.co_filename,
@@ -60,7 +66,7 @@ def account_of_refused(
         signature=_signature(types),
         target=target.name,
         accepted=False,
-        rejections=tuple(rejections),
+        rejections=(*rejections, *apart),
         stats=stats,
         source=dict(enumerate(source.lines, 1)) if source else {},
     )

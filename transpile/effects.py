@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from .types import ArgType, Opaque
 
 __all__ = ["Effect", "effects", "separations"]
 
-_PURE_BUILTINS = frozenset(
+_PURE_BUILTINS = tuple(
     getattr(builtins, name)
     for name in (
         "abs", "all", "any", "bool", "enumerate", "float", "int", "len", "list", "max", "min",
@@ -66,7 +66,7 @@ def separations(
     found: list[Rejection] = []
     for block in _blocks(tree):
         loops = list(_loops(block, scope))
-        for first, second in zip(loops, loops[1:], strict=False):
+        for first, second in pairwise(loops):
             if first is not None and second is not None:
                 found += _apart(first, second, scope, types)
     return tuple(found)
@@ -89,12 +89,8 @@ def _effect_of(function: object) -> Effect | None:
     module = str(getattr(function, "__module__", None) or "")
     if module.split(".")[0] == "random" or module.startswith("numpy.random"):
         return Effect.RANDOM
-    pure = isinstance(function, np.ufunc) or _among_pure(function) or module == math.__name__
-    return None if pure or module.split(".")[0] == "numpy" else Effect.UNKNOWN
-
-
-def _among_pure(function: object) -> bool:
-    return isinstance(function, Callable) and function in _PURE_BUILTINS  # type: ignore[arg-type]
+    pure = isinstance(function, np.ufunc) or any(function is f for f in _PURE_BUILTINS)
+    return None if pure or module.split(".")[0] in ("math", "numpy") else Effect.UNKNOWN
 
 
 def _blocks(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
@@ -131,8 +127,8 @@ def _apart(
             name = ast.unparse(call.func)
             yield _rejection(code[effect], first, second, f"`{name}` {effect.value}", call)
     if first.policy != second.policy:
-        here, there = (loop.policy or "the caller's error state" for loop in (second, first))
-        why = f"it runs under `{here}`, the other under {there}"
+        here, there = (_policy_text(loop) for loop in (second, first))
+        why = f"it runs under {here}, the other under {there}"
         yield _rejection("FUSE_REJECT_GUARD_POLICY", first, second, why, None)
 
 
@@ -143,3 +139,7 @@ def _rejection(
     labels = (Label(span, "called here"),) if span is not None else ()
     message = f"cannot join the loop at line {first.node.lineno}: {why}"
     return Rejection(code, message, span_of(second.node), labels)
+
+
+def _policy_text(loop: _Loop) -> str:
+    return f"`{loop.policy}`" if loop.policy else "the caller's error state"

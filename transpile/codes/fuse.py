@@ -64,30 +64,30 @@ mirror(np.ones(8), np.zeros(8), np.zeros(8))
     ),
     Code(
         code="FUSE_REJECT_NOALIAS_MISSING",
-        title="two arrays may share memory, and nothing can rule it out",
-        why="A different name is not a different array. Arrays that are written must be the same "
-            "array as another or share no byte with it; this is proved, or tested when the "
-            "function is called.",
+        title="two names may be one array that is updated in place",
+        why="A different name is not a different array. Arrays that share some memory are told "
+            "apart when the function is called; but one that is both read and written by a loop "
+            "may well be the very same array, and then the second loop would see elements that "
+            "the first has not yet written.",
         bad="""\
 @fuse
-def halves(x, out):
-    t = x
-    for i in range(len(x)):
-        t[i] = x[i] * 0.5
-    for i in range(len(x)):
-        out[i] = t[i] + 1.0
+def shift(x, y, out):
+    for i in range(len(x) - 1):
+        x[i] = y[i] * 2.0
+    for i in range(len(x) - 1):
+        out[i] = y[i + 1]
 
-halves(np.ones(8), np.zeros(8))
+shift(np.ones(8), np.ones(8), np.zeros(8))
 """,
         good="""\
 @fuse
-def halves(x, t, out):
-    for i in range(len(x)):
-        t[i] = x[i] * 0.5
-    for i in range(len(x)):
-        out[i] = t[i] + 1.0
+def shift(x, y, out):
+    for i in range(len(x) - 1):
+        x[i] = y[i] * 2.0
+    for i in range(len(x) - 1):
+        out[i] = y[i]
 
-halves(np.ones(8), np.zeros(8), np.zeros(8))
+shift(np.ones(8), np.ones(8), np.zeros(8))
 """,
     ),
     Code(
@@ -124,23 +124,23 @@ jitter(np.ones(8), np.zeros(8), np.random.random(8))
             "move across it.",
         bad="""\
 @fuse
-def shout(a, out):
+def shout(a, out, show):
     for i in range(len(a)):
         out[i] = a[i] * 2.0
     for i in range(len(a)):
-        print(out[i])
+        show(out[i])
 
-shout(np.ones(2), np.zeros(2))
+shout(np.ones(2), np.zeros(2), repr)
 """,
         good="""\
 @fuse
-def shout(a, out):
+def shout(a, out, show):
     for i in range(len(a)):
         out[i] = a[i] * 2.0
     for i in range(len(a)):
         out[i] = out[i] + 1.0
 
-shout(np.ones(2), np.zeros(2))
+shout(np.ones(2), np.zeros(2), repr)
 """,
     ),
     Code(

@@ -60,25 +60,25 @@ apply(np.ones(8), np.zeros(8))
     ),
     Code(
         code="LOWER_SUBSCRIPT",
-        title="a subscript that is not affine in the loop variables",
-        why="Subscripts of the form a * i + b, with integers that do not change in the loop, are "
-            "proved to be in range before the loop begins. Others cannot be, and an IndexError "
-            "must come exactly where Python raises it.",
+        title="a subscript that does not name one element",
+        why="Loops are compiled element by element: every subscript is an integer, one for each "
+            "axis, and is proved or tested to be in range. Slices, masks and arrays of indices "
+            "make arrays of their own.",
         bad="""\
 @fuse
-def squares(x, out):
+def peaks(x, out):
     for i in range(len(out)):
-        out[i] = x[i * i]
+        out[i] = max(x[i:i + 3])
 
-squares(np.ones(16), np.zeros(4))
+peaks(np.ones(10), np.zeros(8))
 """,
         good="""\
 @fuse
-def squares(x, out):
+def peaks(x, out):
     for i in range(len(out)):
-        out[i] = x[4 * i]
+        out[i] = max(x[i], x[i + 1], x[i + 2])
 
-squares(np.ones(16), np.zeros(4))
+peaks(np.ones(10), np.zeros(8))
 """,
     ),
     Code(
