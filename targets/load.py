@@ -7,10 +7,12 @@ Both answer alike: the kernel's status, or -1 where an argument is not of the ke
 from __future__ import annotations
 
 import functools
+import os
 import struct
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,21 +99,23 @@ def _row(p: Param, weak: bool, strided: bool) -> _Row:
 
 # -- shared objects
 
+def _cffi() -> Any:
+    """Its C half alone: parsing declarations needs neither cffi's own parser nor its 20 ms."""
+    return import_module("_cffi_backend")
+
+
 @functools.cache
 def _library(path: str) -> Any:
-    """Stays open for the life of the process. cffi's backend alone: its parser of declarations would cost 20 ms."""
-    import _cffi_backend as backend
-
+    """Stays mapped to the very end of the process: builtins die later than this cache."""
+    flags = os.RTLD_NOW | getattr(os, "RTLD_NODELETE", 0)
     try:
-        return backend.load_library(path, 0)
+        return _cffi().load_library(path, flags)
     except OSError as error:
         raise BuildError(f"{path} cannot be loaded: {error}") from error
 
 
 def _symbol(path: str, name: str) -> int:
-    import _cffi_backend as backend
-
-    ffi = backend.FFI()
+    ffi = _cffi().FFI()
     try:
         function = _library(path).load_function(ffi.typeof("int64_t(*)(void *, void *)"), name)
     except AttributeError as error:
@@ -138,7 +142,7 @@ def _trampoline() -> Callable[[np.ndarray], Callable[..., int]] | None:
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
-    return lambda spec: new(method, spec, None)  # type: ignore[no-any-return]  # ctypes gives Any
+    return lambda spec: new(method, spec, None)
 
 
 def _lent() -> list[int]:
@@ -207,9 +211,7 @@ class _SafeCall:
     """What the builtin does, in Python: works on every interpreter, at some microseconds a call."""
 
     def __init__(self, address: int, rows: Sequence[_Row]) -> None:
-        import _cffi_backend as backend
-
-        self._ffi = backend.FFI()
+        self._ffi = _cffi().FFI()
         self._kernel = self._ffi.cast("int64_t(*)(void *, void *)", address)
         self._rows = rows
 
