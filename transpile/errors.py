@@ -1,0 +1,50 @@
+"""What fuse warns with and raises, and the sentence that says so."""
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .rejections import Rejection
+    from .types import ArgType
+
+__all__ = ["FuseError", "FuseWarning", "sentence", "warn"]
+
+
+class FuseWarning(UserWarning):
+    """A function runs as plain Python; the message names the code and the place."""
+
+
+class FuseError(RuntimeError):
+    """Compiled code was demanded and cannot be had, or disagreed with Python: see ``code``."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message, code)
+        self.code = code
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def sentence(
+    function: FunctionType, types: Sequence[ArgType], code: str, rejection: Rejection | None
+) -> str:
+    """One line: the code, the place, the call, and why."""
+    line = (rejection and rejection.line) or function.__code__.co_firstlineno
+    place = f"{os.path.basename(function.__code__.co_filename)}:{line}"
+    why = f": {rejection.message}" if rejection else ""
+    call = f"{function.__qualname__}({', '.join(map(str, types))})"
+    return f"{code} at {place}: {call} runs as Python{why}"
+
+
+def warn(message: str) -> None:
+    """A FuseWarning at the line outside of this package that the program has come to."""
+    here = os.path.dirname(__file__)
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_code.co_filename.startswith((here, "<transpile ")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, FuseWarning, stacklevel=level)

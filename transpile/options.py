@@ -1,0 +1,93 @@
+"""The options of ``@fuse``: one field each, checked where they are given."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+__all__ = ["Options", "options_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a function is compiled and called.
+
+    ``target``: an ISA's name, or the best of this machine. ``threads``: how many a kernel may use.
+    ``reassociate``: folds may run in lanes. ``contract``: a product and a sum may become one FMA.
+    ``fast``: that, and math within 4 ULP. ``fusion`` and the two ``allow_…``: which loops may be
+    joined. ``on_reject``: what a refused call does besides running as Python. ``cache``: compiled
+    kernels are kept on disk. ``verify``: the share of calls run both ways and compared.
+    """
+
+    target: str = "auto"
+    threads: int | Literal["auto"] = "auto"
+    reassociate: bool = True
+    contract: bool = False
+    fast: bool = False
+    fusion: bool = True
+    allow_control_flow_simple: bool = True
+    allow_broadcast_identity: bool = True
+    on_reject: Literal["warn", "silent", "raise"] = "warn"
+    cache: bool = True
+    verify: float = 0.0
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """The options that keywords give.
+
+    Raises TypeError for an unknown one or a wrong type, ValueError for a wrong value.
+    """
+    known = [field.name for field in fields(Options)]
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(f"fuse() has no option {name!r} (options: {', '.join(known)})")
+        _CHECKS.get(name, _flag)(name, value)
+    return Options(**given)
+
+
+def _flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise _wrong(TypeError, name, value, "True or False")
+
+
+def _target(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise _wrong(TypeError, name, value, "a target's name")
+    if value != "auto":
+        from targets.isa import TARGETS
+
+        if value not in TARGETS:
+            raise _wrong(ValueError, name, value, f"one of auto, {', '.join(TARGETS)}")
+
+
+def _threads(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise _wrong(TypeError, name, value, '"auto" or a number')
+    if value != "auto" and not (isinstance(value, int) and value >= 1):
+        raise _wrong(ValueError, name, value, '"auto" or at least 1')
+
+
+def _on_reject(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise _wrong(TypeError, name, value, "a word")
+    if value not in ("warn", "silent", "raise"):
+        raise _wrong(ValueError, name, value, '"warn", "silent" or "raise"')
+
+
+def _verify(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _wrong(TypeError, name, value, "a number")
+    if not 0 <= value <= 1:
+        raise _wrong(ValueError, name, value, "from 0 to 1")
+
+
+_CHECKS: dict[str, Callable[[str, object], None]] = {
+    "target": _target,
+    "threads": _threads,
+    "on_reject": _on_reject,
+    "verify": _verify,
+}
+
+
+def _wrong(error: type[Exception], name: str, value: object, wanted: str) -> Exception:
+    return error(f"fuse({name}={value!r}): must be {wanted}")

@@ -1,0 +1,74 @@
+"""Values to types: the call signature under which a function is compiled."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from loopir.types import DTYPES
+
+from .types import ArgType, ArrayType, Opaque, ScalarType
+
+__all__ = ["call_with", "parameters", "type_of"]
+
+MAX_RANK = 3
+
+_SCALARS = {d.numpy.type: ScalarType(d.name) for d in DTYPES.values()} | {
+    float: ScalarType("f64", weak=True),
+    int: ScalarType("i64", weak=True),
+    bool: ScalarType("bool", weak=True),
+}
+_DTYPES = {(d.numpy.num, d.numpy.byteorder): d.name for d in DTYPES.values()}
+"""By number: longlong is not int64, and unpickled arrays have dtype objects of their own."""
+
+
+def type_of(value: Any) -> ArgType:
+    """The type of one value: an exact ndarray, a Python or NumPy scalar, or an opaque one."""
+    kind = type(value)
+    return _array(value) if kind is np.ndarray else _SCALARS.get(kind) or Opaque(_name(kind))
+
+
+def _name(kind: type) -> str:
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _array(a: np.ndarray) -> ArrayType | Opaque:
+    name = _DTYPES.get((a.dtype.num, a.dtype.byteorder))
+    if name is None:
+        return Opaque(f"array of {a.dtype}")
+    if not a.flags.aligned:
+        return Opaque(f"unaligned array of {a.dtype}")
+    if a.ndim > MAX_RANK:
+        return Opaque(f"{a.ndim}-dimensional array")
+    return ArrayType(name, a.ndim, _unit(a))
+
+
+def _unit(a: np.ndarray) -> int | None:
+    """The last axis whose stride is one element; failing that, the last of at most one element."""
+    axes = range(a.ndim - 1, -1, -1)
+    strided = (axis for axis in axes if a.strides[axis] == a.itemsize and a.shape[axis] > 1)
+    short = (axis for axis in axes if a.shape[axis] <= 1)
+    return next(strided, next(short, None))
+
+
+def parameters(code: CodeType) -> tuple[str, ...]:
+    """The names of a function's parameters: positional, keyword-only, ``*args``, ``**kwargs``."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+    return code.co_varnames[:count]
+
+
+def call_with(function: Callable[..., Any], code: CodeType, values: Sequence[Any]) -> Any:
+    """Calls `function` with `values` in the order of ``parameters(code)``."""
+    positional, named = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames[positional:named]
+    args, kwargs = values[:positional], dict(zip(names, values[positional:named], strict=True))
+    rest = iter(values[named:])
+    if code.co_flags & CO_VARARGS:
+        args = (*args, *next(rest))
+    if code.co_flags & CO_VARKEYWORDS:
+        kwargs.update(next(rest))
+    return function(*args, **kwargs)

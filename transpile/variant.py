@@ -1,0 +1,153 @@
+"""One compiled form of a function: made for one call signature, and for what its names mean."""
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Disjoint, Kernel
+from targets.build import BuildError, NoCompiler, build
+from targets.c import emit
+from targets.host import available, best
+from targets.isa import TARGETS, Target
+from targets.load import load
+
+from . import knobs
+from .floats import judge
+from .options import Options
+from .plan import Argument
+from .rejections import Refused, Rejection
+from .signature import parameters
+from .stages import Stages, compile_stages
+from .types import ArgType, ScalarType
+from .wrapper import Saved, applies, strided, weak, wrapper
+
+__all__ = ["Variant", "chosen_target", "compile_variant", "rejection_of"]
+
+_log = logging.getLogger(__name__)
+
+FLOAT_STATUS = 1 << 8
+"""Statuses below it are bits of a kernel that ran; those above number the guard that failed."""
+
+
+Cold = Callable[["Variant", int, tuple[Any, ...], Saved], Any]
+
+
+@dataclass(slots=True, eq=False)
+class Variant:
+    """A kernel that can be called, and the stages it came through.
+
+    ``call`` stands in for `function`; ``applies()`` tells whether the names that the plan relies on
+    still mean what they did. ``kernel`` is the plan's, in registers of ``target``.
+    """
+
+    function: FunctionType
+    stages: Stages
+    target: Target
+    kernel: Kernel
+    applies: Callable[[], bool]
+    call: FunctionType = field(init=False)
+
+    def attach(self, fast: Callable[..., int], cold: Cold, calls: CellType) -> None:
+        """Makes ``call``, of a loaded kernel. What it cannot do, `cold` does; `calls` counts."""
+        self.call = wrapper(
+            self.function,
+            self.stages.plan,
+            self.kernel,
+            fast,
+            cold=lambda status, values, saved: cold(self, status, values, saved),
+            stands=self._stands,
+            calls=calls,
+        )
+
+    def _code(self, status: int, saved: Saved) -> str | None:
+        """What a positive status means: the code of a replay, or None where the result stands."""
+        if status < FLOAT_STATUS:
+            return judge(self.stages.plan, self.function, status, restorable=bool(saved))
+        guard = self.kernel.guards[(status >> 8) - 1]
+        return "GUARD_ALIAS" if isinstance(guard, Disjoint) else guard.code
+
+    def _stands(self, status: int, saved: Saved) -> bool:
+        return 0 < status < FLOAT_STATUS and self._code(status, saved) is None
+
+    def undo(self, status: int, saved: Saved) -> str:
+        """Puts back what the kernel has overwritten; the code of the replay."""
+        if status < FLOAT_STATUS:
+            for array, copy in saved:
+                array[...] = copy
+        code = self._code(status, saved)
+        assert code is not None
+        return code
+
+    def mismatch(self, given: Sequence[object]) -> str:
+        """Why arguments of the right types were turned down."""
+        plan = self.stages.plan
+        values = dict(zip(parameters(self.function.__code__), given, strict=True))
+        arguments = [b for b in plan.bindings if isinstance(b, Argument)]
+        for b in arguments:
+            value = values[b.name]
+            frozen = isinstance(value, np.ndarray) and not value.flags.writeable
+            if frozen and b.name in plan.writes:
+                return "GUARD_READONLY"
+        integers = (values[b.name] for b in arguments if b.type == ScalarType("i64", weak=True))
+        if any(isinstance(v, int) and not -(1 << 63) <= v < 1 << 63 for v in integers):
+            return "GUARD_INT_RANGE"
+        return "GUARD_RAISES"  # where an array was to be made
+
+
+def chosen_target(options: Options) -> Target:
+    """The option's target; for auto what ``TRANSPILE_TARGET`` says, or this machine's best.
+
+    Raises ValueError where the variable does not name a target.
+    """
+    name = options.target if options.target != "auto" else knobs.read().target
+    if name == "auto":
+        return best()
+    if name not in TARGETS:
+        raise ValueError(f"TRANSPILE_TARGET: no target {name!r} (known: {', '.join(TARGETS)})")
+    return TARGETS[name]
+
+
+def compile_variant(
+    function: FunctionType,
+    types: Mapping[str, ArgType],
+    options: Options,
+    cold: Cold,
+    calls: CellType,
+) -> Variant:
+    """Compiles `function` for arguments of these types; see `Variant.attach`.
+
+    Raises Refused, NoCompiler and BuildError.
+    """
+    stages = compile_stages(function, types, options)
+    target = chosen_target(options)
+    if target not in available():
+        raise BuildError(f"this machine does not run code for {target.name}")
+    plan, kernel = stages.plan, stages.legal(target)
+    path = build(emit(kernel, target), target, cache=options.cache)
+    entry = load(path, kernel, weak=weak(plan), strided=strided(plan))
+    variant = Variant(function, stages, target, kernel, applies(function, plan))
+    variant.attach(entry.fast, cold, calls)
+    return variant
+
+
+def rejection_of(error: Exception) -> Rejection:
+    """Why there is no variant: what `compile_variant` raised, as data."""
+    match error:
+        case Refused():
+            return error.rejection
+        case NoCompiler():
+            help = "pip install ziglang brings a compiler, without root"
+            return Rejection("BUILD_NO_COMPILER", str(error), help=help)
+        case BuildError():
+            message, _, said = str(error).partition("\n")
+            return Rejection("BUILD_FAILED", message.rstrip(":"), note=said or None)
+        case _:
+            _log.warning("transpile failed", exc_info=error)
+            message = f"transpile itself failed: {type(error).__name__}: {error}"
+            help = "this is a bug of transpile; please report it with the function"
+            return Rejection("BUILD_FAILED", message.partition("\n")[0], help=help)

@@ -1,0 +1,257 @@
+"""A plan to a Python function: checks, allocations, one call of the kernel, the result.
+
+It is written as source and stands in for the user's function, so that every name is read anew. For
+``scale(x, k)``, which returns a new array:
+
+    nonlocal _tp_calls
+    try:
+        if not (len is _tp_r0 and _tp_type(x) is _tp_ndarray):
+            raise _tp_mismatch
+        out = _np.empty(len(x), _np.float64)
+    except _tp_Exception:
+        return _tp_cold(-1, (x, k, ), ())
+    _tp_status = _tp_fast(x, out, k)
+    if _tp_status and not _tp_stands(_tp_status, ()):
+        return _tp_cold(_tp_status, (x, k, ), ())
+    _tp_calls += 1
+    return out
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Check, Kernel, unhandled, walk
+from loopir.types import DTYPES
+
+from .floats import CALM, errstate, nervous
+from .plan import (
+    Argument,
+    Captured,
+    Filled,
+    Fresh,
+    Listed,
+    Literal,
+    Nothing,
+    Plan,
+    Returned,
+    Same,
+    Slot,
+    Tupled,
+    Value,
+)
+from .signature import type_of
+from .standin import condition, stand_in, values_text
+from .types import ArrayType, ScalarType
+
+__all__ = ["Saved", "applies", "strided", "weak", "wrapper"]
+
+Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
+"""Arrays that the kernel writes, each with a copy made before."""
+
+_PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
+
+
+class Mismatch(Exception):
+    """The call is not of the kind that the plan was made for."""
+
+
+def weak(plan: Plan) -> frozenset[str]:
+    """Parameters of the kernel that are given as Python scalars."""
+    types = ((b.name, b.type) for b in plan.bindings if isinstance(b, (Argument, Captured)))
+    return frozenset(name for name, t in types if isinstance(t, ScalarType) and t.weak)
+
+
+def strided(plan: Plan) -> frozenset[str]:
+    """Parameters of the kernel that are given as arrays with no axis of unit stride."""
+    types = ((b.name, b.type) for b in plan.bindings if isinstance(b, (Argument, Captured)))
+    return frozenset(n for n, t in types if isinstance(t, ArrayType) and t.rank and t.unit is None)
+
+
+def applies(function: FunctionType, plan: Plan) -> Callable[[], bool]:
+    """Tells whether the names that the plan relies on still mean what they did."""
+    text = _Text(function, plan, plan.kernel)
+    conditions = text.refs()
+    for b in plan.bindings:
+        if isinstance(b, Captured):
+            read = text.helper("f", type_of)
+            conditions.append(f"{read}({b.name}) == {text.helper('t', b.type)}")
+    return condition(function, " and ".join(conditions) or "True", text.cells())
+
+
+def wrapper(
+    function: FunctionType,
+    plan: Plan,
+    kernel: Kernel,
+    fast: Callable[..., int],
+    *,
+    cold: Callable[[int, tuple[Any, ...], Saved], Any],
+    stands: Callable[[int, Saved], bool],
+    calls: CellType,
+) -> FunctionType:
+    """`function` compiled. `kernel` is what `fast` calls: the plan's own, after the passes.
+
+    ``cold(status, values, saved)`` gives the result where this cannot; ``stands(status, saved)``
+    tells whether it can after a floating-point status; `calls` counts the results given here.
+    """
+    text = _Text(function, plan, kernel)
+    given = {"_tp_fast": fast, "_tp_cold": cold, "_tp_stands": stands}
+    body = [*text.body()]
+    helpers = text.cells() | {name: CellType(f) for name, f in given.items()}
+    return stand_in(function, body, helpers | {"_tp_calls": calls})
+
+
+class _Text:
+    """The source of one wrapper, and the values of the helper names in it."""
+
+    def __init__(self, function: FunctionType, plan: Plan, kernel: Kernel) -> None:
+        self._values, self._plan, self._kernel = values_text(function.__code__), plan, kernel
+        self._helpers: dict[str, Any] = {"_np": np}
+        used = {p.name for p in kernel.params}
+        self._bindings = [b for b in plan.bindings if b.name in used or isinstance(b, Fresh)]
+        self._slots = [b for b in self._bindings if isinstance(b, Slot)]
+
+    def helper(self, kind: str, value: Any) -> str:
+        """A name for `value`."""
+        name = f"_tp_{kind}{len(self._helpers)}"
+        self._helpers[name] = value
+        return name
+
+    def cells(self) -> dict[str, CellType]:
+        return {name: CellType(value) for name, value in self._helpers.items()}
+
+    def body(self) -> Iterator[str]:
+        yield "nonlocal _tp_calls"
+        yield from self._before()
+        saved = self._saved()
+        if saved != "()":
+            yield f"_tp_saved = {saved}"
+            saved = "_tp_saved"
+        yield f"_tp_status = _tp_fast({', '.join(self._name(p.name) for p in self._kernel.params)})"
+        yield f"if _tp_status and not _tp_stands(_tp_status, {saved}):"
+        yield f"    return _tp_cold(_tp_status, {self._values}, {saved})"
+        yield "_tp_calls += 1"
+        result = self._result(self._plan.returned)
+        if self._slots:
+            yield f"_tp_result = {result}"
+            yield f"_tp_pool.append({self._slot_names()})"
+            result = "_tp_result"
+        yield f"return {result}"
+
+    # -- before the call
+
+    def refs(self) -> list[str]:
+        return [f"{ref.expr} is {self.helper('r', ref.value)}" for ref in self._plan.refs]
+
+    def _before(self) -> Iterator[str]:
+        lines = [*self._conditions()]
+        lines += (f"_tpc_{b.name} = {b.name}" for b in self._bindings if isinstance(b, Captured))
+        lines += (f"{b.name} = {b.expr}" for b in self._bindings if isinstance(b, Fresh))
+        if lines:
+            yield "try:"
+            yield from (f"    {line}" for line in lines)
+            yield f"except {self.helper('e', Exception)}:"
+            yield f"    return _tp_cold(-1, {self._values}, ())"
+        if self._slots:
+            yield from self._take_slots()
+
+    def _conditions(self) -> Iterator[str]:
+        conditions = self.refs()
+        if any(isinstance(b, Fresh) for b in self._bindings):
+            # what is allocated is asked of arrays alone: another type's methods may do anything
+            of, array = self.helper("f", type), self.helper("t", np.ndarray)
+            bound = (b for b in self._bindings if isinstance(b, Argument))
+            names = (b.name for b in bound if isinstance(b.type, ArrayType))
+            conditions += [f"{of}({name}) is {array}" for name in names]
+        if conditions:
+            yield f"if not ({' and '.join(conditions)}):"
+            yield f"    raise {self.helper('e', Mismatch)}"
+
+    def _take_slots(self) -> Iterator[str]:
+        """Slots serve again and again, for making an array is the costliest part of a small fold.
+
+        Two calls never hold the same ones.
+        """
+        dtypes = [DTYPES[b.dtype].numpy for b in self._slots]
+        make = self.helper("f", lambda: tuple(np.empty((), dtype) for dtype in dtypes))
+        self._helpers["_tp_pool"] = []
+        yield "try:"
+        yield f"    {self._slot_names()} = _tp_pool.pop()"
+        yield f"except {self.helper('e', IndexError)}:"
+        yield f"    {self._slot_names()} = {make}()"
+
+    def _slot_names(self) -> str:
+        return f"({''.join(f'_tps_{b.name}, ' for b in self._slots)})"
+
+    def _saved(self) -> str:
+        """Copies of what the kernel writes, where Python may have to run after it has."""
+        plan = self._plan
+        saved = "".join(f"({n}, {n}.copy()), " for n in map(self._name, plan.writes))
+        decided = plan.kernel.strict or any(isinstance(n, Check) for n in walk(plan.kernel))
+        if not saved or not (decided or plan.sources):
+            return "()"
+        if decided:
+            return f"({saved})"
+        self._helpers |= {"_tp_warnings": warnings, "_tp_calm": CALM, "_tp_errstate": errstate}
+        mood = "[_tp_errstate(), *_tp_warnings.filters]"
+        return f"({saved}) if {mood} != _tp_calm and {self.helper('f', nervous)}() else ()"
+
+    def _name(self, name: str) -> str:
+        """What the wrapper calls the object bound to `name`."""
+        match next((b for b in self._bindings if b.name == name), None):
+            case Captured():
+                return f"_tpc_{name}"
+            case Slot():
+                return f"_tps_{name}"
+            case _:
+                return name
+
+    # -- after it
+
+    def _result(self, returned: Returned) -> str:
+        match returned:
+            case Nothing():
+                return "None"
+            case Literal(value):
+                return self.helper("v", value)
+            case Same(name):
+                return self._name(name)
+            case Value():
+                return self._value(returned)
+            case Listed(name, count, python):
+                part = f"{name}[:{self._item(count)}]" if count else name
+                return f"{part}.tolist()" if python else f"{self.helper('f', list)}({part})"
+            case Filled(name, count, dtype):
+                wanted = self.helper("d", DTYPES[dtype].numpy if dtype else None)
+                length = self._item(count) if count else "None"
+                return f"{self.helper('f', _filled)}({name}, {length}, {wanted})"
+            case Tupled(items):
+                return f"({''.join(f'{self._result(item)}, ' for item in items)})"
+            case _:
+                return unhandled(returned)
+
+    def _item(self, slot: str) -> str:
+        return f"{self._name(slot)}.item()"
+
+    def _value(self, value: Value) -> str:
+        scalar = f"{self._name(value.slot)}[()]"
+        if value.weak:
+            return self._item(value.slot)
+        if value.flag is None:
+            return scalar
+        python = self.helper("p", _PYTHON[value.weak_dtype or "f64"])
+        return f"({python}({self._item(value.slot)}) if {self._item(value.flag)} else {scalar})"
+
+
+def _filled(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:
+    """The first `count` elements as np.array makes them of a list.
+
+    They have memory of their own; without any, and without a `dtype`, it is float64.
+    """
+    if count is not None:
+        a.resize(count, refcheck=False)
+    return a if a.size else np.empty(0, dtype or np.float64)
