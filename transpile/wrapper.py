@@ -243,6 +243,8 @@ class _Text:
             return self._item(value.slot)
         if value.flag is None:
             return scalar
+        if value.dtype is not None:  # the slot may be wider, to hold Python's number too
+            scalar = f"{self.helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
         python = self.helper("p", _PYTHON[value.weak_dtype or "f64"])
         return f"({python}({self._item(value.slot)}) if {self._item(value.flag)} else {scalar})"
 

@@ -337,8 +337,9 @@ class Loops(Names):
                 f"`{name}` may be a Python or a NumPy number, depending on the data",
                 node,
             )
+        narrow = end.strong if end.strong and exactly(init.ir, end.strong) else end.dtype
         return replace(
-            carry, var=replace(carry.var, dtype=end.dtype), strong=strong, weak=weak, flagged=True
+            carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, flagged=True
         )
 
     # -- how far an integer accumulator can go
