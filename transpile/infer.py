@@ -17,6 +17,7 @@ from loopir.nodes import Call, Const, Expr
 from loopir.types import DTYPES, dtype_of
 
 from .ranges import INT64, Interval, Linear
+from .signature import type_of
 from .types import ScalarType
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "join",
     "logic",
     "result",
-    "scalar_type",
 ]
 
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
@@ -104,17 +104,6 @@ def constant(value: float | int | bool) -> Num:
             return Num(Const(value, "f64"), weak="f64")
 
 
-def scalar_type(value: object) -> ScalarType | None:
-    """The type of a Python or NumPy scalar, None where it is not one of ours."""
-    for dtype, kind in _WEAK.items():
-        if type(value) is kind:
-            return ScalarType(dtype, weak=True)
-    if isinstance(value, np.generic):
-        name = dtype_of(value.dtype)
-        return ScalarType(name) if name and type(value) is DTYPES[name].numpy.type else None
-    return None
-
-
 @functools.lru_cache(maxsize=4096)
 def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -> ScalarType | None:
     samples = [_WEAK[d](1) if weak else DTYPES[d].numpy.type(1) for d, weak in types]
@@ -125,7 +114,8 @@ def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -
             return None
     if isinstance(out, np.ndarray) and out.ndim == 0:
         out = out[()]
-    return scalar_type(out)
+    ty = type_of(out)
+    return ty if isinstance(ty, ScalarType) else None
 
 
 def result(operation: Callable[..., Any], *operands: Num) -> ScalarType | None:

@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from loopir.passes.pipeline import optimise
 
 from loopir.nodes import Kernel
+from loopir.passes.pipeline import optimise
 from targets.isa import Target
 
 from .fusion import Fusion, fuse_kernel
-from .lower import lower, type_of
+from .lower import lower
 from .macros import expand
 from .options import Options
 from .plan import Fresh, Plan
 from .scope import Scope
+from .signature import type_of
 from .source import Source, read
 from .types import ArgType, ArrayType, ScalarType
 

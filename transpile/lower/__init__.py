@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from .function import lower
-from .names import type_of
 
-__all__ = ["lower", "type_of"]
+__all__ = ["lower"]

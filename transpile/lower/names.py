@@ -8,38 +8,18 @@ from typing import Any
 import numpy as np
 
 from loopir.nodes import Call, Const, Dim, If, Load, Param, Store, Var
-from loopir.types import dtype_of
 
-from ..infer import Num, constant, scalar_type
+from ..infer import Num, constant
 from ..plan import Binding, Captured
 from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
-from ..types import ArgType, ArrayType, Opaque, ScalarType
+from ..signature import type_of
+from ..types import ArrayType, Opaque, ScalarType
 from .builder import ArrayRef, Unbound, refuse, span
 from .calls import Calls
 from .subscripts import element
 
-__all__ = ["Names", "type_of"]
-
-
-def type_of(value: object) -> ArgType:
-    """The type of an argument as it came."""
-    scalar = scalar_type(value)
-    if scalar is not None:
-        return scalar
-    if type(value) is not np.ndarray:
-        return Opaque(type(value).__name__)
-    name = dtype_of(value.dtype)
-    if name is None:
-        return Opaque(f"ndarray of {value.dtype}")
-    if value.ndim > 3 or not value.flags.aligned:
-        return Opaque(
-            "ndarray of more than three dimensions" if value.ndim > 3 else "unaligned ndarray"
-        )
-    axes = [
-        k for k in range(value.ndim) if value.strides[k] == value.itemsize or value.shape[k] <= 1
-    ]
-    return ArrayType(name, value.ndim, axes[-1] if axes else None)
+__all__ = ["Names"]
 
 
 class Names(Calls):
