@@ -1,0 +1,34 @@
+/* AVX2 operations of several instructions; tokens as in vector.h. */
+
+/* f32 i32 u32 f64 i64 u64 256 */
+static inline V tp_loadpart_V(const T *p, int64_t n)
+{
+    I m = tp_first_I(n);
+    return tp_select_V(m, (V)__builtin_ia32_maskloadLETTER256((const void *)p, (NI)m), tp_splat_V(*p));
+}
+/* f32 i32 u32 f64 i64 u64 128 */
+static inline V tp_loadpart_V(const T *p, int64_t n)
+{
+    I m = tp_first_I(n);
+    return tp_select_V(m, (V)__builtin_ia32_maskloadLETTER((const void *)p, (NI)m), tp_splat_V(*p));
+}
+/* f32 i32 u32 f64 i64 u64 256 */
+static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETTER256((void *)p, (NI)m, (NI)v); }
+/* f32 i32 u32 f64 i64 u64 128 */
+static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETTER((void *)p, (NI)m, (NI)v); }
+
+/* f32 i32 u32 256: eight 3-bit lane numbers, picked by the mask's bits, steer one permutation */
+static inline int64_t tp_append_V(T *p, V v, I m)
+{
+    uint64_t on = tp_bits_I(m);
+    uint64_t bytes = __builtin_ia32_pdep_di(on, 0x0101010101010101) * 255;
+    uint64_t from = __builtin_ia32_pext_di(0x0706050403020100, bytes);
+    i32x8 order = tp_cast_u8_i32x8((u8x8)from);
+    *(V_u *)p = (V)__builtin_ia32_permvarsi256((i32x8)v, order);
+    return __builtin_popcountll(on);
+}
+/* f64 i64 u64 256 */
+static inline int64_t tp_append_V(T *p, V v, I m)
+{
+    return tp_append_i32x8((int32_t *)p, (i32x8)v, (i32x8)m) / 2;    /* a lane is two */
+}

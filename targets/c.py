@@ -1,0 +1,228 @@
+"""Legal IR → C: the kernel's frame and scalar statements. No decision is left to take here."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from loopir import nodes as ir
+from loopir.ops import STATUS
+from loopir.types import DTYPES, INDEX
+
+from .cdefs import definitions
+from .cexpr import Scope, element, expr, type_of
+from .cloop import assignments, bracketed, plain, vector_loop, vector_statement
+from .target import Target
+
+__all__ = ["emit"]
+
+
+def emit(kernel: ir.Kernel, target: Target) -> str:
+    """The C translation unit of a legal kernel, with the entry ``tp_kernel`` (see abi.h).
+
+    It returns 0; or bits of ``ops.STATUS`` that came up; or ``(i + 1) << 8`` when guard i failed, and nothing was done.
+    """
+    body = _Frame(kernel, target)
+    work = [*_block(kernel.body, body.scope), "return status;"]
+    head = _Frame(kernel, target)
+    guards = [line for k, g in enumerate(kernel.guards) for line in _guard(g, k, head.scope)]
+    given = "(const tp_array *arrays, const tp_scalar *scalars)"
+    entry = [*head.locals(), *guards, *_call(kernel)]
+    lines = [
+        f"static __attribute__((noinline)) int64_t tp_body{given}", "{", *body.locals(), "int64_t status = 0;", *work, "}", "",
+        f"int64_t tp_kernel{given}", "{", *entry, "}",
+    ]  # fmt: skip
+    text = _indented(lines)
+    needed = definitions(text, target)
+    return f"/* {kernel.name}, {target.name} */\n{_abi()}\n{needed}\n\n{text}\n"
+
+
+@cache
+def _abi() -> str:
+    return (Path(__file__).parent / "abi.h").read_text(encoding="utf-8")
+
+
+def _call(kernel: ir.Kernel) -> list[str]:
+    """Runs the body between clearing and reading the hardware's flags; integers raise none."""
+    if not any(getattr(n, "dtype", "") in ("f32", "f64") for n in ir.walk(kernel)):
+        return ["return tp_body(arrays, scalars);"]
+    return ["tp_flags_clear();", "int64_t status = tp_body(arrays, scalars);", "return status | tp_flags();"]
+
+
+def _indented(lines: Iterable[str]) -> str:
+    depth, out = 0, []
+    for line in lines:
+        depth -= line.startswith("}")
+        out.append("    " * depth + line if line else "")
+        depth += line.endswith("{")
+    return "\n".join(out)
+
+
+class _Frame:
+    """Parameters as C locals; only those declared that are used."""
+
+    def __init__(self, kernel: ir.Kernel, target: Target) -> None:
+        arrays = {p.name: p for p in kernel.params if p.rank is not None}
+        self.scope = Scope(target, arrays, {}, set(), set())
+        self._values: dict[str, str] = {}
+        numbers = [0, 0]
+        for p in kernel.params:
+            which = numbers[p.rank is None]
+            numbers[p.rank is None] += 1
+            self._declare(p, which)
+
+    def _declare(self, p: ir.Param, which: int) -> None:
+        c = self.scope.bind(p.name)
+        kind = DTYPES[p.dtype].c
+        if p.rank is None:
+            member = "u8" if p.dtype == "bool" else p.dtype
+            self._values[p.name] = f"const {kind} {c} = scalars[{which}].{member};"
+            return
+        self._values[p.name] = f"{kind} *const {c} = ({kind} *)arrays[{which}].data;"
+        for axis in range(p.rank):
+            for letter, member in (("n", "dims"), ("s", "strides")):
+                local = self.scope.names[f"{p.name}.{letter}{axis}"] = self.scope.fresh(f"{c}_{letter}{axis}")
+                value = f"arrays[{which}].{member}[{axis}]"
+                self._values[f"{p.name}.{letter}{axis}"] = f"const int64_t {local} = {value};"
+
+    def locals(self) -> list[str]:
+        return [text for name, text in self._values.items() if name in self.scope.used]
+
+
+def _guard(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
+    failed = f"return {(number + 1) << 8};"
+    match g:
+        case ir.Guard(cond):
+            return [f"if (!{expr(cond, s)}) {failed}"]
+        case ir.Disjoint(a, b, or_same):
+            given = ", ".join(_whole(x, s) for x in (a, b))
+            return [f"if (!tp_apart({given}, {int(or_same)})) {failed}"]
+        case _:
+            ir.unhandled(g)
+
+
+def _whole(array: str, s: Scope) -> str:
+    p = s.arrays[array]
+    return f"&arrays[{list(s.arrays).index(array)}], {p.rank}, {DTYPES[p.dtype].bytes}"
+
+
+# -- statements
+
+
+def _block(body: Iterable[ir.Stmt], s: Scope) -> Iterator[str]:
+    for statement in body:
+        yield from _statement(statement, s)
+
+
+def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
+    """A statement's lines. What acts on lanes is written by cloop.py."""
+    match n:
+        case ir.VecLoop() | ir.PredLoop():
+            yield from vector_loop(n, s, _block)
+        case ir.Store(value=x) | ir.Append(value=x) | ir.Check(cond=x) if x.lanes != 1:
+            yield from vector_statement(n, s)
+        case ir.Assign(name, value):
+            text = plain(expr(value, s))
+            yield f"const {type_of(value, s.target)} {s.bind(name)} = {text};"
+        case ir.Store(array, index, value, mask):
+            yield from _where(mask, [f"{element(array, index, s)} = {plain(expr(value, s))};"], s)
+        case ir.Append(array, count, value, mask):
+            place = element(array, (ir.Var(count, INDEX),), s)
+            yield from _where(mask, [f"{place} = {plain(expr(value, s))};", f"{s.use(count)}++;"], s)
+        case ir.Check(cond, code):
+            yield f"if (!{bracketed(expr(cond, s))}) status |= {STATUS[code]};"
+        case ir.If():
+            yield from _if(n, s)
+        case ir.Break(cond):
+            yield f"if {bracketed(expr(cond, s))} break;"
+        case ir.Return():
+            yield "return status;"
+        case _:
+            yield from _loop(n, s)
+
+
+def _where(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:
+    if mask is None:
+        yield from lines
+        return
+    yield f"if {bracketed(expr(mask, s))} {{"
+    yield from lines
+    yield "}"
+
+
+def _if(n: ir.If, s: Scope) -> Iterator[str]:
+    then, orelse = s.inner(), s.inner()
+    results = [s.fresh(y.name) for y in n.yields]
+    for y, c in zip(n.yields, results, strict=True):
+        yield f"{type_of(y.then, s.target)} {c};"
+    yield f"if {bracketed(expr(n.cond, s))} {{"
+    yield from _block(n.then, then)
+    yield from (f"{c} = {plain(expr(y.then, then))};" for y, c in zip(n.yields, results, strict=True))
+    if n.orelse or n.yields:
+        yield "} else {"
+        yield from _block(n.orelse, orelse)
+        yield from (f"{c} = {plain(expr(y.orelse, orelse))};" for y, c in zip(n.yields, results, strict=True))
+    yield "}"
+    s.names.update((y.name, c) for y, c in zip(n.yields, results, strict=True))
+
+
+def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
+    match n:
+        case ir.While(cond, body, accs):
+            yield from _begin(accs, s)
+            inner = s.inner()
+            yield f"while {bracketed(expr(cond, s))} {{"
+            yield from _block(body, inner)
+            yield from _steps(accs, inner)
+        case ir.Loop(var, rng, body, accs, until):
+            yield from _begin(accs, s)
+            inner = s.inner()
+            yield _for(var, rng, s, inner)
+            yield from _block(body, inner)
+            yield from _steps(accs, inner)
+            if until is not None:
+                yield f"if {bracketed(expr(until, inner))} break;"
+        case ir.Zip(var, streams, rng, body, accs):
+            yield from _begin(accs, s)
+            inner = s.inner()
+            yield _for(var, rng, s, inner)
+            reads = [ir.Assign(x.name, ir.Load(x.array, (ir.Var(var, INDEX),), x.dtype)) for x in streams]
+            yield from _block((*reads, *body), inner)
+            yield from _steps(accs, inner)
+        case ir.Scan(var, rng, op, acc, init, value, array):
+            running = ir.Var(acc, value.dtype)
+            step = ir.Accum(acc, init, ir.Call(op, (running, value), value.dtype))
+            yield from _begin((step,), s)
+            inner = s.inner()
+            yield _for(var, rng, s, inner)
+            yield from _steps((step,), inner)
+            yield from _block((ir.Store(array, (ir.Var(var, INDEX),), running),), inner)
+        case _:
+            ir.unhandled(n)
+    yield "}"
+
+
+def _for(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
+    """The head of a loop; `var` is bound in `inner`."""
+    match rng:
+        case ir.Interval(lo, hi):
+            start, stop, sign, step = expr(lo, s), expr(hi, s), "<", 1
+        case ir.RangeDesc(lo, hi, step):
+            start, stop, sign = expr(lo, s), expr(hi, s), "<" if step > 0 else ">"
+        case _:
+            ir.unhandled(rng)
+    end, i = inner.fresh(f"{var}_end"), inner.bind(var)
+    return f"for (int64_t {i} = {plain(start)}, {end} = {plain(stop)}; {i} {sign} {end}; {i} += {step}) {{"
+
+
+def _begin(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
+    """Declares accumulators; none sees another's name yet."""
+    starts = [(a.name, type_of(a.init, s.target), plain(expr(a.init, s))) for a in accs]
+    for name, kind, start in starts:
+        yield f"{kind} {s.bind(name)} = {start};"
+
+
+def _steps(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
+    """The end of an iteration: every step sees the old values."""
+    new = [(s.use(a.name), type_of(a.step, s.target), plain(expr(a.step, s))) for a in accs]
+    yield from assignments([x for x in new if x[0] != x[2]], s)

@@ -1,0 +1,315 @@
+"""Expressions of legal IR as C, scalar and vector."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from loopir import nodes as ir
+from loopir.ops import OPS
+from loopir.types import DTYPES
+
+from .cdefs import RESERVED
+from .fold import c_name, fold_name
+from .target import Target, Vec, mask_type
+from .vecops import operation, scalar_operation
+
+__all__ = [
+    "Region", "Registers", "Scope", "as_width", "both", "element", "expr", "logic_select", "mask_bits", "pointer", "stride", "type_of",
+]
+
+_KEYWORDS = frozenset(
+    ["auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "arrays", "scalars", "status", "main"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The register that vector code is written for: how many of its lanes are elements, and which of them act.
+
+    ``count``, ``live``: C names of the number of elements and of their mask; None where all lanes are elements.
+    ``on``: the mask of the lanes that act; None: all.
+    """
+
+    lanes: int
+    count: str | None = None
+    live: str | None = None
+    on: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """An accumulator's registers, of C type (for scalars: of dtype) `kind`: a C name each, or one array of them."""
+
+    kind: str
+    count: int
+    names: tuple[str, ...]
+    array: bool
+
+    def __getitem__(self, k: int | str) -> str:
+        return f"{self.names[0]}[{k}]" if self.array else self.names[int(k)]
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names that are visible: IR to C, the C names taken, and accumulators' registers by name."""
+
+    target: Target
+    arrays: dict[str, ir.Param]
+    names: dict[str, str]
+    taken: set[str]
+    used: set[str]
+    registers: dict[str, Registers] = field(default_factory=dict)
+    region: Region | None = None
+
+    def inner(self, region: Region | None = None) -> Scope:
+        """The scope of a C block within this one."""
+        return replace(
+            self, names=dict(self.names), taken=set(self.taken), registers=dict(self.registers),
+            region=region or self.region,
+        )  # fmt: skip
+
+    def fresh(self, name: str) -> str:
+        """A C name, like `name`, that is not taken."""
+        plain = name if name.isascii() else "v" + "".join(f"{ord(c):x}" for c in name)
+        if plain in _KEYWORDS or RESERVED.fullmatch(plain):
+            plain += "_"
+        c, k = plain, 0
+        while c in self.taken:
+            k += 1
+            c = f"{plain}_v{k}"
+        self.taken.add(c)
+        return c
+
+    def bind(self, name: str) -> str:
+        """The fresh C name by which an IR name is known from here on."""
+        self.names[name] = c = self.fresh(name)
+        return c
+
+    def use(self, name: str) -> str:
+        """The C name of something the frame must declare: a parameter, ``a.n0`` a length, ``a.s0`` a stride."""
+        self.used.add(name)
+        return self.names[name]
+
+
+def type_of(e: ir.Expr, target: Target) -> str:
+    """The C type of a value."""
+    if not isinstance(e.lanes, int) or e.lanes == 1:
+        return DTYPES[e.dtype].c
+    return mask_type(target, e.lanes) if e.dtype == "bool" else Vec(e.dtype, e.lanes).name
+
+
+def expr(e: ir.Expr, s: Scope) -> str:
+    """`e` in C, in parentheses where it needs any."""
+    match e:
+        case ir.Const():
+            return _literal(e)
+        case ir.Var(name):
+            return s.use(name)
+        case ir.Dim(array, axis):
+            return s.use(f"{array}.n{axis}")
+        case ir.Load(lanes=1):
+            return element(e.array, e.index, s)
+        case ir.Load():
+            return _load(e, s)
+        case ir.Call(op, args, dtype, lanes=1):
+            given = tuple(expr(a, s) for a in args)
+            return scalar_operation(op, given, _operand(e), dtype)
+        case ir.Call():
+            return _vector_call(e, s)
+        case ir.Broadcast(value):
+            kind = type_of(e, s.target)
+            return f"tp_{'fill' if e.dtype == 'bool' else 'splat'}_{kind}({expr(value, s)})"
+        case ir.Ramp():
+            return _ramp(e, s)
+        case ir.HReduce(op, ir.Var(name, dtype)):
+            return _fold(op, name, dtype, s)
+        case _:
+            raise AssertionError(f"not legal: {e!r}")
+
+
+def _operand(e: ir.Call) -> str:
+    """The dtype of the operands that share one."""
+    letters = OPS[e.op].sig
+    typed = [a.dtype for a, letter in zip(e.args, letters, strict=False) if letter != "m"]
+    return typed[0] if typed else "bool"
+
+
+# -- constants
+
+
+def _literal(c: ir.Const) -> str:
+    t = DTYPES[c.dtype]
+    if t.kind == "f":
+        return _float(c)
+    value = int(c.value)
+    if value == t.low and t.bits == 64 and t.kind == "i":
+        return "INT64_MIN"
+    if t.bits == 64:
+        return f"{value}U" if value > 2**63 - 1 else f"INT64_C({value})" if abs(value) >= 2**31 else f"(({t.c}){value})"
+    return f"(({t.c}){value})" if t.bits < 32 or value < 0 else f"{value}{'U' if t.kind == 'u' else ''}"
+
+
+def _float(c: ir.Const) -> str:
+    single = c.dtype == "f32"
+    with np.errstate(all="ignore"):
+        value = float(np.float32(c.value)) if single else float(c.value)
+    suffix = "f" if single else ""
+    size = abs(value)
+    if math.isnan(value):
+        text = f'__builtin_nan{suffix}("")'
+    elif math.isinf(value):
+        text = f"__builtin_inf{suffix}()"
+    else:
+        text = (repr(size) if size.is_integer() and size < 1e6 else size.hex()) + suffix
+    return f"(-{text})" if math.copysign(1, value) < 0 else text
+
+
+# -- memory
+
+
+def pointer(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
+    """A typed pointer to an element."""
+    p, base = s.arrays[array], s.use(array)
+    far = [f" + {expr(x, s)} * {s.use(f'{array}.s{k}')}" for k, x in enumerate(index) if k != p.unit]
+    if far:
+        base = f"({DTYPES[p.dtype].c} *)((char *){base}{''.join(far)})"
+    if p.unit is None:
+        return base
+    return f"{base} + {expr(index[p.unit], s)}"
+
+
+def element(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
+    """An element, to read or to assign."""
+    if s.arrays[array].unit == 0 and len(index) == 1:
+        return f"{s.use(array)}[{expr(index[0], s)}]"
+    return f"*({pointer(array, index, s)})"
+
+
+def stride(array: str, axis: int, step: int, s: Scope) -> str:
+    """Bytes from one lane's element to the next."""
+    p = s.arrays[array]
+    if p.unit == axis:
+        return str(DTYPES[p.dtype].bytes * step)
+    each = s.use(f"{array}.s{axis}")
+    return each if step == 1 else f"{step} * {each}"
+
+
+def _load(e: ir.Load, s: Scope) -> str:
+    assert isinstance(e.lanes, int)
+    dtype = "u8" if e.dtype == "bool" else e.dtype
+    text = _lanes_from(e, Vec(dtype, e.lanes), s)
+    return f"tp_frombytes_{mask_type(s.target, e.lanes)}({text})" if e.dtype == "bool" else text
+
+
+def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
+    at = pointer(e.array, e.index, s)
+    count = s.region.count if s.region else None
+    if s.arrays[e.array].unit == e.axis and e.step == 1:
+        return f"tp_loadpart_{v.name}({at}, {count})" if count else f"*(const {v.name}_u *)({at})"
+    if s.arrays[e.array].unit == e.axis and e.step == -1 and not count:
+        return f"tp_reverse_{v.name}(*(const {v.name}_u *)({at} - {v.lanes - 1}))"
+    apart = stride(e.array, e.axis, e.step, s)
+    if count:
+        return f"tp_gatherpart_{v.name}((const char *)({at}), {apart}, {count})"
+    return f"tp_gather_{v.name}((const char *)({at}), {apart})"
+
+
+# -- masks
+
+
+def as_width(mask: str, lanes: int, bits: int, s: Scope) -> str:
+    """A mask as an operation on lanes of `bits` bits takes it."""
+    return _cast_mask(mask, s.target.bits // lanes, bits, lanes) if s.target.masks == "lanes" else mask
+
+
+def _from_width(mask: str, lanes: int, bits: int, s: Scope) -> str:
+    return _cast_mask(mask, bits, s.target.bits // lanes, lanes) if s.target.masks == "lanes" else mask
+
+
+def _cast_mask(mask: str, old: int, new: int, lanes: int) -> str:
+    return mask if old == new else f"tp_cast_i{old}_i{new}x{lanes}({mask})"
+
+
+def both(masks: Iterable[str | None], lanes: int, s: Scope) -> str | None:
+    """Where all of `masks` hold; None, which holds everywhere, is left out."""
+    given = [m for m in masks if m]
+    if len(given) < 2:
+        return given[0] if given else None
+    return _logic(" & ".join(given), lanes, s)
+
+
+def _logic(text: str, lanes: int, s: Scope) -> str:
+    return f"({mask_type(s.target, lanes)})({text})" if s.target.masks == "bits" else f"({text})"
+
+
+def logic_select(mask: str, a: str, b: str, lanes: int, s: Scope) -> str:
+    """Lane by lane one of two masks."""
+    return _logic(_LOGIC["select"].format(mask, a, b), lanes, s)
+
+
+def mask_bits(mask: str, lanes: int, s: Scope) -> str:
+    """A mask as an integer whose bit k is lane k."""
+    if s.target.masks == "bits":
+        return mask
+    return operation("bits", Vec(f"i{s.target.bits // lanes}", lanes), (mask,), s.target)
+
+
+_LOGIC = {
+    "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "~{0}",
+    "eq": "~({0} ^ {1})", "ne": "{0} ^ {1}", "lt": "~{0} & {1}", "le": "~{0} | {1}", "gt": "{0} & ~{1}", "ge": "{0} | ~{1}",
+    "select": "({0} & {1}) | (~{0} & {2})",
+}  # fmt: skip
+
+
+# -- vectors
+
+
+def _vector_call(e: ir.Call, s: Scope) -> str:
+    assert isinstance(e.lanes, int)
+    args = tuple(expr(a, s) for a in e.args)
+    operand = _operand(e)
+    if e.op == "cast":
+        return _cast(args[0], operand, e.dtype, e.lanes, s)
+    if operand == "bool":
+        return _logic(_LOGIC[e.op].format(*args), e.lanes, s)
+    v = Vec(operand, e.lanes)
+    bits = DTYPES[operand].bits
+    letters = OPS[e.op].sig[: OPS[e.op].arity]
+    given = tuple(as_width(a, e.lanes, bits, s) if x == "m" else a for a, x in zip(args, letters, strict=True))
+    text = operation(e.op, v, given, s.target)
+    return _from_width(text, e.lanes, bits, s) if OPS[e.op].result == "m" else text
+
+
+def _cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
+    if source == to:
+        return text
+    if to == "bool":
+        v = Vec(source, lanes)
+        return _from_width(operation("ne", v, (text, f"({v.name}){{0}}"), s.target), lanes, DTYPES[source].bits, s)
+    v = Vec(to, lanes)
+    if source == "bool":
+        mask = as_width(text, lanes, DTYPES[to].bits, s)
+        return operation("select", v, (mask, f"tp_splat_{v.name}(1)", f"({v.name}){{0}}"), s.target)
+    return f"tp_cast_{source}_{v.name}({text})"
+
+
+def _ramp(e: ir.Ramp, s: Scope) -> str:
+    """Lanes that are no elements get lane 0's value."""
+    assert isinstance(e.lanes, int)
+    v = Vec(e.dtype, e.lanes)
+    first = f"tp_splat_{v.name}({expr(e.base, s)})"
+    text = f"({first} + ({v.name}){{{', '.join(str(k * e.step) for k in range(v.lanes))}}})"
+    if not (s.region and s.region.live):
+        return text
+    live = as_width(s.region.live, v.lanes, DTYPES[v.dtype].bits, s)
+    return operation("select", v, (live, text, first), s.target)
+
+
+def _fold(op: str, name: str, dtype: str, s: Scope) -> str:
+    r = s.registers[name]
+    given = r.names[0] if r.array else f"({c_name(r.kind)}[]){{{', '.join(r.names)}}}"
+    call = f"{fold_name(op, r.count, r.kind)}({given})"
+    return f"({call} & 1)" if dtype == "bool" else call

@@ -1,0 +1,50 @@
+"""The machine this process runs on: its features, and the targets that it can run."""
+from __future__ import annotations
+
+import platform
+from functools import cache
+from pathlib import Path
+
+from .isa import TARGETS, Target
+
+__all__ = ["available", "best", "features", "machine"]
+
+_ALIASES = {"abm": "lzcnt"}  # Linux's name for it
+
+
+@cache
+def machine() -> str:
+    """The architecture: ``"x86_64"``, ``"aarch64"`` or whatever the system calls it."""
+    name = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
+
+
+@cache
+def features() -> frozenset[str]:
+    """The CPU's instruction sets that this system lets programs use; only the architecture's own where it does not tell."""
+    own = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())
+    return frozenset(own | {_ALIASES.get(x, x) for x in _listed()})
+
+
+def _listed() -> list[str]:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return []
+    for line in text.splitlines():
+        key, _, words = line.partition(":")
+        if key.strip() in ("flags", "Features"):
+            return words.split()
+    return []
+
+
+@cache
+def available() -> tuple[Target, ...]:
+    """The targets whose code runs here, the best first."""
+    runs = [t for t in TARGETS.values() if t.machine in ("any", machine()) and t.cpu <= features()]
+    return tuple(sorted(runs, key=lambda t: -t.bits))
+
+
+def best() -> Target:
+    """The target with the widest vectors among those available."""
+    return available()[0]

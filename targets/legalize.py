@@ -1,0 +1,70 @@
+"""Vector IR → legal IR for one target: numbers for the abstract width, registers a group, mask forms.
+
+``for i in vec(0, n): y[i:W] = x[i:W] + …`` → ``for i in vec(0, n, width=16, group=64): y[i:16] = x[i:16] + …``
+
+A loop has as many lanes as a register holds of its widest dtype; narrower dtypes use narrower vectors. Where a target has no
+vectors the width is 1 and the loop is scalar code, with the accumulators of all the group's lanes.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from loopir import nodes as ir
+from loopir.types import DTYPES
+
+from .shape import unroll
+from .target import Target
+
+__all__ = ["legalize"]
+
+_GROUP_BYTES = 256
+"""Bytes of a group's widest accumulator, where the vectorizer has not fixed the group."""
+
+
+def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    """`kernel` with every vector loop made concrete for `target`."""
+
+    def visit(n: Any) -> Any:
+        if isinstance(n, (ir.VecLoop, ir.PredLoop)):
+            return _loop(n, target)
+        return ir.map_children(n, visit)
+
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.PredLoop:
+    width = _width(loop, target)
+    inside: Any = ir.map_children(loop, lambda n: n if n is loop.range else _resolved(n, width))
+    form = {"form": _form(target, width)} if isinstance(loop, ir.PredLoop) else {}
+    whole = replace(inside, width=width, **form)
+    group = loop.group or _group(loop, width)
+    return replace(whole, group=group or width * unroll(whole, target))  # type: ignore[no-any-return]
+
+
+def _width(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
+    vectors = [n for n in ir.walk(loop) if getattr(n, "lanes", 1) != 1]
+    widest = max((DTYPES[n.dtype].bytes for n in vectors), default=8)  # type: ignore[union-attr]
+    width = max(1, target.bits // 8 // widest)
+    return width if loop.group is None or loop.group % width == 0 else 1
+
+
+def _group(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
+    sizes = [DTYPES[a.init.dtype].bytes for a in loop.accs if a.name not in ir.counters(loop)]
+    return max(width, _GROUP_BYTES // max(sizes)) if sizes else None
+
+
+def _form(target: Target, width: int) -> ir.MaskForm:
+    if width == 1:
+        return ir.MaskForm.BranchPerLane
+    return ir.MaskForm.AVX512Mask if target.masks == "bits" else ir.MaskForm.SelectBlend
+
+
+def _resolved(n: Any, width: int) -> Any:
+    """`n` with vectors of `width` lanes; at width 1 what only makes vectors falls away."""
+    n = ir.map_children(n, lambda child: _resolved(child, width))
+    if getattr(n, "lanes", 1) != "W":
+        return n
+    if width == 1 and isinstance(n, (ir.Broadcast, ir.Ramp)):
+        return n.value if isinstance(n, ir.Broadcast) else n.base
+    return replace(n, lanes=width)

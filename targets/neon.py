@@ -1,0 +1,29 @@
+"""NEON: what every AArch64 machine has. Its float comparisons other than == signal on NaN, so they have no row."""
+from __future__ import annotations
+
+from .gnu import operators
+from .target import Row, Target
+
+__all__ = ["NEON"]
+
+_SIZES = (64, 128)
+_SUFFIX = dict(f32="s", f64="d", i8="b", u8="b", i16="h", u16="h", i32="s", u32="s", i64="d", u64="d")
+
+_ROWS = (
+    Row(op="sqrt", dtypes="f32", bits=_SIZES, asm="fsqrt %0.{l}{s}, %1.{l}{s}"),
+    Row(op="floor", dtypes="f32", bits=_SIZES, asm="frintm %0.{l}{s}, %1.{l}{s}"),
+    Row(op="ceil", dtypes="f32", bits=_SIZES, asm="frintp %0.{l}{s}, %1.{l}{s}"),
+    Row(op="trunc", dtypes="f32", bits=_SIZES, asm="frintz %0.{l}{s}, %1.{l}{s}"),
+    Row(op="rint", dtypes="f32", bits=_SIZES, asm="frintn %0.{l}{s}, %1.{l}{s}"),
+    Row(op="sqrt", dtypes="f64", bits=128, asm="fsqrt %0.{l}{s}, %1.{l}{s}"),
+    Row(op="floor", dtypes="f64", bits=128, asm="frintm %0.{l}{s}, %1.{l}{s}"),
+    Row(op="ceil", dtypes="f64", bits=128, asm="frintp %0.{l}{s}, %1.{l}{s}"),
+    Row(op="trunc", dtypes="f64", bits=128, asm="frintz %0.{l}{s}, %1.{l}{s}"),
+    Row(op="rint", dtypes="f64", bits=128, asm="frintn %0.{l}{s}, %1.{l}{s}"),
+)
+
+NEON = Target(
+    name="neon", machine="aarch64", bits=128, masks="lanes", registers=32,
+    cpu=frozenset({"asimd"}),
+    suffix=_SUFFIX, register="w", rows=_ROWS + operators("lanes"),
+)

@@ -1,0 +1,95 @@
+/* Scalar operations that C has no operator for, with NumPy's values and NumPy's floating-point flags.
+ *
+ * A template, read by snippets.py, which copies what a kernel needs. A comment that begins with dtype kinds opens a
+ * section for those kinds. D stands for the dtype's name, T for its C type, U for its unsigned C type, F for libm's suffix.
+ * Integers wrap (-fwrapv). Comparisons are quiet on NaN.
+ */
+
+/* biu */
+static inline uint8_t tp_lt_D(T a, T b) { return a < b; }
+/* f */
+static inline uint8_t tp_lt_D(T a, T b) { return __builtin_isless(a, b); }
+
+/* biu */
+static inline uint8_t tp_le_D(T a, T b) { return a <= b; }
+/* f */
+static inline uint8_t tp_le_D(T a, T b) { return __builtin_islessequal(a, b); }
+
+/* i: the smallest integer stays what it is */
+static inline T tp_abs_D(T a) { return (T)(a < 0 ? -a : a); }
+/* u */
+static inline T tp_abs_D(T a) { return a; }
+/* f */
+static inline T tp_abs_D(T a) { return __builtin_fabsF(a); }
+
+/* iuf: Python's: the first, unless the second strictly wins */
+static inline T tp_min_D(T a, T b) { return tp_lt_D(b, a) ? b : a; }
+/* iuf */
+static inline T tp_max_D(T a, T b) { return tp_lt_D(a, b) ? b : a; }
+
+/* iuf: NumPy's: a NaN wins, a tie gives the second */
+static inline T tp_minimum_D(T a, T b) { return a != a || tp_lt_D(a, b) ? a : b; }
+/* iuf */
+static inline T tp_maximum_D(T a, T b) { return a != a || tp_lt_D(b, a) ? a : b; }
+
+/* i: rounds down; by zero 0, and the smallest by -1 itself */
+static inline T tp_floordiv_D(T a, T b)
+{
+    if (b == 0) return 0;
+    if (b == -1) return (T)-a;
+    T q = (T)(a / b);
+    return (T)(q - (q * b != a && (a ^ b) < 0));
+}
+/* u */
+static inline T tp_floordiv_D(T a, T b) { return b ? a / b : 0; }
+/* f: NumPy's npy_floor_divide: the quotient that belongs to the remainder, not the floor of a rounded quotient */
+static inline T tp_floordiv_D(T a, T b)
+{
+    if (b == 0) return a / b;
+    T r = __builtin_fmodF(a, b);
+    T q = (a - r) / b;
+    if (r != 0 && __builtin_isless(b, 0) != __builtin_isless(r, 0)) q -= 1;
+    if (q == 0) return __builtin_copysignF(0, a / b);
+    T whole = __builtin_floorF(q);
+    return __builtin_isgreater(q - whole, (T)0.5) ? whole + 1 : whole;
+}
+
+/* i: the sign is the divisor's; by zero 0 */
+static inline T tp_mod_D(T a, T b)
+{
+    if (b == 0 || b == -1) return 0;
+    T r = (T)(a % b);
+    return (T)(r != 0 && (r ^ b) < 0 ? r + b : r);
+}
+/* u */
+static inline T tp_mod_D(T a, T b) { return b ? a % b : 0; }
+/* f */
+static inline T tp_mod_D(T a, T b)
+{
+    T r = __builtin_fmodF(a, b);
+    if (b == 0) return r;
+    if (r == 0) return __builtin_copysignF(0, b);
+    return __builtin_isless(b, 0) != __builtin_isless(r, 0) ? r + b : r;
+}
+
+/* iu: whether the exact result does not fit */
+static inline uint8_t tp_add_over_D(T a, T b) { T r; return __builtin_add_overflow(a, b, &r); }
+/* iu */
+static inline uint8_t tp_sub_over_D(T a, T b) { T r; return __builtin_sub_overflow(a, b, &r); }
+/* iu */
+static inline uint8_t tp_mul_over_D(T a, T b) { T r; return __builtin_mul_overflow(a, b, &r); }
+
+/* f */
+static inline T tp_pow_D(T a, T b) { return __builtin_powF(a, b); }
+/* f */
+static inline T tp_exp_D(T a) { return __builtin_expF(a); }
+/* f */
+static inline T tp_log_D(T a) { return __builtin_logF(a); }
+/* f */
+static inline T tp_sin_D(T a) { return __builtin_sinF(a); }
+/* f */
+static inline T tp_cos_D(T a) { return __builtin_cosF(a); }
+/* f */
+static inline T tp_tan_D(T a) { return __builtin_tanF(a); }
+/* f */
+static inline T tp_tanh_D(T a) { return __builtin_tanhF(a); }

@@ -1,0 +1,103 @@
+"""What a target is: a frozen value. Its instructions are rows; one file a target holds them."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from loopir.types import DTYPES
+
+__all__ = ["COMMON", "Masks", "Row", "Target", "Vec", "mask_type"]
+
+Masks = Literal["none", "lanes", "bits"]
+"""Where a lane mask lives: nowhere (one lane: a C truth value), in a vector (lanes of 0 or -1), in the bits of an integer."""
+
+
+COMMON = ("-fwrapv",)
+"""Flags of every target: integers wrap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vec:
+    """A vector type; its name is the C typedef's (``f32x16``)."""
+
+    dtype: str
+    lanes: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.dtype}x{self.lanes}"
+
+    @property
+    def bits(self) -> int:
+        return DTYPES[self.dtype].bits * self.lanes
+
+    def of(self, kind: str) -> Vec:
+        """Lanes as wide and as many, of dtype kind ``"i"``, ``"u"`` or ``"f"``."""
+        return Vec(f"{kind}{DTYPES[self.dtype].bits}", self.lanes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """An operation that a target has an instruction for, on vectors of `dtypes` with `bits` bits (a choice; empty: any).
+
+    ``c``: an expression of ``{0}`` … the operands, each at most once; or ``asm``: one instruction. ``{v}``: the vector type,
+    ``{i}``, ``{u}``: signed and unsigned integers of its shape, ``{n}``: its type as builtins have it, ``{m}``: the mask type,
+    ``{s}``: the instruction's suffix, ``{w}``: the bits, ``{l}``: the lanes. ``source``: the operand's dtypes, for a cast.
+    """
+
+    op: str
+    dtypes: str
+    bits: int | tuple[int, ...] = ()
+    c: str = ""
+    asm: str = ""
+    source: str = ""
+
+    def covers(self, op: str, vec: Vec, source: str) -> bool:
+        if op != self.op or vec.dtype not in self.dtypes.split():
+            return False
+        sizes = (self.bits,) if isinstance(self.bits, int) else self.bits
+        return (not sizes or vec.bits in sizes) and (not self.source or source in self.source.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """An instruction set.
+
+    ``bits``: of a vector register (0: none). ``cpu``: features as `host.features` names them. ``suffix``: dtype → instruction
+    suffix; ``register``: the register's constraint letter in inline assembly. ``headers``: C templates, searched in order.
+    ``caches``: bytes of L1, L2 and L3 to plan for.
+    """
+
+    name: str
+    machine: str
+    bits: int
+    masks: Masks
+    registers: int
+    cflags: tuple[str, ...] = COMMON
+    cpu: frozenset[str] = frozenset()
+    suffix: Mapping[str, str] = field(default_factory=dict, hash=False)
+    register: str = ""
+    rows: tuple[Row, ...] = ()
+    headers: tuple[str, ...] = ()
+    caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
+
+    def lanes(self, dtype: str, *, packed: bool = False) -> int:
+        """Lanes of a register: 1 where there are none. ``packed``: a bool array with eight elements a byte."""
+        width = 1 if packed and dtype == "bool" else DTYPES[dtype].bits
+        return max(1, self.bits // width)
+
+    def row(self, op: str, vec: Vec, source: str = "") -> Row | None:
+        """The row for `op` on operands (for a cast: with a result) of type `vec`, if there is one."""
+        return next((r for r in self.rows if r.covers(op, vec, source)), None)
+
+
+def mask_type(target: Target, lanes: int) -> str:
+    """The C type of a mask of `lanes` lanes: as wide as a register, whatever it masks."""
+    match target.masks:
+        case "bits":
+            return f"m{lanes}"
+        case "lanes" if lanes > 1:
+            return f"i{target.bits // lanes}x{lanes}"
+        case _:
+            return "uint8_t"

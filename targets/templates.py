@@ -1,0 +1,81 @@
+"""C templates: the sections of prelude.h, vector.h and a target's own header, filled in for one type."""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+__all__ = ["Facts", "fill"]
+
+_WORD = r"(?:[biufm]+|[iuf]\d+|lanes|bits|narrow|wide|128|256|512)"
+_HEAD = re.compile(rf"^/\* ({_WORD}(?: {_WORD})*)(?::.*)? \*/$", re.MULTILINE)
+_DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a section's heading is compared with: the dtype (``"m"``: a mask of bits), and words that hold."""
+
+    dtype: str
+    words: frozenset[str]
+    tokens: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    words: tuple[str, ...]
+    text: str
+
+    def fits(self, facts: Facts) -> bool:
+        conditions = [w for w in self.words if w in _CONDITIONS]
+        kinds = [w for w in self.words if w not in _CONDITIONS]
+        right = any(w == facts.dtype or (w.isalpha() and facts.dtype[0] in w) for w in kinds)
+        return right and facts.words.issuperset(conditions)
+
+
+_CONDITIONS = {"lanes", "bits", "narrow", "wide", "128", "256", "512"}
+
+
+def fill(header: str, name: str, facts: Facts) -> str | None:
+    """The first section of `header` that defines `name` and fits, filled in; or None."""
+    for section in _sections(header).get(name, ()):
+        if section.fits(facts):
+            return _filled(section.text, facts.tokens)
+    return None
+
+
+@cache
+def _sections(header: str) -> dict[str, list[_Section]]:
+    """The sections of a template by the names they define, in order."""
+    found: dict[str, list[_Section]] = {}
+    text = (Path(__file__).parent / header).read_text(encoding="utf-8")
+    parts = _HEAD.split(text)
+    for words, body in zip(parts[1::2], parts[2::2], strict=True):
+        defined = _DEFINED.search(body)
+        assert defined, f"{header}: nothing after {words}"
+        found.setdefault(defined[1], []).append(_Section(tuple(words.split()), body.strip()))
+    return found
+
+
+def _filled(text: str, tokens: Mapping[str, str]) -> str:
+    """Long tokens may stand inside a name, short ones between underscores or alone."""
+    for token in sorted(tokens, key=len, reverse=True):
+        alone = len(token) < 4
+        before, after = ("(?<![A-Za-z0-9])", "(?![A-Za-z0-9])") if alone else ("", "")
+        text = re.sub(before + token + after, tokens[token], text)
+    while "EACH(" in text:
+        text = _repeated(text, int(tokens["L"]))
+    return text
+
+
+def _repeated(text: str, lanes: int) -> str:
+    """The first ``EACH(x)`` replaced by x for k = 0 … lanes-1."""
+    start = text.index("EACH(") + 5
+    depth, end = 1, start
+    while depth:
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        end += 1
+    each = (re.sub(r"\bk\b", str(k), text[start : end - 1]) for k in range(lanes))
+    return text[: start - 5] + ", ".join(each) + text[end:]

@@ -1,0 +1,173 @@
+"""Vector operations as C: a target's row, a C function from a template, several steps, or lane by lane."""
+from __future__ import annotations
+
+import re
+
+from loopir.ops import OPS
+from loopir.types import DTYPES
+
+from .target import Row, Target, Vec, mask_type
+from .templates import Facts, fill
+
+__all__ = ["define", "operation", "scalar_operation", "vector_named"]
+
+_VECTOR = re.compile(r"([fiu]\d+)x(\d+)")
+_LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
+_SIZES = {8: "qi", 16: "hi", 32: "si", 64: "di"}
+
+
+def vector_named(name: str) -> Vec | None:
+    """The vector type of that name, or None."""
+    m = _VECTOR.fullmatch(name)
+    return Vec(m[1], int(m[2])) if m else None
+
+
+def operation(op: str, v: Vec, args: tuple[str, ...], target: Target) -> str:
+    """`op` on operands of type `v`: an expression. Masks are as comparing two of `v` gives them."""
+    row = target.row(op, v)
+    if row and row.c:
+        return _row_text(row.c, v, target, args)
+    return f"tp_{op}_{v.name}({', '.join(args)})"
+
+
+def scalar_operation(op: str, args: tuple[str, ...], operand: str, result: str) -> str:
+    """`op` in scalar C, on operands of dtype `operand`."""
+    if op == "cast" and result == "bool":
+        return f"({args[0]} != 0)"
+    suffix = "f" if operand == "f32" else ""
+    c, r = DTYPES[operand].c, DTYPES[result].c
+    return OPS[op].c.format(*args, t=c, d=operand, f=suffix, r=r)
+
+
+def define(name: str, target: Target) -> str | None:
+    """The definition of the C function ``tp_<op>_<type>``, or None where it is not one of these."""
+    op, _, suffix = name.removeprefix("tp_").rpartition("_")
+    if suffix in DTYPES:
+        return fill("prelude.h", f"tp_{op}", _scalar_facts(suffix))
+    v = vector_named(suffix)
+    if v and op.startswith("cast_"):
+        return _cast(op.removeprefix("cast_"), v, target)
+    if v and (row := target.row(op, v)):
+        return _from_row(op, v, row, target)
+    facts = _vector_facts(v, target) if v else _mask_facts(suffix)
+    for header in (*target.headers, "vector.h"):
+        if text := fill(header, f"tp_{op}", facts):
+            return text
+    return _lane_by_lane(op, v, target) if v and op in OPS else None
+
+
+# -- what templates are filled with
+
+
+def _scalar_facts(dtype: str) -> Facts:
+    t = DTYPES[dtype]
+    suffix = "f" if dtype == "f32" else ""
+    return Facts(dtype[0], frozenset(), {"D": dtype, "T": t.c, r"(?<=[a-z])F(?=\()": suffix})
+
+
+def _mask_facts(name: str) -> Facts:
+    tokens = {"M": name, "L": name[1:], "BYTES": f"u8x{name[1:]}"}
+    return Facts("m", frozenset(), tokens)
+
+
+def _vector_facts(v: Vec, target: Target) -> Facts:
+    bits = DTYPES[v.dtype].bits
+    wide = f"{'u' if v.dtype[0] == 'u' else 'i'}64"
+    tokens = {
+        "V": v.name, "T": DTYPES[v.dtype].c, "D": v.dtype, "L": str(v.lanes), "M": _compared(v, target),
+        "I": v.of("i").name, "U": v.of("u").name, "W": f"{wide}x{v.lanes}", "X": wide,
+        "BYTES": f"u8x{v.lanes}", "N": _native(v), "NI": _native(v.of("i")),
+        "SUFFIX": target.suffix[v.dtype], "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
+    }  # fmt: skip
+    words = {target.masks, str(v.bits), "narrow" if v.bits < 128 else "wide"}
+    return Facts(v.dtype, frozenset(words), tokens)
+
+
+def _native(v: Vec) -> str:
+    """The type as x86 builtins take it: of char, of signed integers, and of long long even where int64_t is long."""
+    if v.dtype[0] == "f":
+        return v.name
+    return {8: f"c8x{v.lanes}", 64: f"q64x{v.lanes}"}.get(DTYPES[v.dtype].bits, v.of("i").name)
+
+
+def _compared(v: Vec, target: Target) -> str:
+    """What comparing two of `v` gives: lanes as wide as theirs, or a mask of bits."""
+    return v.of("i").name if target.masks == "lanes" else mask_type(target, v.lanes)
+
+
+# -- definitions
+
+
+def _row_text(template: str, v: Vec, target: Target, args: tuple[str, ...]) -> str:
+    return template.format(
+        *args, v=v.name, i=v.of("i").name, u=v.of("u").name, n=_native(v), m=_compared(v, target),
+        s=target.suffix[v.dtype], w=v.bits, l=v.lanes,
+    )  # fmt: skip
+
+
+def _signature(op: str, v: Vec, target: Target) -> tuple[str, tuple[str, ...]]:
+    """The C types of result and operands."""
+    if op not in OPS:
+        return {"any": "uint8_t", "bits": "uint64_t"}[op], (v.name,)
+    mask, row = _compared(v, target), OPS[op]
+    operands = (mask if letter == "m" else v.name for letter in row.sig[: row.arity])
+    return mask if row.result == "m" else v.name, tuple(operands)
+
+
+def _function(result: str, name: str, operands: tuple[str, ...], body: str) -> str:
+    params = ", ".join(f"{t} {x}" for t, x in zip(operands, "abc", strict=False))
+    return f"static inline {result} {name}({params}) {{ {body} }}"
+
+
+def _from_row(op: str, v: Vec, row: Row, target: Target) -> str:
+    result, operands = _signature(op, v, target)
+    names = tuple("abc"[: len(operands)])
+    if row.c:
+        body = f"return {_row_text(row.c, v, target, names)};"
+    else:
+        body = _asm(_row_text(row.asm, v, target, ()), result, names, target)
+    return _function(result, f"tp_{op}_{v.name}", operands, body)
+
+
+def _asm(text: str, result: str, names: tuple[str, ...], target: Target) -> str:
+    inputs = ", ".join(f'"{target.register}"({x})' for x in names)
+    return f'{result} r; __asm__("{text}" : "={target.register}"(r) : {inputs}); return r;'
+
+
+def _lane_by_lane(op: str, v: Vec, target: Target) -> str:
+    result, operands = _signature(op, v, target)
+    value = scalar_operation(op, tuple(f"{x}[k]" for x in "abc"[: len(operands)]), v.dtype, v.dtype)
+    if target.masks == "bits" and OPS[op].result == "m":
+        step = f"r |= ({result})(({result}){value} << k);"
+        body = f"{result} r = 0; for (int k = 0; k < {v.lanes}; k++) {step} return r;"
+    else:
+        sign = "-" if OPS[op].result == "m" else ""
+        body = f"{result} r; for (int k = 0; k < {v.lanes}; k++) r[k] = {sign}{value}; return r;"
+    return _function(result, f"tp_{op}_{v.name}", operands, body)
+
+
+# -- casts
+
+
+def _cast(source: str, to: Vec, target: Target) -> str:
+    name, given = f"tp_cast_{source}_{to.name}", Vec(source, to.lanes)
+    if row := target.row("cast", to, source):
+        body = _asm(_row_text(row.asm, to, target, ()), to.name, ("a",), target)
+    elif middle := _halfway(source, to.dtype):
+        body = f"return tp_cast_{middle}_{to.name}(tp_cast_{source}_{middle}x{to.lanes}(a));"
+    elif given.bits == to.bits and "f" not in (source[0], to.dtype[0]):
+        body = f"return ({to.name})a;"
+    else:
+        body = f"return __builtin_convertvector(a, {to.name});"
+    return _function(to.name, name, (given.name,), body)
+
+
+def _halfway(source: str, to: str) -> str | None:
+    """A dtype to go by: compilers translate well what at most doubles or halves a lane, and floats from 32 bits on."""
+    a, b = DTYPES[source], DTYPES[to]
+    if a.kind == "f" or b.kind == "f":
+        small = min(a.bits, b.bits) < 32
+        return "i32" if small else None
+    if b.bits > 2 * a.bits:
+        return f"{a.kind}{2 * a.bits}"
+    return f"{a.kind}{a.bits // 2}" if a.bits > 2 * b.bits else None

@@ -1,0 +1,217 @@
+/* Vector operations that neither C's operators nor a target's rows give: right on every target.
+ *
+ * A template, read by snippets.py, which copies what a kernel needs. A comment that begins with dtype kinds opens a
+ * section for those kinds; `lanes` or `bits` limits it to targets with such masks, `narrow` to vectors below 128 bits.
+ * V: the vector type; T: its lanes' C type; D: their dtype; L: how many; I, U: signed, unsigned integers of the same shape;
+ * M: the mask type; BYTES: as many uint8_t; W: as many lanes of 64 bits, X their dtype; EACH(x): x for k = 0 … L-1.
+ * N, NI: V and I as x86 builtins take them; SUFFIX, LETTER, SIZE, WIDTH: parts of those builtins' names.
+ */
+
+/* iuf: x in every lane */
+static inline V tp_splat_V(T x) { return (V){EACH(x)}; }
+
+/* i lanes: a truth value in every lane */
+static inline V tp_fill_V(uint8_t x) { return tp_splat_V((T)-(T)x); }
+/* m */
+static inline M tp_fill_M(uint8_t x) { return (M)-(int64_t)x; }
+
+/* i lanes: the first n lanes */
+static inline V tp_first_V(int64_t n) { return (V){EACH(k)} < tp_splat_V((T)n); }
+/* m */
+static inline M tp_first_M(int64_t n) { return n < L ? (M)(((uint64_t)1 << n) - 1) : (M)-1; }
+
+/* i lanes: whether a lane is on */
+static inline uint8_t tp_any_V(V a) { return tp_bits_V(a) != 0; }
+/* m */
+static inline uint8_t tp_any_M(M a) { return a != 0; }
+
+/* i lanes: lane k in bit k */
+static inline uint64_t tp_bits_V(V a)
+{
+    uint64_t r = 0;
+    for (int k = 0; k < L; k++) r |= (uint64_t)(a[k] & 1) << k;
+    return r;
+}
+/* m */
+static inline uint64_t tp_bits_M(M a) { return a; }
+
+/* i lanes: a mask from the bytes of a bool array, and back */
+static inline V tp_frombytes_V(BYTES a) { return tp_cast_u8_V(a) != 0; }
+/* m */
+static inline M tp_frombytes_M(BYTES a) { return tp_ne_BYTES(a, (BYTES){0}); }
+/* i lanes */
+static inline BYTES tp_tobytes_V(V a) { return tp_cast_D_BYTES(a) & 1; }
+/* m */
+static inline BYTES tp_tobytes_M(M a) { return tp_select_BYTES(a, tp_splat_BYTES(1), (BYTES){0}); }
+
+/* iuf: the first n elements; every other lane holds a copy of the first, so that it computes what an active lane does */
+static inline V tp_loadpart_V(const T *p, int64_t n)
+{
+    V r;
+    for (int k = 0; k < L; k++) r[k] = p[k < n ? k : 0];
+    return r;
+}
+
+/* iuf: elements that are s bytes apart */
+static inline V tp_gather_V(const char *p, int64_t s) { return (V){EACH(*(const T *)(p + k * s))}; }
+/* iuf */
+static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
+{
+    V r;
+    for (int k = 0; k < L; k++) r[k] = *(const T *)(p + (k < n ? k : 0) * s);
+    return r;
+}
+
+/* iuf: the lanes whose bit is on, s bytes apart */
+static inline void tp_scatter_V(char *p, int64_t s, V v, uint64_t on)
+{
+    for (int k = 0; k < L; k++) if (on >> k & 1) *(T *)(p + k * s) = v[k];
+}
+
+/* iuf lanes */
+static inline void tp_storemask_V(T *p, V v, I m)
+{
+    uint64_t on = tp_bits_I(m);
+    for (int k = 0; k < L; k++) if (on >> k & 1) p[k] = v[k];
+}
+/* iuf bits */
+static inline void tp_storemask_V(T *p, V v, M m)
+{
+    for (int k = 0; k < L; k++) if (m >> k & 1) p[k] = v[k];
+}
+
+/* iuf lanes: the active lanes, one after the other, and how many; may write all of a register */
+static inline int64_t tp_append_V(T *p, V v, I m)
+{
+    int64_t n = 0;
+    for (int k = 0; k < L; k++) {
+        p[n] = v[k];
+        n -= (int64_t)m[k];
+    }
+    return n;
+}
+/* iuf bits */
+static inline int64_t tp_append_V(T *p, V v, M m)
+{
+    int64_t n = 0;
+    for (int k = 0; k < L; k++) {
+        p[n] = v[k];
+        n += m >> k & 1;
+    }
+    return n;
+}
+
+/* iuf */
+static inline V tp_reverse_V(V a)
+{
+#ifdef __clang__
+    return __builtin_shufflevector(a, a, EACH(L - 1 - k));
+#else
+    return __builtin_shuffle(a, (I){EACH(L - 1 - k)});
+#endif
+}
+
+/* iuf lanes */
+static inline V tp_select_V(I m, V a, V b) { return (V)((m & (I)a) | (~m & (I)b)); }
+/* iu narrow bits */
+static inline V tp_select_V(M m, V a, V b)
+{
+    return tp_cast_X_V(tp_select_W(m, tp_cast_D_W(a), tp_cast_D_W(b)));
+}
+
+/* f lanes: quiet, where the instruction may not be: both operands are 0 where one is NaN */
+static inline I tp_lt_V(V a, V b)
+{
+    I o = (a == a) & (b == b);
+    return (V)((I)a & o) < (V)((I)b & o);
+}
+/* f lanes */
+static inline I tp_le_V(V a, V b)
+{
+    I o = (a == a) & (b == b);
+    return o & ((V)((I)a & o) <= (V)((I)b & o));
+}
+/* iu narrow bits */
+static inline M tp_lt_V(V a, V b) { return tp_lt_W(tp_cast_D_W(a), tp_cast_D_W(b)); }
+/* iu narrow bits */
+static inline M tp_le_V(V a, V b) { return tp_le_W(tp_cast_D_W(a), tp_cast_D_W(b)); }
+/* iu narrow bits */
+static inline M tp_eq_V(V a, V b) { return tp_eq_W(tp_cast_D_W(a), tp_cast_D_W(b)); }
+/* iu narrow bits */
+static inline M tp_ne_V(V a, V b) { return tp_ne_W(tp_cast_D_W(a), tp_cast_D_W(b)); }
+/* iuf lanes */
+static inline I tp_gt_V(V a, V b) { return tp_lt_V(b, a); }
+/* iuf bits */
+static inline M tp_gt_V(V a, V b) { return tp_lt_V(b, a); }
+/* iuf lanes */
+static inline I tp_ge_V(V a, V b) { return tp_le_V(b, a); }
+/* iuf bits */
+static inline M tp_ge_V(V a, V b) { return tp_le_V(b, a); }
+/* f lanes */
+static inline I tp_isnan_V(V a) { return tp_ne_V(a, a); }
+/* f bits */
+static inline M tp_isnan_V(V a) { return tp_ne_V(a, a); }
+
+/* iuf */
+static inline V tp_min_V(V a, V b) { return tp_select_V(tp_lt_V(b, a), b, a); }
+/* iuf */
+static inline V tp_max_V(V a, V b) { return tp_select_V(tp_lt_V(a, b), b, a); }
+/* iu */
+static inline V tp_minimum_V(V a, V b) { return tp_min_V(a, b); }
+/* iu */
+static inline V tp_maximum_V(V a, V b) { return tp_max_V(a, b); }
+/* f */
+static inline V tp_minimum_V(V a, V b) { return tp_select_V(tp_ne_V(a, a) | tp_lt_V(a, b), a, b); }
+/* f */
+static inline V tp_maximum_V(V a, V b) { return tp_select_V(tp_ne_V(a, a) | tp_lt_V(b, a), a, b); }
+
+/* f */
+static inline V tp_abs_V(V a) { return (V)((U)a & ~(U)tp_splat_V(-0.0F)); }
+/* i */
+static inline V tp_abs_V(V a) { return tp_max_V(a, -a); }
+/* u */
+static inline V tp_abs_V(V a) { return a; }
+/* f: the size of a, the sign of b */
+static inline V tp_copysign_V(V a, V b)
+{
+    U sign = (U)tp_splat_V(-0.0F);
+    return (V)(((U)a & ~sign) | ((U)b & sign));
+}
+
+/* f: below 2^52 (f32: 2^23) adding that number rounds to an integer; from there on every number is one */
+static inline V tp_rint_V(V a)
+{
+    V size = tp_abs_V(a), big = tp_splat_V(sizeof(T) == 8 ? 0x1p52F : 0x1p23F);
+    return tp_select_V(tp_lt_V(size, big), tp_copysign_V((size + big) - big, a), a);
+}
+/* f */
+static inline V tp_floor_V(V a)
+{
+    V r = tp_rint_V(a), one = tp_splat_V(1);
+    return tp_copysign_V(tp_select_V(tp_lt_V(a, r), r - one, r), a);
+}
+/* f */
+static inline V tp_ceil_V(V a)
+{
+    V r = tp_rint_V(a), one = tp_splat_V(1);
+    return tp_copysign_V(tp_select_V(tp_lt_V(r, a), r + one, r), a);
+}
+/* f */
+static inline V tp_trunc_V(V a) { return tp_copysign_V(tp_floor_V(tp_abs_V(a)), a); }
+
+/* i lanes: overflow turns the sign that both operands have */
+static inline I tp_add_over_V(V a, V b) { V r = a + b; return ((a ^ r) & (b ^ r)) < 0; }
+/* i bits */
+static inline M tp_add_over_V(V a, V b) { V r = a + b; return tp_lt_V((a ^ r) & (b ^ r), (V){0}); }
+/* u lanes */
+static inline I tp_add_over_V(V a, V b) { return tp_lt_V(a + b, a); }
+/* u bits */
+static inline M tp_add_over_V(V a, V b) { return tp_lt_V(a + b, a); }
+/* i lanes */
+static inline I tp_sub_over_V(V a, V b) { V r = a - b; return ((a ^ b) & (a ^ r)) < 0; }
+/* i bits */
+static inline M tp_sub_over_V(V a, V b) { V r = a - b; return tp_lt_V((a ^ b) & (a ^ r), (V){0}); }
+/* u lanes */
+static inline I tp_sub_over_V(V a, V b) { return tp_lt_V(a, b); }
+/* u bits */
+static inline M tp_sub_over_V(V a, V b) { return tp_lt_V(a, b); }

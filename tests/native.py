@@ -1,0 +1,132 @@
+"""Kernels on real targets: built, called through the bare ABI, and NEON under emulation."""
+from __future__ import annotations
+
+import ctypes
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Kernel, Param
+from loopir.types import DTYPES
+from targets.build import FLAGS, build
+from targets.c import emit
+from targets.host import available
+from targets.isa import TARGETS, Target
+from targets.legalize import legalize
+
+__all__ = ["RUNNABLE", "run_native"]
+
+CROSS, QEMU = which("aarch64-linux-gnu-gcc"), which("qemu-aarch64-static") or which("qemu-aarch64")
+DRIVER = Path(__file__).with_name("neon_driver.c")
+
+
+class _Array(ctypes.Structure):
+    _fields_ = (("data", ctypes.c_void_p), ("dims", ctypes.c_int64 * 3), ("strides", ctypes.c_int64 * 3))
+
+
+def _runnable() -> tuple[str, ...]:
+    here = {t.name for t in available()}
+    emulated = {"neon"} if CROSS and QEMU else set()
+    return tuple(name for name in TARGETS if name in here | emulated)
+
+
+RUNNABLE: tuple[str, ...] = _runnable()
+"""The targets whose code can run here, natively or under qemu."""
+
+
+def run_native(kernel: Kernel, target: str, args: Mapping[str, Any]) -> int:
+    """Compiles the kernel for `target` and runs it on `args` by name; arrays are mutated. Gives the ABI's status."""
+    t = TARGETS[target]
+    source = emit(legalize(kernel, t), t)
+    if t in available():
+        return _call(_loaded(source, t), kernel, args)
+    return _emulate(_cross_built(source, t), kernel, args)
+
+
+def _split(kernel: Kernel) -> tuple[list[Param], list[Param]]:
+    return [p for p in kernel.params if p.rank is not None], [p for p in kernel.params if p.rank is None]
+
+
+def _scalar(p: Param, value: Any) -> bytes:
+    return np.asarray(value).astype(DTYPES[p.dtype].numpy).tobytes().ljust(8, b"\0")
+
+
+# -- on this machine
+
+
+@cache
+def _loaded(source: str, target: Target) -> Any:
+    function = ctypes.CDLL(str(build(source, target))).tp_kernel
+    function.restype = ctypes.c_int64
+    return function
+
+
+def _call(function: Any, kernel: Kernel, args: Mapping[str, Any]) -> int:
+    arrays, scalars = _split(kernel)
+    described = (_Array * (len(arrays) or 1))()
+    for d, p in zip(described, arrays, strict=False):
+        a = args[p.name]
+        d.data = a.ctypes.data
+        d.dims[: a.ndim], d.strides[: a.ndim] = a.shape, a.strides
+    values = b"".join(_scalar(p, args[p.name]) for p in scalars)
+    return int(function(described, ctypes.create_string_buffer(values, len(values) or 8)))
+
+
+# -- under emulation: memory travels as blocks, in which arrays that overlap lie together
+
+
+@cache
+def _cross_built(source: str, target: Target) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="neon-"))
+    (folder / "kernel.c").write_text(source)
+    flags = [f for f in FLAGS if f not in ("-fPIC", "-fvisibility=protected")]
+    files = [str(folder / "kernel.c"), str(DRIVER)]
+    assert CROSS
+    subprocess.run([CROSS, *flags, *target.cflags, "-static", *files, "-o", folder / "run", "-lm"], check=True)
+    return folder / "run"
+
+
+def _span(a: Any) -> tuple[int, int]:
+    """The addresses from an array's lowest byte to behind its highest."""
+    reach = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
+    low = a.ctypes.data + sum(r for r in reach if r < 0)
+    high = a.ctypes.data + sum(r for r in reach if r > 0) + a.itemsize
+    return (low, high) if a.size else (a.ctypes.data, a.ctypes.data)
+
+
+def _blocks(arrays: list[Any]) -> list[tuple[int, int]]:
+    """The memory that `arrays` span, as ranges that do not touch."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(map(_span, arrays)):
+        if merged and low < merged[-1][1]:
+            low, high = merged[-1][0], max(high, merged.pop()[1])
+        merged.append((low, high))
+    return merged
+
+
+def _emulate(program: Path, kernel: Kernel, args: Mapping[str, Any]) -> int:
+    params, scalars = _split(kernel)
+    arrays = [args[p.name] for p in params]
+    blocks = _blocks(arrays)
+    blob = struct.pack("<3q", len(blocks), len(arrays), len(scalars))
+    for low, high in blocks:
+        blob += struct.pack("<q", high - low) + ctypes.string_at(low, high - low)
+    for a in arrays:
+        block = max(k for k, (low, _) in enumerate(blocks) if low <= _span(a)[0])
+        dims, strides = (tuple(x) + (0,) * (3 - a.ndim) for x in (a.shape, a.strides))
+        blob += struct.pack("<8q", block, a.ctypes.data - blocks[block][0], *dims, *strides)
+    blob += b"".join(_scalar(p, args[p.name]) for p in scalars)
+    assert QEMU
+    out = subprocess.run([QEMU, program], input=blob, stdout=subprocess.PIPE, check=True).stdout
+    at = 8
+    for low, high in blocks:
+        ctypes.memmove(low, out[at : at + high - low], high - low)
+        at += high - low
+    return int(struct.unpack_from("<q", out)[0])
