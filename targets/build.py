@@ -65,12 +65,17 @@ def build(source: str, target: HasFlags, *, cache: bool = True) -> Path:
 
 def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = True) -> Path:
     """As `build`, with the flags that a target would give. Without `cache` it is always compiled, to a file of its own."""
-    compiler = find_compiler()
     flags = (*FLAGS, *cflags, *_user_flags(), "-shared", "-lm")
-    name = _digest(source, flags, compiler) + _SUFFIX
-    for folder in _folders() if cache else ():
-        if _sound(folder / name):
-            return folder / name
+    key = _digest(str(ABI), sys.platform, os.uname().machine, *flags, source)
+    try:
+        compiler = find_compiler()
+    except NoCompiler:
+        if cache and (kept := _kept(f"{key}-*{_SUFFIX}")):  # what another compiler made will do
+            return kept
+        raise
+    name = f"{key}-{_digest(compiler.version, *compiler.command)[:16]}{_SUFFIX}"
+    if cache and (kept := _kept(name)):
+        return kept
     with _scratch() as work:
         run_compiler(compiler, flags, source, work / "kernel.so")
         return _publish(_sealed(work / "kernel.so"), name, cache)
@@ -92,11 +97,9 @@ def _user_flags(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
         raise BuildError(f"TRANSPILE_CFLAGS={text}: {error}") from None
 
 
-def _digest(source: str, flags: tuple[str, ...], compiler: Compiler) -> str:
+def _digest(*parts: str) -> str:
     from hashlib import sha256
 
-    machine = (str(ABI), sys.platform, os.uname().machine)
-    parts = (*machine, compiler.version, *compiler.command, *flags, source)
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -153,10 +156,10 @@ def _trim(folder: Path, keep: Path) -> None:
             total -= size
 
 
-def _folders() -> Iterator[Path]:
-    yield cache_dir()
-    if os.getpid() in _private:
-        yield _private[os.getpid()]
+def _kept(pattern: str) -> Path | None:
+    """A sound object of that name."""
+    folders = filter(None, (cache_dir(), _private.get(os.getpid())))
+    return next((path for folder in folders for path in folder.glob(pattern) if _sound(path)), None)
 
 
 def _sealed(made: Path) -> bytes:
