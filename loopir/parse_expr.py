@@ -41,7 +41,7 @@ def bad(where: ast.AST, why: str) -> SyntaxError:
 
 def read_expr(e: ast.expr, env: Env) -> ir.Expr:
     match e:
-        case ast.Constant() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+        case _ if _is_literal(e):
             return _literal(e)
         case ast.Name(id=name) if name in env:
             dtype, lanes = env[name]
@@ -78,7 +78,7 @@ def _typed(op: str, args: tuple[ir.Expr, ...]) -> ir.Call:
 
 def _call(e: ast.Call, f: str, args: list[ast.expr], env: Env) -> ir.Expr:
     match f, args:
-        case _, [ast.Constant() | ast.UnaryOp(operand=ast.Constant()) as x] if f in DTYPES:
+        case _, [x] if f in DTYPES and _is_literal(x):
             return _literal(x, f)
         case _, [x] if f in DTYPES:
             value = read_expr(x, env)
@@ -96,6 +96,12 @@ def _call(e: ast.Call, f: str, args: list[ast.expr], env: Env) -> ir.Expr:
             return _typed(f, tuple(read_expr(x, env) for x in args))
         case _:
             raise bad(e, "no such operation")
+
+
+def _is_literal(e: ast.expr) -> bool:
+    if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub):
+        e = e.operand
+    return isinstance(e, ast.Constant)
 
 
 def _literal(e: ast.expr, dtype: str | None = None) -> ir.Const:

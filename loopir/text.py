@@ -84,7 +84,7 @@ def _call(e: ir.Call) -> tuple[str, int]:
             return f"cast({show(x)}, {e.dtype})", ATOM
         case (x,) if e.op == "cast":
             return f"{e.dtype}({show(x)})", ATOM
-        case (x,) if symbol and not isinstance(x, ir.Const):  # -3 is a constant
+        case (x,) if symbol and not (e.op == "neg" and isinstance(x, ir.Const)):  # -3 is one too
             s, _ = SYMBOLS[symbol]
             return symbol[-1] + _expr(x, s), s
         case (a, b) if symbol:
