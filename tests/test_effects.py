@@ -13,6 +13,7 @@ import pytest
 
 from transpile.effects import PURE, Effect, effects
 from transpile.scope import Scope
+from transpile.types import ArrayType, Opaque
 
 RNG, IO, RAISES = {Effect.RNG}, {Effect.IO}, {Effect.RAISES}
 MUTATES, UNKNOWN = {Effect.MUTATES}, {Effect.UNKNOWN}
@@ -77,10 +78,31 @@ USED = (math, time, sys)
 def test_row(text, wanted):
     scope = Scope(local=frozenset("xyzis"), globals=globals())
     (stmt,) = ast.parse(text).body
-    assert effects(stmt, scope.resolve) == wanted
+    assert effects(stmt, scope) == wanted
 
 
 def test_names_mean_what_they_are_bound_to():
     statement = ast.parse("y = sqrt(print(x))").body[0]
     scope = Scope(local=frozenset("xy"), globals={"sqrt": random.random, "print": math.sqrt})
-    assert effects(statement, scope.resolve) == RNG
+    assert effects(statement, scope) == RNG
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("y = rng.normal()", RNG),
+        ("y = thing.sum()", UNKNOWN),
+        ("y = x.sum()", PURE),
+        ("x.sort()", MUTATES),
+        ("x.tofile('f')", UNKNOWN),
+    ],
+)
+def test_arguments_are_what_their_types_say(text, wanted):
+    arguments = {
+        "rng": Opaque("numpy.random.Generator"),
+        "thing": Opaque("app.Thing"),
+        "x": ArrayType("f64", 1, 0),
+    }
+    scope = Scope(local=frozenset({*arguments, "y"}), globals=globals())
+    (stmt,) = ast.parse(text).body
+    assert effects(stmt, scope, arguments) == wanted

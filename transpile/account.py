@@ -8,11 +8,11 @@ from loopir.nodes import Disjoint, Guard, Kernel
 from loopir.text import show
 from targets.isa import Target
 
-from .effects import separations
 from .loopinfo import loop_infos
 from .rejections import Rejection
 from .report import Report
 from .scope import Scope
+from .separations import separations
 from .source import Source
 from .stages import Stages
 from .types import ArgType

@@ -1,145 +1,167 @@
-"""The effects of statements, read off the source, and the loops that they keep apart.
-
-This looks at what cannot be lowered: loops that can have no effect but on arrays, and of those
-``legality`` decides.
-"""
+"""What a statement does besides computing values: its effect row."""
 from __future__ import annotations
 
 import ast
 import builtins
+import io
+import logging
+import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import types
+import warnings
+from collections.abc import Iterator, Mapping
 from enum import Enum
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from .rejections import Label, Rejection
 from .scope import Scope
-from .source import span_of
-from .types import ArgType, Opaque
+from .types import ArgType, ArrayType, Opaque
 
-__all__ = ["Effect", "effects", "separations"]
-
-_PURE_BUILTINS = tuple(
-    getattr(builtins, name)
-    for name in (
-        "abs", "all", "any", "bool", "enumerate", "float", "int", "len", "list", "max", "min",
-        "range", "reversed", "round", "sum", "tuple", "zip",
-    )
-)
-_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+__all__ = ["PURE", "Effect", "effectful_calls", "effects"]
 
 
 class Effect(Enum):
-    """What a call does besides giving a value."""
+    """One kind of effect. A statement with none is pure."""
 
-    RANDOM = "draws random numbers"
+    RNG = "draws random numbers"
+    IO = "reads or writes outside the program"
+    RAISES = "raises by itself"
+    MUTATES = "changes an object in place"
     UNKNOWN = "may do anything"
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """A loop and the ``with np.errstate`` around it, as text."""
+PURE: frozenset[Effect] = frozenset()
 
-    node: ast.For
-    policy: str
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PURE_BUILTINS = _words("""
+    abs all any bool complex dict divmod enumerate float frozenset hash id int isinstance len list
+    map max min pow range reversed round set slice sorted str sum tuple type zip
+    ArithmeticError IndexError OverflowError RuntimeError TypeError ValueError ZeroDivisionError
+""")
+_IO_BUILTINS = _words("breakpoint input open print")
+_IO_MODULES = frozenset({logging.__name__, warnings.__name__, "io", "os", "subprocess", "time"})
+_RNG_MODULES = frozenset({random.__name__, "secrets", "uuid"})
+_PURE_NUMPY = _words("""
+    all any arange argmax argmin array asarray ascontiguousarray clip copy count_nonzero cumsum
+    dot empty empty_like finfo fromiter full full_like iinfo linspace matmul max mean min ndim ones
+    ones_like prod reshape round searchsorted shape size std sum transpose var where zeros
+    zeros_like
+""")
+_PURE_METHODS = _words("""
+    all any argmax argmin astype copy cumsum dot item max mean min prod reshape round std sum
+    tolist transpose var
+""")
+_MUTATING_METHODS = _words("""
+    add append clear discard extend fill insert pop popleft put remove resize reverse setdefault
+    sort update
+""")
 
 
 def effects(
-    node: ast.AST, scope: Scope, types: Mapping[str, ArgType]
+    stmt: ast.stmt, scope: Scope, arguments: Mapping[str, ArgType] | None = None
+) -> frozenset[Effect]:
+    """The effects of `stmt` and all it contains, for arguments of these types.
+
+    RAISES is for ``raise`` and ``assert``. That arithmetic or a subscript may raise is what guards
+    are for, and is not counted; nor are warnings.
+    """
+    called = {effect for effect, _ in effectful_calls(stmt, scope, arguments or {})}
+    return frozenset(called | {e for node in ast.walk(stmt) for e in _without_call(node)})
+
+
+def effectful_calls(
+    node: ast.AST, scope: Scope, arguments: Mapping[str, ArgType]
 ) -> Iterator[tuple[Effect, ast.Call]]:
     """The calls in `node` that have an effect, or may have one."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
-            effect = _effect(call.func, scope, types)
+            effect = _of_call(call.func, scope, arguments)
             if effect is not None:
                 yield effect, call
 
 
-def separations(
-    tree: ast.FunctionDef, scope: Scope, types: Mapping[str, ArgType]
-) -> tuple[Rejection, ...]:
-    """Why neighbouring loops of a function that stays Python could not have been joined."""
-    found: list[Rejection] = []
-    for block in _blocks(tree):
-        loops = list(_loops(block, scope))
-        for first, second in pairwise(loops):
-            if first is not None and second is not None:
-                found += _apart(first, second, scope, types)
-    return tuple(found)
+def _without_call(node: ast.AST) -> Iterator[Effect]:
+    match node:
+        case ast.Raise() | ast.Assert():
+            yield Effect.RAISES
+        case (ast.Subscript() | ast.Attribute()) if not isinstance(node.ctx, ast.Load):
+            yield Effect.MUTATES
+        case ast.AugAssign() | ast.Global() | ast.Nonlocal():
+            yield Effect.MUTATES
+        case ast.Await() | ast.Yield() | ast.YieldFrom() | ast.Import() | ast.ImportFrom():
+            yield Effect.UNKNOWN
+        case ast.With() | ast.AsyncWith() | ast.AsyncFor():
+            yield Effect.UNKNOWN
 
 
-def _effect(func: ast.expr, scope: Scope, types: Mapping[str, ArgType]) -> Effect | None:
-    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name):
-        owner = types.get(func.value.id)
-        if isinstance(owner, Opaque):
-            drawn = owner.name.startswith(("numpy.random.", "random."))
-            return Effect.RANDOM if drawn else Effect.UNKNOWN
-        if func.attr == "append" and scope.resolve(func.value) is None:  # to a list made here
-            return None
-    return _effect_of(scope.resolve(func))
+def _of_call(
+    func: ast.expr, scope: Scope, arguments: Mapping[str, ArgType]
+) -> Effect | None:
+    function = scope.resolve(func)
+    if function is not None:
+        return _of_function(function)
+    match func:
+        case ast.Attribute(value=ast.Name(id=name), attr=method) if name in arguments:
+            return _of_argument(arguments[name], method)
+        case ast.Attribute(value=owner, attr=method):
+            return _of_method(scope.resolve(owner), method)
+    return Effect.UNKNOWN
 
 
-def _effect_of(function: object) -> Effect | None:
-    if isinstance(getattr(function, "__self__", None), _GENERATORS):
-        return Effect.RANDOM
-    module = str(getattr(function, "__module__", None) or "")
-    if module.split(".")[0] == "random" or module.startswith("numpy.random"):
-        return Effect.RANDOM
-    pure = isinstance(function, np.ufunc) or any(function is f for f in _PURE_BUILTINS)
-    return None if pure or module.split(".")[0] in ("math", "numpy") else Effect.UNKNOWN
+def _of_function(function: object) -> Effect | None:
+    module, name = _home(function)
+    package = module.split(".")[0]
+    if module.startswith("numpy.random") or package in _RNG_MODULES:
+        return Effect.RNG
+    if package in _IO_MODULES or (module == builtins.__name__ and name in _IO_BUILTINS):
+        return Effect.IO
+    return None if _is_pure(function, module, name) else Effect.UNKNOWN
 
 
-def _blocks(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
-    for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block: Any = getattr(node, name, None)
-            if isinstance(block, list) and not isinstance(node, ast.With):
-                yield block
+def _is_pure(function: object, module: str, name: str) -> bool:
+    if isinstance(function, np.ufunc) or module == math.__name__:
+        return True
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return True
+    if module == builtins.__name__:
+        return name in _PURE_BUILTINS
+    return module.split(".")[0] == np.__name__ and name in _PURE_NUMPY
 
 
-def _loops(block: Sequence[ast.stmt], scope: Scope, policy: str = "") -> Iterator[_Loop | None]:
-    """The loops of a block in order, None for anything else; an errstate is looked into."""
-    for stmt in block:
-        match stmt:
-            case ast.For():
-                yield _Loop(stmt, policy)
-            case ast.With(items=items, body=body) if all(_is_errstate(i, scope) for i in items):
-                yield from _loops(body, scope, ", ".join(ast.unparse(i) for i in items))
-            case _:
-                yield None
+def _of_argument(argument: ArgType, method: str) -> Effect | None:
+    if isinstance(argument, Opaque):
+        drawn = argument.name.startswith(("numpy.random.", "random."))
+        return Effect.RNG if drawn else Effect.UNKNOWN
+    known = method in _PURE_METHODS or (
+        isinstance(argument, ArrayType) and method in _MUTATING_METHODS
+    )
+    return _by_name(method) if known else Effect.UNKNOWN
 
 
-def _is_errstate(item: ast.withitem, scope: Scope) -> bool:
-    call = item.context_expr
-    return isinstance(call, ast.Call) and scope.resolve(call.func) is np.errstate
+def _of_method(owner: object, method: str) -> Effect | None:
+    """A method of an object that is known (a global), or of a local one (None)."""
+    home = type(owner).__module__
+    if home.startswith("numpy.random") or home in _RNG_MODULES:
+        return Effect.RNG
+    if isinstance(owner, (io.IOBase, logging.Logger)):
+        return Effect.IO
+    return _by_name(method)
 
 
-def _apart(
-    first: _Loop, second: _Loop, scope: Scope, types: Mapping[str, ArgType]
-) -> Iterator[Rejection]:
-    code = {Effect.RANDOM: "FUSE_REJECT_EFFECTS_RNG", Effect.UNKNOWN: "FUSE_REJECT_EFFECTS_UNKNOWN"}
-    for loop in (first, second):
-        for effect, call in effects(loop.node, scope, types):
-            name = ast.unparse(call.func)
-            yield _rejection(code[effect], first, second, f"`{name}` {effect.value}", call)
-    if first.policy != second.policy:
-        here, there = (_policy_text(loop) for loop in (second, first))
-        why = f"it runs under {here}, the other under {there}"
-        yield _rejection("FUSE_REJECT_GUARD_POLICY", first, second, why, None)
+def _by_name(method: str) -> Effect | None:
+    if method in _MUTATING_METHODS:
+        return Effect.MUTATES
+    return None if method in _PURE_METHODS else Effect.UNKNOWN
 
 
-def _rejection(
-    code: str, first: _Loop, second: _Loop, why: str, at: ast.Call | None
-) -> Rejection:
-    span = span_of(at) if at is not None else None
-    labels = (Label(span, "called here"),) if span is not None else ()
-    message = f"cannot join the loop at line {first.node.lineno}: {why}"
-    return Rejection(code, message, span_of(second.node), labels)
-
-
-def _policy_text(loop: _Loop) -> str:
-    return f"`{loop.policy}`" if loop.policy else "the caller's error state"
+def _home(function: object) -> tuple[str, str]:
+    """The module and name of a function; for a method, of the type of what it is bound to."""
+    owner = getattr(function, "__self__", None)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        function = type(owner)
+    module = getattr(function, "__module__", None)
+    return str(module or ""), str(getattr(function, "__name__", ""))
