@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from targets import build as build_module
+from targets import cache as cache_module
 from targets import compiler as compiler_module
 from targets.build import (
     BuildError,
@@ -39,7 +41,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("TRANSPILE_CACHE", str(folder))
     monkeypatch.delenv("TRANSPILE_CFLAGS", raising=False)
-    monkeypatch.setattr(build_module, "_private", {})
+    monkeypatch.setattr(cache_module, "_private", {})
     return folder
 
 
@@ -282,16 +284,16 @@ def test_a_cache_that_cannot_be_written(
 
 
 def test_a_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = build_module._place
+    place = cache_module._place
 
     def full(data: bytes, path: Path) -> Path:
         if cache in path.parents:
             raise OSError(28, "No space left on device")
         return place(data, path)
 
-    monkeypatch.setattr(build_module, "_place", full)
+    monkeypatch.setattr(cache_module, "_place", full)
     assert answer(build_object(ANSWER)) == 42
-    monkeypatch.setattr(build_module, "_place", lambda data, path: full(data, cache / "x"))
+    monkeypatch.setattr(cache_module, "_place", lambda data, path: full(data, cache / "x"))
     with pytest.raises(BuildError, match="no room"):
         build_object(ANSWER + " ")
 
@@ -311,7 +313,7 @@ def test_what_is_longest_unused_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
     for age, path in enumerate(reversed(paths)):
         os.utime(path, (time.time() - 100 * age - 100,) * 2)
     build_object("int answer(void) { return 0; }")  # used now
-    monkeypatch.setattr(build_module, "CACHE_BYTES", paths[0].stat().st_size * 9 // 2)
+    monkeypatch.setattr(cache_module, "CACHE_BYTES", paths[0].stat().st_size * 9 // 2)
     new = build_object(ANSWER)
     kept = [path.exists() for path in paths]
     assert kept == [True, False, False, True]
@@ -375,7 +377,7 @@ def test_a_forked_child_leaves_its_parents_objects_alone(
     if child == 0:
         signal.alarm(60)
         own = build_object(ANSWER)
-        build_module._remove_private(os.getpid())
+        shutil.rmtree(own.parent)
         os._exit(0 if own != path and not own.exists() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert answer(path) == 42
