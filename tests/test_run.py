@@ -1,0 +1,168 @@
+"""Programs: Python == core Python == the IR after every pass == C on every target, for many sizes.
+
+Nothing passes by falling back to Python: where Python has to answer, the program says so.
+"""
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from types import CellType
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import Outcome, assert_same, outcome
+from native import RUNNABLE, run_native
+from run.programs import PROGRAMS, Program
+
+from loopir.interpret import run
+from loopir.nodes import Kernel
+from targets.host import available
+from targets.isa import TARGETS
+from transpile import fuse
+from transpile.errors import FuseError
+from transpile.lower import lower
+from transpile.options import Options
+from transpile.plan import Plan
+from transpile.scope import Scope
+from transpile.signature import parameters, type_of
+from transpile.stages import Stages, compile_stages
+from transpile.variant import Variant
+
+SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 1000)
+NATIVE = [t.name for t in available()]
+
+each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
+_ran: Counter[str] = Counter()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _count(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Says at the end how many programs and calls ran on what."""
+    yield
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and _ran:
+        reporter.write_line("")
+        reporter.write_line(f"{len(PROGRAMS)} programs; calls that agreed with Python:")
+        reporter.write_line("  " + ", ".join(f"{k} {v}" for k, v in sorted(_ran.items())))
+
+
+class Replayed(Exception):
+    """Python would have to answer."""
+
+
+def arguments(program: Program, n: int) -> tuple[Any, ...]:
+    return program.make(n, np.random.default_rng(n))
+
+
+@cache
+def wanted(program: Program, n: int) -> Outcome:
+    """What plain Python does."""
+    return outcome(program.function, arguments(program, n))
+
+
+def agrees(program: Program, n: int, what: str, got: Outcome) -> None:
+    """`got` is Python's answer; or, at the sizes where the program says so, none."""
+    if n in program.python_at:
+        assert got.error is not None, f"{what} at {n}: an answer where Python raises"
+        assert issubclass(got.error[0], (Replayed, FuseError)), f"{what} at {n}: {got.error}"
+    else:
+        assert_same(got, wanted(program, n), f"{what} at {n}", program.ulps)
+    _ran[what.partition(" ")[0]] += 1
+
+
+@cache
+def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Stages, Plan]:
+    """All stages, and the plan before fusion."""
+    names = parameters(function.__code__)
+    by_name = dict(zip(names, types, strict=True))
+    stages = compile_stages(function, by_name, Options())
+    return stages, lower(stages.python, by_name, Scope.of(function))
+
+
+def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
+    return _stages(program.function, tuple(map(type_of, arguments(program, n))))
+
+
+def through(stages: Stages, plan: Plan, kernel: Kernel, fast: Callable[..., int]) -> Any:
+    """The function by way of `fast`, in the wrapper that compiled code has."""
+
+    def cold(_: Variant, status: int, *__: object) -> Any:
+        raise Replayed(status)
+
+    function: Any = stages.source.function
+    staged = replace(stages, plan=plan)
+    variant = Variant(function, staged, TARGETS["scalar"], kernel, applies=lambda: True)
+    variant.attach(fast, cold, CellType(0))
+    return variant.call
+
+
+def by_name(kernel: Kernel, args: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip((p.name for p in kernel.params), args, strict=True))
+
+
+def interpreted(kernel: Kernel) -> Callable[..., int]:
+    return lambda *args: run(kernel, by_name(kernel, args)).status
+
+
+def emulated(kernel: Kernel, target: str) -> Callable[..., int]:
+    return lambda *args: run_native(kernel, target, by_name(kernel, args))
+
+
+@each_program
+def test_core_python(program: Program) -> None:
+    for n in SIZES:
+        stages, _ = stages_of(program, n)
+        names = dict(program.function.__globals__)
+        code = compile(ast.Module([stages.python], []), program.function.__code__.co_filename, "exec")
+        exec(code, names)
+        got = outcome(names[program.function.__name__], arguments(program, n))
+        assert_same(got, wanted(program, n), f"core Python at {n}")
+        _ran["core-python"] += 1
+
+
+@each_program
+def test_interpreted_after_every_pass(program: Program) -> None:
+    for n in SIZES:
+        stages, plan = stages_of(program, n)
+        fused = stages.plan
+        kernels = [("lowered", plan, plan.kernel), ("fused", fused, fused.kernel)]
+        kernels += [(name, fused, kernel) for name, kernel in stages.passes]
+        for name, of, kernel in kernels:
+            call = through(stages, of, kernel, interpreted(kernel))
+            agrees(program, n, f"interpreter after {name}", outcome(call, arguments(program, n)))
+
+
+@pytest.mark.parametrize("target", NATIVE)
+@each_program
+def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(program.function, target=target)
+    for n in SIZES:
+        agrees(program, n, target, outcome(fused, arguments(program, n)))
+    assert fused.stats.compiled == len(SIZES) - len(program.python_at)
+    assert fused.stats.replays == {}
+
+
+@pytest.mark.skipif("neon" not in RUNNABLE or "neon" in NATIVE, reason="needs a cross compiler, qemu")
+@each_program
+def test_emulated(program: Program) -> None:
+    for n in SIZES:
+        stages, _ = stages_of(program, n)
+        call = through(stages, stages.plan, stages.vector, emulated(stages.vector, "neon"))
+        agrees(program, n, "neon", outcome(call, arguments(program, n)))
+
+
+@each_program
+def test_python_answers_where_it_raises(program: Program) -> None:
+    fused = fuse(program.function, target="scalar")
+    for n in program.python_at:
+        assert_same(outcome(fused, arguments(program, n)), wanted(program, n), f"replay at {n}")
+
+
+def test_there_are_enough() -> None:
+    assert len({p.function for p in PROGRAMS}) >= 48
+    assert len({p.label for p in PROGRAMS}) == len(PROGRAMS)
