@@ -1,0 +1,125 @@
+"""C text of the vector math functions: the sections of vmath.h that one needs, written out for one vector type."""
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from loopir.types import DTYPES
+
+__all__ = ["FUNCTIONS", "source"]
+
+FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "tanh", "pow")
+
+_REGISTERS = {"sse2": (128,), "avx2": (128, 256), "avx512": (128, 256, 512), "neon": (128,)}
+
+_WORDS: dict[str, dict[str, str]] = {
+    "f32": {
+        "s": "float", "f": "f", "int": "int", "q": "d", "ps": "ps", "shift": "0x1.8p23f", "top": "31", "mant": "23",
+        "abs": "0x7fffffff", "sign": "0x80000000u", "inf": "0x7f800000", "minus_nan": "-0x7fffff",
+        "normal": "0x00800000", "one": "0x3f800000",
+        "expnear": "87.3f", "expfar": "104.5f", "exphalf": "75", "tanhfar": "9.1f",
+    },
+    "f64": {
+        "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "shift": "0x1.8p52", "top": "63", "mant": "52",
+        "abs": "0x7fffffffffffffff", "sign": "0x8000000000000000u", "inf": "0x7ff0000000000000",
+        "minus_nan": "-0x000fffff00000000", "normal": "0x0010000000000000", "one": "0x3ff0000000000000",
+        "expnear": "708.0", "expfar": "746.0", "exphalf": "512", "tanhfar": "19.1",
+    },
+}
+
+_SECTION = re.compile(r"^//: (\w+)(?:@(\S+))?(?: needs (.*))?\n", re.M)
+_TYPE = re.compile(r"(?<![A-Za-z0-9])[FIUHD]\b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A piece of vmath.h: which pieces stand before it (``D:name``: for half the lanes, as doubles), and its text."""
+
+    name: str
+    tags: frozenset[str]
+    needs: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A vector type on an ISA, as sections know it."""
+
+    dtype: str
+    lanes: int
+    target: str
+
+    @property
+    def bits(self) -> int:
+        return DTYPES[self.dtype].bits * self.lanes
+
+    @property
+    def tags(self) -> frozenset[str]:
+        return frozenset((self.target, self.dtype, str(self.bits), "" if self.target == "sse2" else "fused"))
+
+    def half(self) -> _Form:
+        return _Form("f64", self.lanes // 2, self.target)
+
+    def type(self, letter: str) -> str:
+        """The vector type that a letter stands for in vmath.h."""
+        bits, lanes = DTYPES[self.dtype].bits, self.lanes
+        match letter:
+            case "H":
+                return f"f{bits}x{lanes // 2}"
+            case "D":
+                return f"f{2 * bits}x{lanes // 2}"
+            case _:
+                return f"{letter.lower()}{bits}x{lanes}"
+
+    def words(self, op: str) -> dict[str, str]:
+        return _WORDS[self.dtype] | {
+            "op": op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes), "bits": str(self.bits), "bytes": str(self.bits // 8),
+            "v256": "256" if self.bits == 256 else "", "safe": "1" if op == "log" else "0",
+        }
+
+
+@functools.cache
+def _sections() -> tuple[_Section, ...]:
+    parts = _SECTION.split(Path(__file__).with_name("vmath.h").read_text())[1:]
+    quads = zip(*(iter(parts),) * 4, strict=True)
+    return tuple(_Section(n, frozenset((t or "").split(".")) - {""}, tuple((d or "").split()), x) for n, t, d, x in quads)
+
+
+def _find(name: str, form: _Form) -> _Section:
+    """The section of that name made for the most of what `form` is."""
+    fitting = [s for s in _sections() if s.name == name and s.tags <= form.tags]
+    return max(fitting, key=lambda s: len(s.tags))
+
+
+def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
+    """The section and all it needs, each after what it needs itself."""
+    section = _find(name, form)
+    before = [_order(n[2:], form.half()) if n.startswith("D:") else _order(n, form) for n in section.needs]
+    return list(dict.fromkeys([pair for part in before for pair in part] + [(section, form)]))
+
+
+def _write(section: _Section, form: _Form, op: str) -> str:
+    """The section for one vector type, in a guard: it may stand several times in a file."""
+    own = f"{section.name}_{op}" if "$op" in section.text or "${op}" in section.text else section.name
+    text = _TYPE.sub(lambda m: form.type(m[0]), Template(section.text).substitute(form.words(op)))
+    guard = f"VMATH_{own}_{form.type('F')}"
+    return f"#ifndef {guard}\n#define {guard}\n{text.rstrip()}\n#endif\n"
+
+
+@functools.cache
+def source(op: str, dtype: str, lanes: int, target: str) -> str | None:
+    """C text that defines ``tp_<op>_<dtype>x<lanes>``, or None where there is no such vector function.
+
+    It relies on the vector types of that many lanes (``f32x16``, ``i32x16``, ``u32x16``), and may be joined with others.
+    Results are within 1 ULP for exp and log in f32, 1.2 in f64, else 2.5; special values and the flags divide, overflow
+    and invalid are libm's. A size that `target` has no register for goes through libm, lane by lane.
+    """
+    if op not in FUNCTIONS or dtype not in _WORDS or target not in _REGISTERS or lanes < 2:
+        return None
+    form = _Form(dtype, lanes, target)
+    lanewise = "lanes2" if op == "pow" else "lanes"
+    native = form.bits in _REGISTERS[target]
+    return "\n".join(_write(s, f, op) for s, f in _order(op if native else lanewise, form))
