@@ -28,7 +28,9 @@ from ..nodes import (
     unhandled,
 )
 
-__all__ = ["Block", "evaluates", "inner_blocks", "map_blocks", "map_inner", "map_own"]
+__all__ = [
+    "Block", "evaluates", "inner_blocks", "map_blocks", "map_inner", "map_own", "map_stmts",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def inner_blocks(s: Stmt) -> tuple[Block, ...]:
 
 
 def map_inner(s: Stmt, edit: Callable[[Block], Block]) -> Stmt:
-    """`s` with `edit` applied to each of ``inner_blocks(s)``; ``until`` stays as it is."""
+    """`s` with `edit` applied to each of ``inner_blocks(s)``."""
     old = inner_blocks(s)
     new = tuple(edit(b) for b in old)
     if all(a is b for a, b in zip(old, new, strict=True)):
@@ -77,6 +79,8 @@ def _with_body(s: Any, block: Block) -> Stmt:
     steps = zip(s.accs, block.results, strict=True)
     accs = tuple(a if a.step is e else replace(a, step=e) for a, e in steps)
     new: Stmt = replace(s, body=block.stmts, accs=accs)
+    if isinstance(new, Loop | VecLoop) and block.until is not new.until:
+        return replace(new, until=block.until)
     return new
 
 
@@ -90,6 +94,19 @@ def map_blocks(kernel: Kernel, edit: Callable[[Block], Block]) -> Kernel:
 
     new = whole(Block(kernel.body))
     return kernel if new.stmts is kernel.body else replace(kernel, body=new.stmts)
+
+
+def map_stmts(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]]) -> Kernel:
+    """`kernel` with each statement replaced by what `f` gives for it, inner before outer."""
+
+    def edit(b: Block) -> Block:
+        new = [f(s) for s in b.stmts]
+        if all(a is s for a, s in zip(new, b.stmts, strict=True)):
+            return b
+        flat = tuple(x for a in new for x in (a if isinstance(a, tuple) else (a,)))
+        return replace(b, stmts=flat)
+
+    return map_blocks(kernel, edit)
 
 
 def evaluates(s: Stmt) -> tuple[Expr, ...]:

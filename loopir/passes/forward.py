@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ..nodes import (
@@ -27,7 +27,7 @@ from .memory import Memory
 from .names import reads, rebound, substitute
 from .values import is_lossless
 
-__all__ = ["forward"]
+__all__ = ["forward", "tidier"]
 
 
 def forward(kernel: Kernel) -> Kernel:
@@ -51,9 +51,13 @@ def forward(kernel: Kernel) -> Kernel:
             for i in loop(0, x.shape[0]):
                 out[i] = x[i] * 2.0
     """
+    return map_blocks(kernel, tidier(kernel))
+
+
+def tidier(kernel: Kernel) -> Callable[[Block], Block]:
+    """What ``forward`` does to one block of `kernel`."""
     memory, changing = Memory(kernel), counters(kernel) | rebound(kernel)
-    kernel = map_blocks(kernel, _without_unused)
-    return map_blocks(kernel, lambda b: _Mover(b, memory, changing).block())
+    return lambda b: _without_unused(_Mover(_without_unused(b), memory, changing).block())
 
 
 # -- what nothing reads

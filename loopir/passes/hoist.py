@@ -10,7 +10,6 @@ from ..nodes import (
     Assign,
     Break,
     Call,
-    Const,
     Expr,
     If,
     Interval,
@@ -20,6 +19,7 @@ from ..nodes import (
     Node,
     RangeDesc,
     Return,
+    Stmt,
     Store,
     Var,
     Yield,
@@ -29,7 +29,7 @@ from ..nodes import (
     map_children,
     walk,
 )
-from .blocks import evaluates
+from .blocks import evaluates, map_stmts
 from .memory import Memory, written
 from .names import Fresh, reads
 from .values import literal, raising, trips
@@ -61,18 +61,13 @@ def hoist(kernel: Kernel) -> Kernel:
     """
     memory, fresh = Memory(kernel), Fresh(kernel)
 
-    def go(n: Any) -> Any:
-        n = n if isinstance(n, _LEAVES) else map_children(n, go)
-        return _hoisted(n, memory, fresh) if isinstance(n, Loop | Zip) else n
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        return _hoisted(s, memory, fresh) if isinstance(s, Loop | Zip) else s
 
-    done: Kernel = go(kernel)
-    return done
+    return map_stmts(kernel, edit)
 
 
-_LEAVES = (Const, Var, Load, Call, Interval, RangeDesc)
-
-
-def _hoisted(s: Loop | Zip, memory: Memory, fresh: Fresh) -> Any:
+def _hoisted(s: Loop | Zip, memory: Memory, fresh: Fresh) -> Stmt | tuple[Stmt, ...]:
     """The loop, after the statements that bind what has left it."""
     scope = _Scope(bound(s) | counters(s), written((s,)), memory)
     found = list(dict.fromkeys(e for root in _always(s) for e in scope.invariant(root)))

@@ -1,6 +1,7 @@
 """Fresh names, and putting expressions in the place of names."""
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -43,11 +44,11 @@ class Fresh:
         self._taken = {p.name for p in kernel.params} | bound(kernel) | used(kernel)
 
     def name(self, like: str) -> str:
-        """`like`, or `like` with the lowest number that makes it new."""
-        name, number = like, 0
+        """`like`, or `like` with the lowest number that makes it new (instead of any it has)."""
+        name, base, number = like, re.sub(r"_\d+$", "", like), 0
         while name in self._taken:
             number += 1
-            name = f"{like}_{number}"
+            name = f"{base}_{number}"
         self._taken.add(name)
         return name
 

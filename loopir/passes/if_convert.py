@@ -1,0 +1,152 @@
+"""If-conversion: branches of a loop that can then be vectorised become selects and masks."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..nodes import (
+    Append,
+    Assign,
+    Call,
+    Check,
+    If,
+    Kernel,
+    Loop,
+    Stmt,
+    Store,
+    Var,
+    bottom_up,
+    walk,
+)
+from .blocks import map_inner, map_stmts
+from .forward import tidier
+from .legality import explain
+from .masks import Masked, either_way, negated
+from .names import Fresh
+from .rules import rewrite
+
+__all__ = ["if_convert"]
+
+
+def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """Branches become straight-line code in the loops that this lets be vectorised.
+
+    Both sides are evaluated in every iteration; loads may be (lowering keeps them in bounds), and
+    operations that may raise a floating-point flag are kept from it where their side is not taken.
+    Before::
+
+        def k(x: f64[::1], out: mut(f64[::1]), total: mut(f64[()])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0], s=0.0):
+                v = x[i]
+                if v > 0.0:
+                    r = sqrt(v)
+                    out[i] = r
+                    t = give(s + r)
+                else:
+                    t = give(s)
+                s = step(t)
+            total[()] = s
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[::1]), total: mut(f64[()])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0], s=0.0):
+                v = x[i]
+                m = v > 0.0
+                r = sqrt(select(m, v, 1.0))
+                out[i] = where(m, r)
+                s = step(s + select(m, r, -0.0))
+            total[()] = s
+    """
+    fresh, tidy = Fresh(kernel), tidier(kernel)
+
+    def edit(s: Stmt) -> Stmt:
+        if not isinstance(s, Loop) or not _convertible(s):
+            return s
+        flat = replace(s, body=tuple(_Flattening(fresh).block(s.body, Masked(None))))
+        flat = bottom_up(map_inner(bottom_up(flat, rewrite), tidy), rewrite)
+        return s if explain(flat, kernel, reassociate=reassociate) else flat
+
+    return map_stmts(kernel, edit)
+
+
+_STRAIGHT = (Assign, Store, Append, Check)
+
+
+def _convertible(loop: Loop) -> bool:
+    """Whether the body has branches, and nothing but straight-line code in and around them."""
+    branches = [n for n in walk(loop) if isinstance(n, If)]
+    bodies = (loop.body, *(b for s in branches for b in (s.then, s.orelse)))
+    flat = all(isinstance(s, (*_STRAIGHT, If)) for body in bodies for s in body)
+    return bool(branches) and flat
+
+
+class _Flattening:
+    """Turns blocks into straight-line code under a mask."""
+
+    def __init__(self, fresh: Fresh) -> None:
+        self.fresh = fresh
+
+    def block(self, stmts: Iterable[Stmt], masked: Masked) -> Iterator[Stmt]:
+        for s in stmts:
+            yield from self.stmt(s, masked)
+
+    def stmt(self, s: Stmt, masked: Masked) -> Iterator[Stmt]:
+        match s:
+            case Assign():
+                yield replace(s, value=masked.bind(s.name, s.value))
+            case Store() | Append():
+                yield replace(s, value=masked(s.value), mask=masked.mask_with(s.mask))
+            case Check() if masked.mask is not None:
+                cond = Call("or", (negated(masked.mask), masked(s.cond)), "bool")
+                yield replace(s, cond=rewrite(cond))
+            case If():
+                yield from self.branch(s, masked)
+            case _:
+                yield s
+
+    def branch(self, s: If, masked: Masked) -> Iterator[Stmt]:
+        cond = masked(s.cond)
+        if not isinstance(cond, Var):
+            name = self.fresh.name("m")
+            yield Assign(name, cond, span=s.span)
+            cond = Var(name, "bool")
+        then, orelse = masked.under(cond), masked.under(negated(cond))
+        both = _shared_ending(s.then, s.orelse)
+        yield from self.block(s.then[: len(s.then) - both], then)
+        yield from self.block(s.orelse[: len(s.orelse) - both], orelse)
+        for a, b in zip(_last(s.then, both), _last(s.orelse, both), strict=True):
+            assert isinstance(a, Store | Append)
+            assert isinstance(b, Store | Append)
+            value = either_way(cond, a.value, b.value, then, orelse)
+            yield replace(a, value=value, mask=masked.mask_with(None))
+        for y in s.yields:
+            yield Assign(y.name, either_way(cond, y.then, y.orelse, then, orelse), span=s.span)
+
+
+def _last(stmts: tuple[Stmt, ...], count: int) -> tuple[Stmt, ...]:
+    return stmts[len(stmts) - count :]
+
+
+def _shared_ending(then: tuple[Stmt, ...], orelse: tuple[Stmt, ...]) -> int:
+    """How many last statements write the same places, each in turn, in both branches."""
+    count = 0
+    for a, b in zip(reversed(then), reversed(orelse), strict=False):
+        place = _place(a)
+        if place is None or place != _place(b):
+            break
+        count += 1
+    return count
+
+
+def _place(s: Stmt) -> tuple[Any, ...] | None:
+    match s:
+        case Store(mask=None):
+            return s.array, s.index
+        case Append(mask=None):
+            return s.array, s.count
+        case _:
+            return None

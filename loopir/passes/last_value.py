@@ -1,0 +1,111 @@
+"""Values carried out of a loop but not through it are taken from its last iteration, after it."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..names import bound, rename
+from ..nodes import (
+    Accum,
+    Assign,
+    Break,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    Return,
+    Stmt,
+    Yield,
+    walk,
+)
+from ..types import INDEX
+from .blocks import map_stmts
+from .memory import Memory, loaded, written
+from .names import Fresh, reads, substitute
+from .rules import rewrite
+from .values import integer
+
+__all__ = ["last_value"]
+
+
+def last_value(kernel: Kernel) -> Kernel:
+    """Accumulators whose step looks at no accumulator leave the loop. Before::
+
+        def k(x: f64[::1], out: mut(f64[()])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0], last=0.0):
+                v = x[i] * 2.0
+                last = step(v)
+            out[()] = last
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[()])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                v = x[i] * 2.0
+            if 0 < x.shape[0]:
+                v_1 = x[x.shape[0] - 1] * 2.0
+                last = give(v_1)
+            else:
+                last = give(0.0)
+            out[()] = last
+    """
+    memory, fresh = Memory(kernel), Fresh(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or _leaves_early(s):
+            return s
+        found = [a for a in s.accs if _is_last_value(a, s, memory)]
+        loop = replace(s, accs=tuple(a for a in s.accs if a not in found))
+        return (loop, *(_after(a, s, fresh) for a in found)) if found else s
+
+    return map_stmts(kernel, edit)
+
+
+def _leaves_early(loop: Loop) -> bool:
+    exits = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
+    return exits or loop.until is not None
+
+
+def _is_last_value(acc: Accum, loop: Loop, memory: Memory) -> bool:
+    """Whether the last iteration's step can be computed again once the loop is done."""
+    others = (a.step for a in loop.accs if a is not acc)
+    if acc.name in reads(*loop.body, *others):
+        return False
+    assigns = _needed(acc.step, loop)
+    own = {s.name for s in assigns}
+    known = frozenset(a.name for a in loop.accs) | _bound_by_others(loop)
+    if reads(acc.step, *assigns) & (known - own):
+        return False
+    return not memory.overlap(loaded((acc.step, acc.init, *assigns)), written((loop,)))
+
+
+def _bound_by_others(loop: Loop) -> frozenset[str]:
+    """What statements other than assignments bind in the body."""
+    return bound(*(s for s in loop.body if not isinstance(s, Assign)))
+
+
+def _needed(e: Expr, loop: Loop) -> tuple[Assign, ...]:
+    """The assignments of the body that `e` depends on."""
+    needed = set(reads(e))
+    kept: list[Assign] = []
+    for s in reversed(loop.body):
+        if isinstance(s, Assign) and s.name in needed:
+            needed |= reads(s.value)
+            kept.append(s)
+    return tuple(reversed(kept))
+
+
+def _after(acc: Accum, loop: Loop, fresh: Fresh) -> If:
+    """Binds the accumulator to its last step, or to its start if there was no iteration."""
+    assert isinstance(loop.range, Interval)
+    lo, hi = loop.range.lo, loop.range.hi
+    last = {loop.var: rewrite(Call("sub", (hi, integer(1)), INDEX))}
+    assigns = _needed(acc.step, loop)
+    names = {s.name: fresh.name(s.name) for s in assigns}
+    body: tuple[Stmt, ...] = tuple(rename(substitute(s, last), names) for s in assigns)
+    step = rename(substitute(acc.step, last), names)
+    runs = Call("lt", (lo, hi), "bool")
+    return If(runs, body, (), (Yield(acc.name, step, acc.init),), span=acc.span)

@@ -1,0 +1,202 @@
+"""Whether a loop can be vectorised, and if not, why: one function a condition."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..loopset import Access, Dependence, dependences
+from ..nodes import (
+    Append,
+    Assign,
+    Break,
+    Call,
+    Check,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Node,
+    Return,
+    Span,
+    Stmt,
+    Store,
+    Var,
+    counters,
+    walk,
+)
+from .folds import fold_of
+from .memory import Memory
+from .subscripts import Subscripts
+from .ties import has_ties, is_repeatable
+from .values import raising, trips
+
+__all__ = ["Reason", "explain"]
+
+SMALL = 4  # trips below which vectors do not pay
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a loop stays scalar: a ``VECTOR_*`` code, one sentence, and the place of the cause."""
+
+    code: str
+    text: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A loop under examination."""
+
+    loop: Loop
+    kernel: Kernel
+    reassociate: bool
+
+
+Condition: TypeAlias = "Callable[[_Case], Reason | None]"
+
+
+def explain(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> Reason | None:
+    """The first reason why `loop` of `kernel` is not vectorised; None where it can be."""
+    case = _Case(loop, kernel, reassociate)
+    return next((r for c in CONDITIONS if (r := c(case)) is not None), None)
+
+
+def _flow(case: _Case) -> Reason | None:
+    """Only straight-line code has lanes that go one way."""
+    for s in case.loop.body:
+        what = _WORDS.get(type(s), None if isinstance(s, _STRAIGHT) else "an inner loop")
+        if what is not None:
+            return Reason("VECTOR_CONTROL_FLOW", f"the loop contains {what}", s.span)
+    if not isinstance(case.loop.range, Interval):
+        return Reason("VECTOR_CONTROL_FLOW", "the loop does not step by one", case.loop.span)
+    return None
+
+
+_STRAIGHT = (Assign, Store, Append, Check)
+_WORDS: dict[type[Stmt], str] = {
+    If: "a branch that cannot be turned into selects",
+    Break: "a `break`",
+    Return: "a `return`",
+}
+
+
+def _exit(case: _Case) -> Reason | None:
+    """An early exit is noticed late: what runs too much must not be noticed at all."""
+    loop = case.loop
+    if loop.until is None:
+        return None
+    if len(loop.accs) != 1 or any(not isinstance(s, Assign) for s in loop.body):
+        why = "the loop leaves early and does more than look for one thing"
+    elif any(raising(n) for n in (*loop.body, loop.accs[0].step)):
+        why = "the loop leaves early, and what it computes beyond might raise a warning"
+    elif not _is_found(loop):
+        why = "the loop leaves early on something else than a bool that has become certain"
+    else:
+        return None
+    return Reason("VECTOR_CONTROL_FLOW", why, loop.span)
+
+
+def _is_found(loop: Loop) -> bool:
+    """Whether the exit is ``until(any)``, or ``until(~all)``."""
+    fold = fold_of(loop.accs[0], loop)
+    match loop.until:
+        case Var(name=name) if fold and name == fold.acc.name:
+            return fold.op == "or"
+        case Call(op="not", args=(Var(name=name),)) if fold and name == fold.acc.name:
+            return fold.op == "and"
+        case _:
+            return False
+
+
+def _small(case: _Case) -> Reason | None:
+    r = case.loop.range
+    count = trips(r) if isinstance(r, Interval) else None
+    if count is None or count >= SMALL:
+        return None
+    return Reason("VECTOR_SMALL", f"the loop runs {count} times", case.loop.span)
+
+
+def _carried(case: _Case) -> Reason | None:
+    """Every accumulator is a fold, or counts what is appended."""
+    loop, counts = case.loop, counters(case.loop)
+    appends = [s for s in loop.body if isinstance(s, Append)]
+    if len({s.array for s in appends}) < len(appends) or len(counts) < len(appends):
+        return Reason("VECTOR_CARRIED", "one list is appended to in two places", appends[1].span)
+    for acc in loop.accs:
+        if acc.name in counts:
+            if any(_mentions(n, acc.name) for n in (*loop.body, *(a.step for a in loop.accs))):
+                text = f"`{acc.name}` counts what has been appended, and is read on the way"
+                return Reason("VECTOR_CARRIED", text, acc.span or loop.span)
+            continue
+        fold = fold_of(acc, loop)
+        if fold is None:
+            text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
+        elif has_ties(fold) and not is_repeatable(fold, loop, Memory(case.kernel)):
+            text = f"the loop overwrites what `{acc.name}` is taken over"
+        else:
+            continue
+        return Reason("VECTOR_CARRIED", text, acc.span or loop.span)
+    return None
+
+
+def _mentions(n: Node, name: str) -> bool:
+    return any(isinstance(x, Var) and x.name == name for x in walk(n))
+
+
+def _order(case: _Case) -> Reason | None:
+    """A float sum depends on its order."""
+    for acc in case.loop.accs if not case.reassociate else ():
+        fold = fold_of(acc, case.loop)
+        if fold is not None and fold.is_inexact:
+            text = f"`{acc.name}` is a float fold, and reassociate=False keeps its order"
+            return Reason("VECTOR_REASSOCIATE", text, acc.span or case.loop.span)
+    return None
+
+
+def _subscripts(case: _Case) -> Reason | None:
+    """Each access moves along one axis, or a load along none."""
+    subscripts = Subscripts(case.loop)
+    for s in case.loop.body:
+        for n in walk(s):
+            if not isinstance(n, Load | Store):
+                continue
+            why = subscripts.obstacle(n)
+            if why is not None:
+                return Reason("VECTOR_SUBSCRIPT", why, n.span or s.span)
+    for load in (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load)):
+        why = subscripts.obstacle(load)
+        if why is not None:
+            return Reason("VECTOR_SUBSCRIPT", why, load.span or case.loop.span)
+    return None
+
+
+def _dependence(case: _Case) -> Reason | None:
+    """What iterations exchange through memory goes down the text, never up."""
+    appended = {s.array for s in case.loop.body if isinstance(s, Append)}
+    for d in dependences(case.loop, case.kernel):
+        ordered = d.source is d.sink and d.source.array in appended
+        down = d.distance == 0 or (d.distance and d.source.position < d.sink.position)
+        if not (ordered or down):
+            return Reason("VECTOR_DEPENDENCE", _told(d), d.sink.span or case.loop.span)
+    return None
+
+
+def _told(d: Dependence) -> str:
+    verbs = ["writes" if a.is_write else "reads" for a in (d.source, d.sink)]
+    first, second = (_element(a) for a in (d.source, d.sink))
+    if d.distance is None:
+        return f"an iteration {verbs[0]} {first}, and another {verbs[1]} {second}, perhaps the same"
+    later = "the next one" if d.distance == 1 else f"the one {d.distance} later"
+    return f"an iteration {verbs[0]} {first}, which {later} {verbs[1]} as {second}"
+
+
+def _element(a: Access) -> str:
+    return f"`{a.array}[{', '.join('…' if i is None else str(i) for i in a.index)}]`"
+
+
+CONDITIONS: tuple[Condition, ...] = (
+    _flow, _exit, _small, _carried, _order, _subscripts, _dependence,
+)  # fmt: skip

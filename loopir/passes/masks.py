@@ -1,0 +1,123 @@
+"""Code under a mask: evaluated in every lane, it raises flags only where the mask holds."""
+from __future__ import annotations
+
+from ..nodes import Call, Const, Expr
+from ..ops import OPS
+from .rules import rewrite
+from .values import evaluated, literal, may_raise, unit
+
+__all__ = ["Masked", "either_way", "negated"]
+
+_GUARDED = {"div": (1,), "floordiv": (0, 1), "mod": (0, 1)}
+"""Operands that, being 1, keep an operation from raising whatever the rest; else the first."""
+
+
+def negated(mask: Expr) -> Expr:
+    """The complement of a mask."""
+    return rewrite(Call("not", (mask,), "bool"))
+
+
+class Masked:
+    """Rewrites the expressions of code that runs where ``mask`` holds (None: everywhere).
+
+    In other lanes an operation that may raise is given 1 for an operand: none of the table's
+    raises on it. ``idle`` maps names to what they are in those lanes, where that is known.
+    """
+
+    def __init__(self, mask: Expr | None) -> None:
+        self.mask = mask
+        self.idle: dict[str, Const] = {}
+
+    def __call__(self, e: Expr) -> Expr:
+        return e if self.mask is None else self.guarded(e)[0]
+
+    def under(self, cond: Expr) -> Masked:
+        """Code that runs where `cond` holds too."""
+        return Masked(self.mask_with(cond))
+
+    def mask_with(self, cond: Expr | None) -> Expr | None:
+        if self.mask is None or cond is None:
+            return cond or self.mask
+        return rewrite(Call("and", (self.mask, cond), "bool"))
+
+    def bind(self, name: str, e: Expr) -> Expr:
+        """`e` guarded, as the value of `name`."""
+        if self.mask is None:
+            return e
+        value, idle = self.guarded(e)
+        if idle is not None:
+            self.idle[name] = idle
+        return value
+
+    def guarded(self, e: Expr) -> tuple[Expr, Const | None]:
+        """`e` so that it raises nothing in idle lanes, and its value there if that is known."""
+        match e:
+            case Const():
+                return e, e
+            case Call(op="select", args=(mask, a, b)) if mask == self.mask:
+                value, idle = self.guarded(b)
+                return Call("select", (mask, self(a), value), e.dtype), idle
+            case Call():
+                return self.call(e)
+            case _:
+                return e, self.idle.get(getattr(e, "name", ""))
+
+    def call(self, e: Call) -> tuple[Expr, Const | None]:
+        parts = [self.guarded(a) for a in e.args]
+        args, idle = [a for a, _ in parts], [v for _, v in parts]
+        value = _value(e, idle)
+        if value is None and may_raise(e):
+            unknown = [k for k, v in enumerate(idle) if v is None]
+            if len(unknown) == 1:
+                idle[unknown[0]] = literal(1, e.args[unknown[0]].dtype)
+                value = _value(e, idle)
+            where = unknown if value is not None else _GUARDED.get(e.op, (0,))
+            for k in where:
+                args[k] = self.one(args[k])
+        return Call(e.op, tuple(args), e.dtype), value
+
+    def one(self, e: Expr) -> Expr:
+        """`e`, but 1 in idle lanes."""
+        assert self.mask is not None
+        return Call("select", (self.mask, e, literal(1, e.dtype)), e.dtype)
+
+
+def _value(e: Call, args: list[Const | None]) -> Const | None:
+    known = tuple(a for a in args if a is not None)
+    return evaluated(e.op, known, e.dtype) if len(known) == len(args) else None
+
+
+def either_way(cond: Expr, a: Expr, b: Expr, then: Masked, orelse: Masked) -> Expr:
+    """``a`` where `cond` holds, else ``b``; what they have in common is computed for both.
+
+    ``s + x`` or ``s`` is ``s + select(cond, x, -0.0)``: a fold remains one.
+    """
+    if a == b:
+        return a
+    if isinstance(a, Call) and isinstance(b, Call) and (a.op, a.dtype) == (b.op, b.dtype):
+        differ = [k for k, (x, y) in enumerate(zip(a.args, b.args, strict=True)) if x != y]
+        if len(differ) == 1 and a.args[differ[0]].dtype == b.args[differ[0]].dtype:
+            (k,) = differ
+            arm = either_way(cond, a.args[k], b.args[k], then, orelse)
+            return Call(a.op, (*a.args[:k], arm, *a.args[k + 1 :]), a.dtype)
+    for whole, part, flip in ((a, b, False), (b, a, True)):
+        step = _step(whole, part)
+        if step is not None:
+            op, value, none = step
+            taken, other = (none, value) if flip else (value, none)
+            chosen = either_way(cond, taken, other, then, orelse)
+            return Call(op, (part, chosen), part.dtype)
+    return rewrite(Call("select", (cond, then(a), orelse(b)), a.dtype))
+
+
+def _step(whole: Expr, part: Expr) -> tuple[str, Expr, Const] | None:
+    """``whole`` as ``op(part, value)``, and the value that would leave ``part`` as it is."""
+    if not isinstance(whole, Call) or len(whole.args) != 2 or whole.dtype != part.dtype:
+        return None
+    a, b = whole.args
+    none = literal(0, whole.dtype) if whole.op == "sub" else unit(whole.op, whole.dtype)
+    if none is None or OPS[whole.op].result != OPS[whole.op].sig[0]:
+        return None
+    if a == part:
+        return whole.op, b, none
+    return (whole.op, a, none) if b == part and whole.op != "sub" else None

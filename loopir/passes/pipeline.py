@@ -1,0 +1,69 @@
+"""The passes in order, each with the reason why it stands there."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from ..nodes import Kernel
+from .canonical import canonical
+from .hoist import hoist
+from .if_convert import if_convert
+from .last_value import last_value
+from .reuse import reuse
+from .simplify import simplify
+from .tile import tile
+from .unroll import unroll
+from .vectorize import vectorize
+
+__all__ = ["PIPELINE", "Pass", "optimise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step. ``reorders``: it takes ``reassociate``, since it may change the order of folds."""
+
+    run: Callable[..., Kernel]
+    reason: str
+    reorders: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.run.__name__
+
+
+PIPELINE = (
+    Pass(canonical, "the others know one kind of loop"),
+    Pass(simplify, "lowering writes plainly; what it wrote is recognised in its simplest form"),
+    Pass(unroll, "a loop around a tiny one can then be vectorised"),
+    Pass(simplify, "subscripts of the copies become constants"),
+    Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),
+    Pass(reuse, "what both sides of a branch compute is computed before it"),
+    Pass(if_convert, "vectors have no branches", reorders=True),
+    Pass(simplify, "masks of nested branches"),
+    Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
+    Pass(reuse, "after if-conversion both sides stand in one block"),
+    Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),
+    Pass(vectorize, "everything is in place", reorders=True),
+    Pass(simplify, "names that only scalar code needed"),
+)
+
+
+def optimise(
+    kernel: Kernel,
+    *,
+    reassociate: bool = True,
+    on_pass: Callable[[str, Kernel], None] | None = None,
+) -> Kernel:
+    """`kernel` through all passes: vector code of abstract width.
+
+    ``reassociate=False`` keeps float folds in Python's order. ``on_pass(name, kernel)`` is called
+    after each pass that changed something.
+    """
+    for step in PIPELINE:
+        run = partial(step.run, reassociate=reassociate) if step.reorders else step.run
+        new = run(kernel)
+        if new is not kernel and on_pass is not None:
+            on_pass(step.name, new)
+        kernel = new
+    return kernel

@@ -1,0 +1,90 @@
+"""A loop whose whole effect is under one mask: the mask, and the loop without it."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..nodes import Append, Assign, Call, Check, Expr, Loop, Stmt, Store
+from ..types import DTYPES
+from .folds import Fold
+from .masks import Masked
+from .names import reads, substitute
+from .values import unit
+
+__all__ = ["Predicated", "predicated"]
+
+
+class Predicated:
+    """A loop that acts only where ``mask`` holds, given over what is known before the body."""
+
+    def __init__(self, mask: Expr, body: tuple[Stmt, ...], folds: tuple[Fold, ...]) -> None:
+        self.mask, self.body, self.folds = mask, body, folds
+
+
+def predicated(loop: Loop, folds: tuple[Fold, ...]) -> Predicated | None:
+    """`loop` as a predicated one; None where some of what it does has another mask, or none.
+
+    What the body computes for all elements must not raise flags, since a predicated body does
+    not compute it.
+    """
+    masks = {s.mask for s in loop.body if isinstance(s, Store | Append)}
+    if len(masks) != 1 or None in masks:
+        return None
+    (mask,) = masks
+    assert mask is not None
+    body = tuple(_unmasked(s, mask) for s in loop.body)
+    steps = tuple(_unconditional(f, mask) for f in folds)
+    values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
+    if None in body or None in steps or not _quiet(loop, mask):
+        return None
+    kept = tuple(s for s in body if s is not None)
+    return Predicated(_closed(mask, values), kept, tuple(f for f in steps if f is not None))
+
+
+def _unmasked(s: Stmt, mask: Expr) -> Stmt | None:
+    match s:
+        case Store() | Append():
+            return replace(s, mask=None)
+        case Check(cond=Call(op="or", args=(Call(op="not", args=(m,)), cond))) if m == mask:
+            return replace(s, cond=cond)
+        case Check():
+            return None
+        case _:
+            return s
+
+
+def _unconditional(f: Fold, mask: Expr) -> Fold | None:
+    """`f` without its condition, if that is `mask`.
+
+    A float sum keeps the select of its term: adding what an idle lane holds may raise flags.
+    """
+    if f.cond is not None:
+        return replace(f, cond=None) if f.cond == mask else None
+    match f.value:
+        case Call(op="select", args=(m, term, none)) if m == mask and none == unit(f.op, f.dtype):
+            return f if DTYPES[f.dtype].kind == "f" else replace(f, value=term)
+        case _:
+            return None
+
+
+def _quiet(loop: Loop, mask: Expr) -> bool:
+    """Whether what the body computes beside the mask raises nothing where it does not hold."""
+    needed = _slice(loop, mask)
+    masked = Masked(mask)
+    assigns = [s for s in loop.body if isinstance(s, Assign)]
+    return all(masked.bind(s.name, s.value) == s.value or s.name in needed for s in assigns)
+
+
+def _slice(loop: Loop, mask: Expr) -> frozenset[str]:
+    """The names of the body that `mask` depends on."""
+    needed = set(reads(mask))
+    for s in reversed(loop.body):
+        if isinstance(s, Assign) and s.name in needed:
+            needed |= reads(s.value)
+    return frozenset(needed)
+
+
+def _closed(e: Expr, values: dict[str, Expr]) -> Expr:
+    """`e` over nothing that the body binds."""
+    while (new := substitute(e, values)) is not e:
+        e = new
+    return e

@@ -1,0 +1,141 @@
+"""Blocks: a long float fold becomes a sum of short ones, so that its rounding error stays small."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..names import rename
+from ..nodes import (
+    Accum,
+    Call,
+    Const,
+    Expr,
+    Interval,
+    Kernel,
+    Loop,
+    RangeDesc,
+    Stmt,
+    Var,
+)
+from ..types import INDEX
+from .blocks import map_stmts
+from .folds import Fold, fold_of
+from .legality import explain
+from .names import Fresh
+from .values import integer, trips
+
+__all__ = ["tile", "tile_loop"]
+
+BLOCK = 4096  # elements that one set of accumulators takes up
+BLOCKS = 64  # blocks that are added up before they join the total
+
+
+def tile(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """Float sums and products are taken in blocks of 4096 elements, and blocks of 64 blocks.
+
+    Each block starts at the neutral element, so that a term meets about as many roundings as in a
+    pairwise sum. Other accumulators pass through. Before::
+
+        def k(x: f32[::1], total: mut(f32[()])):
+            disjoint(x, total)
+            for i in loop(0, x.shape[0], s=f32(0.0)):
+                s = step(s + x[i])
+            total[()] = s
+
+    after::
+
+        def k(x: f32[::1], total: mut(f32[()])):
+            disjoint(x, total)
+            for i_2 in loop(range(0, x.shape[0], 262144), s=f32(0.0)):
+                for i_1 in loop(range(i_2, min(i_2 + 262144, x.shape[0]), 4096), s_2=f32(-0.0)):
+                    for i in loop(i_1, min(i_1 + 4096, x.shape[0]), s_1=f32(-0.0)):
+                        s_1 = step(s_1 + x[i])
+                    s_2 = step(s_2 + s_1)
+                s = step(s + s_2)
+            total[()] = s
+    """
+    if not reassociate:
+        return kernel
+    fresh = Fresh(kernel)
+
+    def edit(s: Stmt) -> Stmt:
+        if not isinstance(s, Loop) or not _is_long(s) or explain(s, kernel):
+            return s
+        folds = [f for a in s.accs if (f := fold_of(a, s)) is not None and f.is_inexact]
+        return _blocked(s, {f.acc.name: f for f in folds}, fresh) if folds else s
+
+    return map_stmts(kernel, edit)
+
+
+def _is_long(loop: Loop) -> bool:
+    """Whether the loop may run for more than one block."""
+    if not isinstance(loop.range, Interval) or loop.until is not None:
+        return False
+    count = trips(loop.range)
+    if count is None and isinstance(loop.range.hi, Call) and loop.range.hi.op == "min":
+        tiles = (_beyond(loop.range.lo, e) for e in loop.range.hi.args)
+        count = min((n for n in tiles if n is not None), default=None)
+    return count is None or count > BLOCK
+
+
+def _beyond(lo: Expr, hi: Expr) -> int | None:
+    """The number `n` of ``lo + n``, where that is `hi`."""
+    match hi:
+        case Call(op="add", args=(base, Const(value=n))) if base == lo:
+            return int(n)
+        case _:
+            return None
+
+
+def _blocked(loop: Loop, folds: Mapping[str, Fold], fresh: Fresh) -> Loop:
+    """`loop` in blocks, and in blocks of blocks."""
+    blocks = tile_loop(loop, BLOCK, folds, fresh)
+    outer = {a.name: replace(folds[a.name], acc=a) for a in blocks.accs if a.name in folds}
+    return tile_loop(blocks, BLOCK * BLOCKS, outer, fresh)
+
+
+def tile_loop(loop: Loop, size: int, partial: Mapping[str, Fold], fresh: Fresh) -> Loop:
+    """A loop over tiles of `size` elements, the loop over one tile inside it.
+
+    The accumulators pass from tile to tile, but for the folds in `partial` (by name): those start
+    anew in each tile, and their results are folded. An interval's tiles start at multiples of
+    `size`; a loop that steps by a divisor of `size` may be tiled once more.
+    """
+    names = {a.name: fresh.name(a.name) for a in loop.accs}
+    tile = Var(fresh.name(loop.var), INDEX)
+    start, end = _ends(loop)
+    last = Call("min", (Call("add", (tile, integer(size)), INDEX), end), INDEX)
+    inner_range = (
+        Interval(tile, last)
+        if isinstance(loop.range, Interval)
+        else replace(loop.range, start=tile, end=last)
+    )
+    inner = rename(loop, names)
+    inner_accs = tuple(
+        replace(a, init=partial[old.name].start if old.name in partial else _var(old))
+        for a, old in zip(inner.accs, loop.accs, strict=True)
+    )
+    inner = replace(inner, range=inner_range, accs=inner_accs)
+    accs = tuple(_outer(a, names[a.name], partial.get(a.name)) for a in loop.accs)
+    return Loop(tile.name, RangeDesc(start, end, size), (inner,), accs, span=loop.span)
+
+
+def _ends(loop: Loop) -> tuple[Expr, Expr]:
+    match loop.range:
+        case Interval(lo, hi):
+            return lo, hi
+        case RangeDesc(start, end, step):
+            assert step > 0, "tiles go upwards"
+            return start, end
+
+
+def _var(a: Accum) -> Var:
+    return Var(a.name, a.init.dtype)
+
+
+def _outer(a: Accum, inner: str, fold: Fold | None) -> Accum:
+    """The accumulator of the loop over tiles; `inner` is its name in a tile."""
+    done = Var(inner, a.init.dtype)
+    if fold is None:
+        return replace(a, step=done)
+    return replace(a, step=Call(fold.op, (_var(a), done), done.dtype))

@@ -1,0 +1,113 @@
+"""Unrolling: the first iterations of a loop written out, or all of them."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..names import bound, rename
+from ..nodes import (
+    Assign,
+    Break,
+    Call,
+    Const,
+    Expr,
+    Interval,
+    Kernel,
+    Loop,
+    Return,
+    Stmt,
+    Var,
+    counters,
+    walk,
+)
+from ..types import INDEX
+from .blocks import map_stmts
+from .names import Fresh, substitute
+from .values import integer, trips
+
+__all__ = ["unroll", "unroll_loop"]
+
+TRIPS = 8
+SIZE = 600  # nodes of the unrolled code: beyond, a loop is the better code
+
+
+def unroll(kernel: Kernel) -> Kernel:
+    """Loops of at most 8 known iterations are written out.
+
+    The loop around one is then an innermost loop, and may be vectorised. Before::
+
+        def k(x: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                for j in loop(0, 2, s=0.0):
+                    s = step(s + x[i, j])
+                out[i] = s
+
+    after::
+
+        def k(x: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                s_1 = 0.0 + x[i, 0]
+                s = s_1 + x[i, 1]
+                out[i] = s
+    """
+    fresh = Fresh(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or not _is_small(s):
+            return s
+        return unroll_loop(s, trips(s.range) or 0, fresh)
+
+    return map_stmts(kernel, edit)
+
+
+def _is_small(loop: Loop) -> bool:
+    count = trips(loop.range) if isinstance(loop.range, Interval) else None
+    if count is None or count > TRIPS or not can_unroll(loop):
+        return False
+    return count * sum(1 for _ in walk(loop)) <= SIZE
+
+
+def can_unroll(loop: Loop) -> bool:
+    """Whether nothing leaves the loop early, and nothing counts in the middle of an iteration."""
+    leaves = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
+    return not (leaves or loop.until or counters(loop))
+
+
+def unroll_loop(loop: Loop, factor: int, fresh: Fresh) -> tuple[Stmt, ...]:
+    """The first `factor` iterations of `loop` (it has as many), then the loop over the others."""
+    assert isinstance(loop.range, Interval), "canonical loops are unrolled"
+    assert can_unroll(loop), "the loop may be left in the middle"
+    count, lo = trips(loop.range), loop.range.lo
+    assert count is None or count >= factor, "there are not so many iterations"
+    values: dict[str, Expr] = {a.name: a.init for a in loop.accs}
+    done: list[Stmt] = []
+    for k in range(factor):
+        last = count is not None and k == count - 1
+        done += _iteration(loop, _plus(lo, k), values, fresh, last)
+    if count == factor:
+        return tuple(done) if factor else tuple(Assign(a.name, a.init) for a in loop.accs)
+    rest = Interval(_plus(lo, factor), loop.range.hi)
+    accs = tuple(replace(a, init=values[a.name]) for a in loop.accs)
+    return (*done, replace(loop, range=rest, accs=accs))
+
+
+def _iteration(
+    loop: Loop, index: Expr, values: dict[str, Expr], fresh: Fresh, last: bool
+) -> Iterator[Stmt]:
+    """One iteration with names of its own; `values` are the accumulators before, then after it."""
+    own = {name: fresh.name(name) for name in sorted(bound(*loop.body))}
+    here = {loop.var: index, **values}
+    for s in loop.body:
+        yield substitute(rename(s, own), here)
+    for a in loop.accs:
+        name = a.name if last else fresh.name(a.name)
+        yield Assign(name, substitute(rename(a.step, own), here), span=a.span)
+        values[a.name] = Var(name, a.init.dtype)
+
+
+def _plus(e: Expr, k: int) -> Expr:
+    if isinstance(e, Const):
+        return integer(int(e.value) + k)
+    return Call("add", (e, integer(k)), INDEX) if k else e

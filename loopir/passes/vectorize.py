@@ -1,0 +1,189 @@
+"""Vectorisation: innermost loops process ``W`` elements at a time, folds in fixed lanes."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ..nodes import (
+    Assign,
+    Call,
+    Check,
+    Const,
+    Dim,
+    Expr,
+    HReduce,
+    Kernel,
+    Load,
+    Loop,
+    PredLoop,
+    Stmt,
+    Var,
+    VecAccum,
+    VecLoop,
+    counters,
+    walk,
+)
+from ..ops import OPS
+from ..types import DTYPES
+from .blocks import map_stmts
+from .folds import Fold, checks_of, fold_of
+from .legality import Reason, explain
+from .lift import WIDTH, Lift, wide
+from .names import Fresh
+from .predicate import predicated
+from .rules import rewrite
+from .ties import exact_zero, has_ties
+
+__all__ = ["Reason", "explain", "refusals", "vectorize"]
+
+GROUP_BYTES = 256  # what one set of accumulators takes: four AVX-512 registers
+HEAVY_GROUP_BYTES = 64  # one register, where the body itself needs many
+HEAVY = 40.0  # in adds
+
+
+def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """Innermost loops without an obstacle (``explain``) become vector loops of abstract width.
+
+    Each of the lanes of a fold starts as its neutral element, or for minima as the start itself.
+    A loop whose whole effect is under one mask becomes a predicated one. Before::
+
+        def k(x: f32[::1], y: mut(f32[::1]), total: mut(f32[()])):
+            disjoint(x, y)
+            disjoint(x, total)
+            disjoint(y, total)
+            for i in loop(0, x.shape[0], s=f32(0.0)):
+                y[i] = x[i] * f32(2.0)
+                s = step(s + x[i])
+            total[()] = s
+
+    after::
+
+        def k(x: f32[::1], y: mut(f32[::1]), total: mut(f32[()])):
+            disjoint(x, y)
+            disjoint(x, total)
+            disjoint(y, total)
+            for i in vec(0, x.shape[0], width=W, group=64, s_1=f32(-0.0)):
+                y[i:W] = x[i:W] * broadcast(f32(2.0), W)
+                s_1 = step(s_1 + x[i:W])
+            s = f32(0.0) + hreduce("add", s_1)
+            total[()] = s
+    """
+    fresh = Fresh(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        if not isinstance(s, Loop) or explain(s, kernel, reassociate=reassociate):
+            return s
+        return tuple(_vectorised(s, fresh))
+
+    return map_stmts(kernel, edit)
+
+
+def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, Reason], ...]:
+    """The innermost loops of `kernel` that ``vectorize`` leaves scalar, each with its reason."""
+    loops = [n for n in walk(kernel) if isinstance(n, Loop)]
+    inner = [n for n in loops if not any(isinstance(x, Loop) and x is not n for x in walk(n))]
+    found = ((n, explain(n, kernel, reassociate=reassociate)) for n in inner)
+    return tuple((n, reason) for n, reason in found if reason is not None)
+
+
+def _vectorised(loop: Loop, fresh: Fresh) -> Iterator[Stmt]:
+    """The vector loop, what must be known before it, and what becomes of its accumulators."""
+    loop, before = _started(loop, fresh)
+    yield from before
+    folds = tuple(f for a in loop.accs if (f := fold_of(a, loop)) is not None)
+    lanes = {f.acc.name: fresh.name(f.acc.name) for f in folds}
+    vector = _vector_loop(loop, folds, lanes)
+    yield vector
+    for f in folds:
+        yield from _finished(f, loop, Var(lanes[f.acc.name], f.dtype, vector.group or 1), fresh)
+
+
+def _started(loop: Loop, fresh: Fresh) -> tuple[Loop, tuple[Assign, ...]]:
+    """`loop` with its starts under a name, since they are needed once more after it."""
+    before: list[Assign] = []
+    accs = list(loop.accs)
+    for k, acc in enumerate(accs):
+        if not isinstance(acc.init, Const | Dim | Var):
+            before.append(Assign(fresh.name(f"{acc.name}_0"), acc.init, span=acc.span))
+            accs[k] = replace(acc, init=Var(before[-1].name, acc.init.dtype))
+    return (replace(loop, accs=tuple(accs)), tuple(before)) if before else (loop, ())
+
+
+def _vector_loop(
+    loop: Loop, folds: tuple[Fold, ...], lanes: dict[str, str]
+) -> VecLoop | PredLoop:
+    lift, counts = Lift(loop, lanes), counters(loop)
+    narrow = predicated(loop, folds)
+    body = lift.block(narrow.body if narrow else loop.body)
+    accs = [
+        VecAccum(lanes[f.acc.name], f.start, wide(lift.expr(f.step(_acc(f)))), span=f.acc.span)
+        for f in (narrow.folds if narrow else folds)
+    ]
+    group = _group(body, accs) if accs else None
+    accs += [VecAccum(a.name, a.init, a.step, span=a.span) for a in loop.accs if a.name in counts]
+    if narrow:
+        pred = wide(lift.expr(narrow.mask))
+        return PredLoop(
+            loop.var, loop.range, WIDTH, pred, body, tuple(accs), group=group, span=loop.span
+        )
+    until = _exit(loop.until, lanes, group) if loop.until else None
+    return VecLoop(
+        loop.var, loop.range, WIDTH, body, tuple(accs), None, group, until, span=loop.span
+    )
+
+
+def _acc(f: Fold) -> Var:
+    return Var(f.acc.name, f.dtype)
+
+
+def _exit(until: Expr, lanes: dict[str, str], group: int | None) -> Expr:
+    """The exit of a search, over all lanes."""
+    match until:
+        case Var(name=name):
+            return HReduce("or", Var(lanes[name], "bool", group or 1))
+        case Call(op="not", args=(Var(name=name),)):
+            found = HReduce("and", Var(lanes[name], "bool", group or 1))
+            return Call("not", (found,), "bool")
+        case _:
+            raise AssertionError(f"no search: {until!r}")
+
+
+def _group(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
+    """The lanes of one set of accumulators: a choice of the loop's alone, so on every target."""
+    nodes = [n for part in (*body, *accs) for n in walk(part)]
+    vectors = [n for n in nodes if isinstance(n, Load | Call | Var) and n.lanes != 1]
+    widest = max(DTYPES[n.dtype].bytes for n in vectors)
+    weight = sum(OPS[n.op].weight for n in nodes if isinstance(n, Call))
+    return (HEAVY_GROUP_BYTES if weight > HEAVY else GROUP_BYTES) // widest
+
+
+# -- after the loop
+
+
+def _finished(f: Fold, loop: Loop, lanes: Var, fresh: Fresh) -> Iterator[Stmt]:
+    """Binds the accumulator's own name to the fold of its lanes and of what it started as."""
+    total = HReduce(f.op, lanes)
+    if OPS[f.op].unit is None:
+        if not has_ties(f):
+            yield Assign(f.acc.name, total, span=f.acc.span)
+            return
+        result = Assign(fresh.name(f.acc.name), total, span=f.acc.span)
+        yield from (result, exact_zero(f, Var(result.name, f.dtype), loop, fresh))
+        return
+    checks = checks_of(f.acc, loop)
+    if checks:
+        sums = Var(fresh.name(f.acc.name), f.dtype)
+        yield Assign(sums.name, total)
+        yield from _overflow_checks(f, lanes, sums, checks[0])
+        total = sums  # type: ignore[assignment]
+    yield Assign(f.acc.name, rewrite(Call(f.op, (f.acc.init, total), f.dtype)), span=f.acc.span)
+
+
+def _overflow_checks(f: Fold, lanes: Var, total: Var, check: Check) -> Iterator[Check]:
+    """That adding up the lanes, each of which has not overflown, does not overflow either."""
+    d, count = DTYPES[f.dtype], int(lanes.lanes)
+    low, high = Const(-(-d.low // count), f.dtype), Const(d.high // count, f.dtype)
+    yield replace(check, cond=Call("le", (low, HReduce("min", lanes)), "bool"))
+    yield replace(check, cond=Call("le", (HReduce("max", lanes), high), "bool"))
+    over = Call("add_over", (f.acc.init, total), "bool")
+    yield replace(check, cond=Call("not", (over,), "bool"))
