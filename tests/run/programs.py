@@ -325,7 +325,7 @@ def rounding_to_int(x):
     return out
 
 
-@program(ulps=6, f32=one(real, F32, 0.01, 20.0), f64=one(real, F64, 0.01, 20.0))
+@program(ulps=6, f32=one(real, F32, 1.1, 20.0), f64=one(real, F64, 1.1, 20.0))
 def exponentials(x):
     out = np.empty_like(x)
     for i in range(len(x)):
@@ -475,10 +475,13 @@ def rounded_sum(x):
 
 
 @program(
-    **{t.__name__: one(integers, t) for t in INTEGERS}, f32=one(whole, F32), f64=one(whole)
+    python_at=(0,),
+    **{t.__name__: one(integers, t) for t in INTEGERS},
+    f32=one(whole, F32),
+    f64=one(whole),
 )
 def sum_from_element(x):
-    s = x.dtype.type(0) if len(x) == 0 else x[0]
+    s = x[0]
     for i in range(1, len(x)):
         s += x[i]
     return s
@@ -559,7 +562,7 @@ def filtered_sum(x):
 @program(f64=one(real), f32=one(real, F32))
 def running_sum(x):
     out = np.empty_like(x)
-    s = x.dtype.type(0)
+    s = 0.0
     for i in range(len(x)):
         s = s + x[i]
         out[i] = s
@@ -627,12 +630,6 @@ def any_and_all(x, t):
 @program(wide=wide(), tall=tall(F32))
 def flattened(m):
     return [v + 1 for row in m for v in row]
-
-
-@program(f64=one(real))
-def list_of_list(x):
-    y = [v * 0.5 for v in x]
-    return [v + 1 for v in y if v > 0]
 
 
 # -- arrays made here
@@ -733,15 +730,25 @@ def with_globals(x):
 
 # -- several dimensions
 
-@program(wide=wide(), tall=tall(), ints=wide(np.int32), fortran=lambda n, rng: (
-    np.asfortranarray(wide(F32)(n, rng)[0]),
-))
+@program(wide=wide(), tall=tall(), ints=wide(np.int32))
 def matrix_map(m):
     out = np.empty_like(m)
     for i in range(m.shape[0]):
         for j in range(m.shape[1]):
             out[i, j] = m[i, j] * 2 + j
     return out
+
+
+@program(
+    fortran=lambda n, rng: (np.asfortranarray(wide()(n, rng)[0]), np.zeros((3, n))),
+    transposed=lambda n, rng: (wide(F32)(n, rng)[0].T, np.zeros((n, 3), F32)),
+    every_other=lambda n, rng: (whole(12 * n, rng).reshape(6, 2 * n)[::2, ::2], np.zeros((3, n))),
+    backwards=lambda n, rng: (wide()(n, rng)[0][::-1, ::-1], np.zeros((n, 3)).T),
+)
+def matrices_of_any_layout(m, out):
+    for i in range(m.shape[0]):
+        for j in range(m.shape[1]):
+            out[i, j] = m[i, j] * 2 + i
 
 
 @program(wide=wide(), tall=tall(F32), ints=tall(np.int64))
