@@ -127,7 +127,7 @@ def _carried(case: _Case) -> Reason | None:
         return Reason("VECTOR_CARRIED", "one list is appended to in two places", appends[1].span)
     for acc in loop.accs:
         if acc.name in counts:
-            if any(_mentions(n, acc.name) for n in (*loop.body, *(a.step for a in loop.accs))):
+            if any(_mentions(n, acc.name) for n in (*loop.body, *(a.step for a in loop.accs if a is not acc))):
                 text = f"`{acc.name}` counts what has been appended, and is read on the way"
                 return Reason("VECTOR_CARRIED", text, acc.span or loop.span)
             continue
