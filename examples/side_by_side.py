@@ -39,8 +39,8 @@ def _assert_same(expected: Any, result: Any, rtol: float) -> None:
         assert len(expected) == len(result)
         for a, b in zip(expected, result, strict=True):
             _assert_same(a, b, rtol)
-    elif isinstance(expected, (np.ndarray, np.generic)):
-        assert expected.dtype == result.dtype
+    elif isinstance(expected, (np.ndarray, np.generic, float)):
+        assert np.asarray(expected).dtype == np.asarray(result).dtype
         np.testing.assert_allclose(result, expected, rtol=rtol)
     else:
         np.testing.assert_equal(result, expected)

@@ -4,11 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from loopir.nodes import Disjoint, Guard, Kernel
-from loopir.text import show
+from loopir.nodes import Kernel
+from loopir.passes.vectorize import vectorize
 from targets.isa import Target
 
-from .loopinfo import loop_infos
+from .guards import guard_texts
+from .loopinfo import loop_infos, scalar_loops
 from .rejections import Rejection
 from .report import Report
 from .scope import Scope
@@ -25,7 +26,9 @@ def account(
 ) -> Report:
     """The report of a function that compiles for `target`."""
     source, compiled = stages.source, stages.plan.kernel
+    still = scalar_loops(_unvectorised(stages), reassociate=stages.options.reassociate)
     loops = loop_infos(stages.legal(target), stages.scalar, target)
+    lines = dict(enumerate(source.lines, 1))
     return Report(
         function=source.qualname,
         path=source.path,
@@ -33,15 +36,15 @@ def account(
         signature=_signature(stages.types),
         target=target.name,
         accepted=True,
-        rejections=stages.fusion.rejections,
+        rejections=(*stages.fusion.rejections, *still),
         fused=stages.fusion.fused,
         vectorized=sum(loop.lanes is not None for loop in loops),
-        guards=tuple(map(_guard, compiled.guards)),
+        guards=guard_texts(compiled, lines),
         regions=1,
         loops=loops,
         temporaries=tuple(sorted(_names(stages.scalar) - _names(compiled))),
         stats=stats,
-        source=dict(enumerate(source.lines, 1)),
+        source=lines,
     )
 
 
@@ -72,6 +75,16 @@ def account_of_refused(
     )
 
 
+def _unvectorised(stages: Stages) -> Kernel:
+    """The kernel as it comes to be vectorised."""
+    kernel = stages.plan.kernel
+    for name, after in stages.passes:
+        if name == vectorize.__name__:
+            break
+        kernel = after
+    return kernel
+
+
 def _signature(types: Mapping[str, ArgType]) -> str:
     return f"({', '.join(f'{name}: {type_}' for name, type_ in types.items())})"
 
@@ -79,10 +92,3 @@ def _signature(types: Mapping[str, ArgType]) -> str:
 def _names(kernel: Kernel) -> set[str]:
     return {param.name for param in kernel.params}
 
-
-def _guard(guard: Guard | Disjoint) -> str:
-    match guard:
-        case Disjoint(a, b, or_same):
-            return f"{a} and {b} share no memory{' or are one array' * or_same}"
-        case Guard(cond, code):
-            return f"{show(cond)} ({code})"

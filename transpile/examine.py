@@ -123,7 +123,7 @@ def _values(names: Mapping[str, Any]) -> Iterator[Any]:
     for value in list(names.values()):
         yield value
         if inspect.isclass(value) and value.__module__ == names["__name__"]:
-            yield from vars(value).values()
+            yield from (getattr(member, "__func__", member) for member in vars(value).values())
 
 
 def _is_of(function: FunctionType, path: str) -> bool:

@@ -22,12 +22,14 @@ from loopir.nodes import (
     walk,
 )
 from loopir.ops import OPS
+from loopir.passes.vectorize import Reason, refusals
 from loopir.types import DTYPES
 from targets.isa import Target
 
+from .rejections import Label, Rejection
 from .report import LoopInfo
 
-__all__ = ["loop_infos"]
+__all__ = ["loop_infos", "scalar_loops"]
 
 _LOOPS = (Loop, Zip, VecLoop, PredLoop, Scan, While)
 _FREE = ("select", "cast")  # on floats, these compute nothing
@@ -48,6 +50,21 @@ def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo,
             if known is None or (info.lanes or 0) > (known.lanes or 0):
                 found[info.span] = info
     return tuple(sorted(found.values(), key=lambda info: (info.span.line, info.span.col)))
+
+
+def scalar_loops(kernel: Kernel, *, reassociate: bool) -> tuple[Rejection, ...]:
+    """Why loops of `kernel`, as it comes to be vectorised, stay scalar."""
+    return tuple(
+        _scalar(loop.span, reason)
+        for loop, reason in refusals(kernel, reassociate=reassociate)
+        if loop.span is not None
+    )
+
+
+def _scalar(loop: Span, reason: Reason) -> Rejection:
+    elsewhere = reason.span if reason.span != loop else None
+    labels = (Label(elsewhere, "here"),) if elsewhere else ()
+    return Rejection(reason.code, f"compiled as scalar code: {reason.text}", loop, labels)
 
 
 def _innermost(n: Node) -> Iterator[LoopLike]:

@@ -29,11 +29,34 @@ decay(np.ones(8), np.zeros(8))
 """,
     ),
     Code(
-        code="VECTOR_ORDER",
-        title="a fold must keep its order",
-        why="Lanes sum in another order than Python does, and floating-point sums then differ in "
-            "the last bits. With reassociate=False, or for a fold that is not a sum, product, "
-            "minimum, maximum, any or all, the order stays.",
+        code="VECTOR_CARRIED",
+        title="an iteration needs a value that the one before it computed",
+        why="Sums, products, minima, maxima, any, all and counts are folds: lanes can each do a "
+            "part. A name that is carried on in another way has one value after the other.",
+        bad="""\
+@fuse
+def smooth(x, out):
+    level = 0.0
+    for i in range(len(x)):
+        level = 0.9 * level + 0.1 * x[i]
+        out[i] = level
+
+smooth(np.ones(8), np.zeros(8))
+""",
+        good="""\
+@fuse
+def smooth(x, out):
+    for i in range(len(x) - 1):
+        out[i] = 0.9 * x[i] + 0.1 * x[i + 1]
+
+smooth(np.ones(8), np.zeros(8))
+""",
+    ),
+    Code(
+        code="VECTOR_REASSOCIATE",
+        title="a fold of floats must keep its order",
+        why="Lanes add in another order than Python does, and a sum of floats then differs in its "
+            "last bits. With reassociate=False the order stays, and the loop is scalar.",
         bad="""\
 @fuse(reassociate=False)
 def total(x):
@@ -56,72 +79,71 @@ total(np.ones(8))
 """,
     ),
     Code(
-        code="VECTOR_MEMORY",
-        title="elements are too far apart for vector loads",
-        why="A vector load takes neighbours in memory. Where the loop walks along an axis whose "
-            "elements are not neighbours, or skips some, gathering them one by one costs as much "
-            "as the scalar loop.",
+        code="VECTOR_SUBSCRIPT",
+        title="a subscript does not move evenly along one axis",
+        why="The lanes of a vector are elements at even distances: x[i], x[2 * i], x[n - i]. A "
+            "subscript that is looked up in an array, divided, or on the diagonal is not.",
         bad="""\
 @fuse
-def skip(x, out):
+def trace(x, out):
     for i in range(len(out)):
-        out[i] = x[2 * i]
+        out[i] = x[i, i]
 
-skip(np.ones(16), np.zeros(8))
+trace(np.ones((8, 8)), np.zeros(8))
 """,
         good="""\
 @fuse
-def skip(x, out):
+def trace(x, out):
     for i in range(len(out)):
-        out[i] = x[i]
+        out[i] = x[0, i]
 
-skip(np.ones(16), np.zeros(8))
+trace(np.ones((8, 8)), np.zeros(8))
 """,
     ),
     Code(
-        code="VECTOR_OPERATION",
-        title="an operation has no vector form here",
-        why="Some operations exist only for one element at a time, on this machine or at all.",
+        code="VECTOR_SMALL",
+        title="the loop runs too few times",
+        why="A loop of a few iterations is over before a vector is full.",
         bad="""\
 @fuse
-def reverse(x, out):
-    for i in range(len(x)):
-        for j in range(int(x[i])):
-            out[i] = out[i] + 1.0
+def twice(x, out):
+    for i in range(3):
+        out[i] = x[i] * 2.0
 
-reverse(np.ones(8, dtype=np.int64), np.zeros(8))
+twice(np.ones(3), np.zeros(3))
 """,
         good="""\
 @fuse
-def reverse(x, out):
+def twice(x, out):
     for i in range(len(x)):
-        out[i] = x[i] + 1.0
+        out[i] = x[i] * 2.0
 
-reverse(np.ones(8, dtype=np.int64), np.zeros(8))
+twice(np.ones(3), np.zeros(3))
 """,
     ),
     Code(
         code="VECTOR_CONTROL_FLOW",
-        title="the loop leaves early or branches in a way that lanes cannot",
-        why="Branches that choose values become masks. A way out of the loop, or an inner loop "
-            "whose length differs from element to element, does not.",
+        title="the lanes would have to go different ways",
+        why="Branches that choose values or stores become masks. A way out of the loop with work "
+            "on the way, or a branch around an inner loop, does not.",
         bad="""\
 @fuse
-def triangle(x, out):
+def until(x, out):
     for i in range(len(x)):
-        for j in range(i):
-            out[i] = out[i] + x[j]
+        if x[i] < 0.0:
+            for j in range(len(x)):
+                out[i] += x[j]
 
-triangle(np.ones(8), np.zeros(8))
+until(np.ones(8), np.zeros(8))
 """,
         good="""\
 @fuse
-def triangle(x, out):
+def until(x, out):
     for i in range(len(x)):
-        if x[i] > 0.0:
+        if x[i] < 0.0:
             out[i] = x[i]
 
-triangle(np.ones(8), np.zeros(8))
+until(np.ones(8), np.zeros(8))
 """,
     ),
 )

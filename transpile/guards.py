@@ -1,0 +1,41 @@
+"""What is tested before the first store, in the words of the source."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loopir.nodes import Disjoint, Guard, Kernel, Span
+from loopir.text import show
+
+__all__ = ["guard_texts"]
+
+_PHRASES: dict[str, str] = {
+    "GUARD_BOUNDS": "`{}` is within its array",
+    "GUARD_DIVISION": "`{}` does not divide by zero",
+    "GUARD_INT_RANGE": "`{}` fits its integers",
+    "GUARD_EMPTY": "`{}` has a value",
+    "GUARD_RAISES": "`{}` does not raise",
+    "GUARD_LENGTH": "`{}` has the length of the others",
+}
+
+
+def guard_texts(kernel: Kernel, source: Mapping[int, str]) -> tuple[str, ...]:
+    """A sentence for each guard, once."""
+    return tuple(dict.fromkeys(_text(guard, source) for guard in kernel.guards))
+
+
+def _text(guard: Guard | Disjoint, source: Mapping[int, str]) -> str:
+    match guard:
+        case Disjoint(a, b, or_same):
+            return f"`{a}` and `{b}` share no memory{' or are one array' * or_same}"
+        case Guard(cond, code, span=span):
+            said = _segment(span, source) if span else None
+            return _PHRASES.get(code, code + " at `{}`").format(said or show(cond))
+
+
+def _segment(span: Span, source: Mapping[int, str]) -> str | None:
+    """The text at `span`, its first line if it has several."""
+    line = source.get(span.line)
+    if line is None:
+        return None
+    end = span.end_col if span.end_line == span.line else None
+    return line.encode()[span.col : end].decode(errors="replace").strip() or None
