@@ -34,7 +34,8 @@ __all__ = ["Fused", "fuse"]
 Values = tuple[Any, ...]
 
 STAGES = ("python", "loopir", "c", "asm")
-EVERY_SIGNATURE = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", "BUILD_NO_COMPILER")
+NO_COMPILER = "BUILD_NO_COMPILER"
+EVERY_SIGNATURE = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
 """Codes of rejections that no other call signature can change."""
 
 
@@ -236,7 +237,8 @@ class Fused:
         if rejection.code in EVERY_SIGNATURE:
             self._install(counter(self._function, case.direct))
         if self.options.on_reject == "warn" and _is_news(rejection):
-            warn(sentence(self._function, case.types, rejection.code, rejection))
+            help = f" ({rejection.help})" if rejection.code == NO_COMPILER else ""
+            warn(sentence(self._function, case.types, rejection.code, rejection) + help)
 
 
 @functools.cache
@@ -255,7 +257,7 @@ _told: set[str] = set()
 
 def _is_news(rejection: Rejection) -> bool:
     """A missing compiler is told once a process, whatever the function."""
-    if rejection.code != "BUILD_NO_COMPILER":
+    if rejection.code != NO_COMPILER:
         return True
     first = rejection.code not in _told
     _told.add(rejection.code)

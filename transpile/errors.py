@@ -44,7 +44,7 @@ def sentence(
 def warn(message: str) -> None:
     """A FuseWarning at the line outside of this package that the program has come to."""
     here = os.path.dirname(__file__)
-    frame, level = sys._getframe(1), 1
+    frame, level = sys._getframe(), 1
     while frame.f_back and frame.f_code.co_filename.startswith((here, "<transpile ")):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, FuseWarning, stacklevel=level)

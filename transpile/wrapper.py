@@ -114,6 +114,7 @@ class _Text:
         used = {p.name for p in kernel.params}
         self._bindings = [b for b in plan.bindings if b.name in used or isinstance(b, Fresh)]
         self._slots = [b for b in self._bindings if isinstance(b, Slot)]
+        self._dtypes = {b.name: b.dtype for b in self._slots}
 
     def helper(self, kind: str, value: Any) -> str:
         """A name for `value`."""
@@ -197,8 +198,8 @@ class _Text:
         if decided:
             return f"({saved})"
         self._helpers |= {"_tp_warnings": warnings, "_tp_calm": CALM, "_tp_errstate": errstate}
-        mood = "[_tp_errstate(), *_tp_warnings.filters]"
-        return f"({saved}) if {mood} != _tp_calm and {self.helper('f', nervous)}() else ()"
+        mood = "(_tp_errstate(), _tp_warnings.filters)"
+        return f"({saved}) if {mood} != _tp_calm.mood and {self.helper('f', nervous)}() else ()"
 
     def _name(self, name: str) -> str:
         """What the wrapper calls the object bound to `name`."""
@@ -243,7 +244,7 @@ class _Text:
             return self._item(value.slot)
         if value.flag is None:
             return scalar
-        if value.dtype is not None:  # the slot may be wider, to hold Python's number too
+        if value.dtype not in (None, self._dtypes[value.slot]):  # wide enough for Python's too
             scalar = f"{self.helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
         python = self.helper("p", _PYTHON[value.weak_dtype or "f64"])
         return f"({python}({self._item(value.slot)}) if {self._item(value.flag)} else {scalar})"
