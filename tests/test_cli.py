@@ -137,8 +137,29 @@ def test_emit(
     status, listed, _ = run(capsys, file, "--emit", stage, "-o", str(folder))
     assert status == 0
     paths = [Path(line) for line in listed.split()]
-    assert {p.stem for p in paths} == {"scale", "smooth", "step"}
+    assert {p.name.rpartition(".")[0] for p in paths} == {"scale", "smooth", "Model.step"}
     assert "".join(p.read_text() for p in paths) == out
+
+
+def test_emit_several_signatures(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    types = ["--types", "scale(f32[:], f32, f32[:])", "--types", "scale(f64[:], f64, f64[:])"]
+    run(capsys, file, *types, "--emit", "loopir", "-o", str(tmp_path / "ir"))
+    assert "f32[" in (tmp_path / "ir" / "scale.ir").read_text()
+    assert "f64[" in (tmp_path / "ir" / "scale-2.ir").read_text()
+
+
+def test_emit_of_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "refused.py"
+    path.write_text(
+        "from transpile import fuse\n\n@fuse\ndef f(x):\n    for v in x:\n        print(v)\n"
+    )
+    status, out, err = run(capsys, str(path), "--emit", "c")
+    assert (status, out) == (0, "")
+    assert "LOWER_" in err
+    assert len(err.splitlines()) == 1
+    assert run(capsys, str(path), "--emit", "c", "--check")[0] == 1
 
 
 def test_emit_where_nothing_can_be_written(

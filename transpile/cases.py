@@ -23,11 +23,18 @@ class Case:
     types: tuple[ArgType, ...]
     assumed: str | None = None
 
+    @property
+    def name(self) -> str:
+        """The function's name within its module."""
+        return self.function.__qualname__
+
     def report(self) -> Report:
+        """What becomes of it."""
         report = self.function.report_for(self.types)
         return dataclasses.replace(report, assumed=self.assumed)
 
     def emit(self, stage: str) -> str:
+        """The text of one stage. Raises FuseError where the function does not get so far."""
         return self.function.emit_for(stage, self.types)
 
 

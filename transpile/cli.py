@@ -4,6 +4,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -138,8 +139,8 @@ def _answer(found: Sequence[Fused], options: argparse.Namespace) -> int:
     except ValueError as error:
         raise Usage(error) from None
     if options.emit:
-        _write_stages(cases, options)
-        return 0
+        refused = _write_stages(cases, options)
+        return int(options.check and refused)
     reports = [case.report() for case in _with_progress(cases)]
     _show_reports(reports, options.format or ("rich" if sys.stdout.isatty() else "plain"))
     refused = any(not r.accepted or r.rejections for r in reports)
@@ -154,20 +155,38 @@ def _choose_target(name: str) -> None:
     os.environ["TRANSPILE_TARGET"] = name
 
 
-def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> None:
-    """Prints a stage of each function, or writes it to a file of the function's name."""
+def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
+    """Prints a stage of each case, or writes it to a file; whether any does not get so far.
+
+    Further signatures of one function go to files with a number.
+    """
+    from .errors import FuseError
+
+    refused = False
+    times: Counter[str] = Counter()
     for case in _with_progress(cases):
-        text = case.emit(options.emit)
-        if options.output is None:
-            print(text, end="" if text.endswith("\n") else "\n")
-            continue
-        path = Path(options.output, case.function.__name__ + STAGES[options.emit])
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise Usage(f"{path}: {error.strerror}") from error
-        print(path)
+            text = case.emit(options.emit).rstrip("\n") + "\n"
+        except FuseError as error:
+            print(f"transpile: {error}", file=sys.stderr)
+            refused = True
+            continue
+        if options.output is None:
+            print(text, end="")
+            continue
+        times[case.name] += 1
+        again = f"-{times[case.name]}" if times[case.name] > 1 else ""
+        print(_written(text, Path(options.output, case.name + again + STAGES[options.emit])))
+    return refused
+
+
+def _written(text: str, path: Path) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Usage(f"{path}: {error.strerror}") from error
+    return path
 
 
 def _with_progress(cases: Sequence[Case]) -> Iterable[Case]:

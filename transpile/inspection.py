@@ -1,7 +1,6 @@
 """What becomes of a function for given types, without a call: report, and text of each stage."""
 from __future__ import annotations
 
-from dataclasses import replace
 from types import FunctionType
 
 from .account import account, account_of_refused
@@ -35,7 +34,7 @@ def report(
         return account_of_refused(function, _source(function), named, reasons, target, stats)
     if rejection is None:
         return made
-    return replace(made, accepted=False, regions=0, rejections=(*made.rejections, rejection))
+    return account_of_refused(function, stages.source, named, [rejection], target, stats)
 
 
 def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options: Options) -> str:
