@@ -454,21 +454,37 @@ _NODES = (
 N = TypeVar("N", bound=Node)
 
 
+_PLAIN = frozenset((
+    "str", "int", "bool", "float | int | bool", "int | None", "Lanes", "MaskForm | None",
+    "Span | None", "tuple[str, ...]",
+))
+_BELOW: dict[type, tuple[str, ...]] = {  # the fields that hold nodes
+    t: tuple(f.name for f in fields(t) if f.type not in _PLAIN) for t in _NODES
+}
+
+
 def children(n: Node) -> Iterator[Node]:
     """The nodes directly below `n`, in field order."""
-    for f in fields(n):
-        value = getattr(n, f.name)
-        if isinstance(value, _NODES):
+    for name in _BELOW[type(n)]:
+        value = getattr(n, name)
+        if type(value) is tuple:
+            yield from value
+        elif value is not None:
             yield value
-        elif isinstance(value, tuple):
-            yield from (x for x in value if isinstance(x, _NODES))
 
 
 def walk(n: Node) -> Iterator[Node]:
     """`n` and everything below it, outer before inner."""
-    yield n
-    for child in children(n):
-        yield from walk(child)
+    waiting = [n]
+    while waiting:
+        n = waiting.pop()
+        yield n
+        for name in reversed(_BELOW[type(n)]):
+            value = getattr(n, name)
+            if type(value) is tuple:
+                waiting.extend(reversed(value))
+            elif value is not None:
+                waiting.append(value)
 
 
 def map_children(n: N, f: Callable[[Any], Any]) -> N:
@@ -476,17 +492,14 @@ def map_children(n: N, f: Callable[[Any], Any]) -> N:
     itself when nothing changed.
     """
     changed: dict[str, Any] = {}
-    for fld in fields(n):
-        old = getattr(n, fld.name)
-        new: Any = old
-        if isinstance(old, _NODES):
-            new = f(old)
-        elif isinstance(old, tuple) and old and isinstance(old[0], _NODES):
+    for name in _BELOW[type(n)]:
+        old = getattr(n, name)
+        if type(old) is tuple:
             parts = [f(x) for x in old]
             if any(a is not b for a, b in zip(parts, old, strict=True)):
-                new = tuple(y for x in parts for y in (x if isinstance(x, tuple) else (x,)))
-        if new is not old:
-            changed[fld.name] = new
+                changed[name] = tuple(y for x in parts for y in (x if type(x) is tuple else (x,)))
+        elif old is not None and (new := f(old)) is not old:
+            changed[name] = new
     return replace(n, **changed) if changed else n
 
 

@@ -49,10 +49,12 @@ class Subscripts:
 
     def obstacle(self, n: Load | Store) -> str | None:
         """Why the lanes of `n` have no regular place in memory; None where they have."""
-        element = f"`{n.array}[{', '.join(map(show, self.index(n)))}]`"
         moves = self.moves(n)
         if moves is None:
-            return f"the place of {element} does not advance evenly with the loop"
+            return f"the place of {self._element(n)} does not advance evenly with the loop"
         if isinstance(n, Store) and moves == (0, 0):
-            return f"every iteration writes the same {element}"
+            return f"every iteration writes the same {self._element(n)}"
         return None
+
+    def _element(self, n: Load | Store) -> str:
+        return f"`{n.array}[{', '.join(map(show, n.index))}]`"
