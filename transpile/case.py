@@ -72,7 +72,7 @@ class Case:
     def refusal(self, values: tuple[Any, ...]) -> str:
         """The code under which a call counts that runs as Python because of its types."""
         assert self.rejection is not None
-        if self.rejection.code == "LOWER_TYPE":
+        if self.rejection.code.startswith("LOWER_"):
             arrays = [v for v in values if isinstance(v, np.ndarray)]
             opaque = [v for v in arrays if isinstance(type_of(v), Opaque)]
             if opaque:
