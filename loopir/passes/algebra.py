@@ -132,7 +132,8 @@ def power(e: Call) -> Expr | None:
 def twice(e: Call) -> Expr | None:
     """``--x``, ``not not x``, ``~~x`` → ``x``; ``abs(-x)``, ``abs(abs(x))`` → ``abs(x)``."""
     (x,) = e.args
-    if e.op == "abs" and (_calls(x, "abs") or _calls(x, "neg")):
+    signed = DTYPES[e.dtype].kind != "u"  # an unsigned -x is another number
+    if e.op == "abs" and (_calls(x, "abs") or (signed and _calls(x, "neg"))):
         return Call("abs", _args(x), e.dtype)
     return _args(x)[0] if e.op != "abs" and _calls(x, e.op) else None
 
