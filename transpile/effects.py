@@ -8,7 +8,6 @@ import logging
 import math
 import random
 import types
-import warnings
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
@@ -43,7 +42,7 @@ _PURE_BUILTINS = _words("""
     ArithmeticError IndexError OverflowError RuntimeError TypeError ValueError ZeroDivisionError
 """)
 _IO_BUILTINS = _words("breakpoint input open print")
-_IO_MODULES = frozenset({logging.__name__, warnings.__name__, "io", "os", "subprocess", "time"})
+_IO_MODULES = _words("_io io logging os subprocess time warnings")
 _RNG_MODULES = frozenset({random.__name__, "secrets", "uuid"})
 _PURE_NUMPY = _words("""
     all any arange argmax argmin array asarray ascontiguousarray clip copy count_nonzero cumsum
