@@ -60,7 +60,7 @@ def functions(names: Mapping[str, Any], path: str, *, every: bool = False) -> li
     for value in _values(names):
         if isinstance(value, FunctionType) and every and _is_of(value, path) and _has_loops(value):
             value = fuse(value)
-        if isinstance(value, Fused) and _is_of(value.__wrapped__, path):
+        if isinstance(value, Fused) and _belongs(value.__wrapped__, path):
             found.setdefault(value.__wrapped__.__code__, value)
     return sorted(found.values(), key=lambda f: f.__wrapped__.__code__.co_firstlineno)
 
@@ -128,6 +128,11 @@ def _values(names: Mapping[str, Any]) -> Iterator[Any]:
 
 def _is_of(function: FunctionType, path: str) -> bool:
     return Path(function.__code__.co_filename).resolve() == Path(path).resolve()
+
+
+def _belongs(function: FunctionType, path: str) -> bool:
+    """Whether `function` stands in the file, or in none at all, made by the file's own exec."""
+    return _is_of(function, path) or not Path(function.__code__.co_filename).exists()
 
 
 def _has_loops(function: FunctionType) -> bool:

@@ -14,7 +14,6 @@ _PHRASES: dict[str, str] = {
     "GUARD_INT_RANGE": "`{}` fits its integers",
     "GUARD_EMPTY": "`{}` has a value",
     "GUARD_RAISES": "`{}` does not raise",
-    "GUARD_LENGTH": "`{}` has the length of the others",
 }
 
 

@@ -15,62 +15,31 @@ def add(x, y, out):
 
 _ADD_FIVE = _ADD + "add(np.ones(5), np.ones(5), np.zeros(5))\n"
 
-_DIVIDE = """\
-@fuse
-def divide(x, y, out):
-    for i in range(len(x)):
-        out[i] = x[i] // y
-
-"""
-
 ROWS = (
     Code(
         code="GUARD_BOUNDS",
-        title="a subscript would be out of range or negative",
+        title="a subscript would leave its array",
         why="The least and the greatest subscript of every access are tested before the loop "
-            "begins. A negative one counts from the end, and one that is too large raises; both "
-            "are Python's to do.",
+            "begins. Where one is out of range, Python raises IndexError at that very element, "
+            "after everything that comes before it.",
         bad="""\
 @fuse
-def difference(x, out):
+def copy(x, out):
     for i in range(len(x)):
-        out[i] = x[i] - x[i - 1]
+        out[i] = x[i]
 
-difference(np.ones(8), np.zeros(8))
+try:
+    copy(np.ones(8), np.zeros(7))
+except IndexError:
+    pass
 """,
         good="""\
 @fuse
-def difference(x, out):
-    for i in range(1, len(x)):
-        out[i] = x[i] - x[i - 1]
-
-difference(np.ones(8), np.zeros(8))
-""",
-    ),
-    Code(
-        code="GUARD_LENGTH",
-        title="arrays do not have the lengths that the loops need",
-        why="The compiled code relies on equal lengths, to fuse two loops or to broadcast two "
-            "arrays.",
-        bad="""\
-@fuse
-def both(x, y, a, b):
+def copy(x, out):
     for i in range(len(x)):
-        a[i] = x[i] * 2.0
-    for i in range(len(y)):
-        b[i] = y[i] * 3.0
+        out[i] = x[i]
 
-both(np.ones(8), np.ones(7), np.zeros(8), np.zeros(8))
-""",
-        good="""\
-@fuse
-def both(x, y, a, b):
-    for i in range(len(x)):
-        a[i] = x[i] * 2.0
-    for i in range(len(y)):
-        b[i] = y[i] * 3.0
-
-both(np.ones(8), np.ones(8), np.zeros(8), np.zeros(8))
+copy(np.ones(7), np.zeros(8))
 """,
     ),
     Code(
@@ -194,25 +163,29 @@ except ValueError:
     ),
     Code(
         code="GUARD_EMPTY",
-        title="there is no element",
-        why="With no iteration some results are another type, or an exception: max of nothing "
-            "raises, and a sum has the type of its first value.",
+        title="a name has no value, because a loop did not run",
+        why="A name that is bound in a loop lives on after it; where there was no iteration, "
+            "Python raises UnboundLocalError, or the name is what it was before.",
         bad="""\
 @fuse
-def largest(x):
-    return max(v * 2.0 for v in x)
+def last(x):
+    for v in x:
+        doubled = v * 2.0
+    return doubled
 
 try:
-    largest(np.zeros(0))
-except ValueError:
+    last(np.zeros(0))
+except UnboundLocalError:
     pass
 """,
         good="""\
 @fuse
-def largest(x):
-    return max(v * 2.0 for v in x)
+def last(x):
+    for v in x:
+        doubled = v * 2.0
+    return doubled
 
-largest(np.ones(5))
+last(np.ones(5))
 """,
     ),
     Code(
@@ -260,15 +233,25 @@ roots(np.ones(5), np.zeros(5))
     ),
     Code(
         code="GUARD_RAISES",
-        title="Python would raise here",
-        why="The kernel found an element for which Python raises; the original runs and raises "
-            "it, with what it had written before.",
-        bad=_DIVIDE + """\
+        title="Python raises an exception here",
+        why="The values are such that Python raises; the original runs and raises it, with what "
+            "it had written before.",
+        bad="""\
+@fuse
+def largest(x):
+    return max(v * 2.0 for v in x)
+
 try:
-    divide([1.0, 2.0], 0.0, np.zeros(2))
-except ZeroDivisionError:
+    largest(np.zeros(0))
+except ValueError:
     pass
 """,
-        good=_DIVIDE + "divide(np.ones(5), 2.0, np.zeros(5))\n",
+        good="""\
+@fuse
+def largest(x):
+    return max(v * 2.0 for v in x)
+
+largest(np.ones(5))
+""",
     ),
 )

@@ -106,44 +106,38 @@ trace(np.ones((8, 8)), np.zeros(8))
         why="A loop of a few iterations is over before a vector is full.",
         bad="""\
 @fuse
-def twice(x, out):
-    for i in range(3):
-        out[i] = x[i] * 2.0
+def any_large(x):
+    return any(x[i] > 2.0 for i in range(3))
 
-twice(np.ones(3), np.zeros(3))
+any_large(np.ones(8))
 """,
         good="""\
 @fuse
-def twice(x, out):
-    for i in range(len(x)):
-        out[i] = x[i] * 2.0
+def any_large(x):
+    return any(x[i] > 2.0 for i in range(len(x)))
 
-twice(np.ones(3), np.zeros(3))
+any_large(np.ones(8))
 """,
     ),
     Code(
         code="VECTOR_CONTROL_FLOW",
         title="the lanes would have to go different ways",
-        why="Branches that choose values or stores become masks. A way out of the loop with work "
-            "on the way, or a branch around an inner loop, does not.",
+        why="Branches that choose values or stores become masks, and any and all stop between "
+            "vectors. A loop that leaves early must not do anything beyond its end that could be "
+            "noticed.",
         bad="""\
 @fuse
-def until(x, out):
-    for i in range(len(x)):
-        if x[i] < 0.0:
-            for j in range(len(x)):
-                out[i] += x[j]
+def any_near(x):
+    return any(1.0 / v > 2.0 for v in x)
 
-until(np.ones(8), np.zeros(8))
+any_near(np.ones(8))
 """,
         good="""\
 @fuse
-def until(x, out):
-    for i in range(len(x)):
-        if x[i] < 0.0:
-            out[i] = x[i]
+def any_near(x):
+    return any(v < 0.5 for v in x)
 
-until(np.ones(8), np.zeros(8))
+any_near(np.ones(8))
 """,
     ),
 )

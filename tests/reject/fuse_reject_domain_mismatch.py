@@ -1,0 +1,13 @@
+import numpy as np
+
+from transpile import fuse
+
+
+@fuse
+def ends(a, out, tail):
+    for i in range(len(a)):
+        out[i] = a[i] * 2.0
+    for i in range(len(a) - 1):
+        tail[i] = a[i] + 1.0
+
+ends(np.ones(8), np.zeros(8), np.zeros(8))

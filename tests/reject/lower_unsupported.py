@@ -1,0 +1,13 @@
+import numpy as np
+
+from transpile import fuse
+
+
+@fuse
+def count(x):
+    seen = {}
+    for i in range(len(x)):
+        seen[i] = x[i]
+    return seen
+
+count(np.ones(3))
