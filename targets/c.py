@@ -10,7 +10,7 @@ from loopir.ops import STATUS
 from loopir.types import DTYPES, INDEX
 
 from .cdefs import definitions
-from .cexpr import Scope, element, expr, type_of
+from .cexpr import Scope, element, expr, held, type_of
 from .cloop import assignments, bracketed, plain, vector_loop, vector_statement
 from .target import Target
 
@@ -29,7 +29,7 @@ def emit(kernel: ir.Kernel, target: Target) -> str:
     given = "(const tp_array *arrays, const tp_scalar *scalars)"
     entry = [*head.locals(), *guards, *_call(kernel)]
     lines = [
-        f"static __attribute__((noinline)) int64_t tp_body{given}", "{", *body.locals(), "int64_t status = 0;", *work, "}", "",
+        f"static __attribute__((noinline)) int64_t tp_body{given}", "{", *body.locals(), "int64_t status = 0;", *work, "}",
         f"int64_t tp_kernel{given}", "{", *entry, "}",
     ]  # fmt: skip
     text = _indented(lines)
@@ -53,7 +53,8 @@ def _indented(lines: Iterable[str]) -> str:
     depth, out = 0, []
     for line in lines:
         depth -= line.startswith("}")
-        out.append("    " * depth + line if line else "")
+        if line:
+            out.append("    " * depth + line)
         depth += line.endswith("{")
     return "\n".join(out)
 
@@ -112,6 +113,8 @@ def _whole(array: str, s: Scope) -> str:
 def _block(body: Iterable[ir.Stmt], s: Scope) -> Iterator[str]:
     for statement in body:
         yield from _statement(statement, s)
+        if not isinstance(statement, (ir.Assign, ir.Check)):
+            s.loaded.clear()
 
 
 def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
@@ -121,6 +124,11 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield from vector_loop(n, s, _block)
         case ir.Store(value=x) | ir.Append(value=x) | ir.Check(cond=x) if x.lanes != 1:
             yield from vector_statement(n, s)
+        case ir.Assign(name, ir.Load() as x) if x.lanes != 1 and x.dtype != "bool":
+            text = plain(expr(x, s))
+            c = s.bind(name)
+            yield f"{type_of(x, s.target)} {c} = {text};"
+            yield held(c, s)
         case ir.Assign(name, value):
             text = plain(expr(value, s))
             yield f"const {type_of(value, s.target)} {s.bind(name)} = {text};"

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,13 +11,12 @@ from loopir.ops import OPS
 from loopir.types import DTYPES
 
 from .cdefs import RESERVED
+from .cmask import as_width, from_width, logic
 from .fold import c_name, fold_name
 from .target import Target, Vec, mask_type
 from .vecops import operation, scalar_operation
 
-__all__ = [
-    "Region", "Registers", "Scope", "as_width", "both", "element", "expr", "logic_select", "mask_bits", "pointer", "stride", "type_of",
-]
+__all__ = ["Region", "Registers", "Scope", "element", "expr", "held", "pointer", "stride", "type_of"]
 
 _KEYWORDS = frozenset(
     ["auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "arrays", "scalars", "status", "main"]
@@ -54,7 +52,7 @@ class Registers:
 
 @dataclass(slots=True)
 class Scope:
-    """The names that are visible: IR to C, the C names taken, and accumulators' registers by name."""
+    """The names that are visible: IR to C, and the C names taken; accumulators' registers, and loads that have a name."""
 
     target: Target
     arrays: dict[str, ir.Param]
@@ -63,6 +61,7 @@ class Scope:
     used: set[str]
     registers: dict[str, Registers] = field(default_factory=dict)
     region: Region | None = None
+    loaded: dict[ir.Load, str] = field(default_factory=dict)
 
     def inner(self, region: Region | None = None) -> Scope:
         """The scope of a C block within this one."""
@@ -113,7 +112,7 @@ def expr(e: ir.Expr, s: Scope) -> str:
         case ir.Load(lanes=1):
             return element(e.array, e.index, s)
         case ir.Load():
-            return _load(e, s)
+            return s.loaded.get(e) or _load(e, s)
         case ir.Call(op, args, dtype, lanes=1):
             given = tuple(expr(a, s) for a in args)
             return scalar_operation(op, given, _operand(e), dtype)
@@ -217,51 +216,9 @@ def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
     return f"tp_gather_{v.name}((const char *)({at}), {apart})"
 
 
-# -- masks
-
-
-def as_width(mask: str, lanes: int, bits: int, s: Scope) -> str:
-    """A mask as an operation on lanes of `bits` bits takes it."""
-    return _cast_mask(mask, s.target.bits // lanes, bits, lanes) if s.target.masks == "lanes" else mask
-
-
-def _from_width(mask: str, lanes: int, bits: int, s: Scope) -> str:
-    return _cast_mask(mask, bits, s.target.bits // lanes, lanes) if s.target.masks == "lanes" else mask
-
-
-def _cast_mask(mask: str, old: int, new: int, lanes: int) -> str:
-    return mask if old == new else f"tp_cast_i{old}_i{new}x{lanes}({mask})"
-
-
-def both(masks: Iterable[str | None], lanes: int, s: Scope) -> str | None:
-    """Where all of `masks` hold; None, which holds everywhere, is left out."""
-    given = [m for m in masks if m]
-    if len(given) < 2:
-        return given[0] if given else None
-    return _logic(" & ".join(given), lanes, s)
-
-
-def _logic(text: str, lanes: int, s: Scope) -> str:
-    return f"({mask_type(s.target, lanes)})({text})" if s.target.masks == "bits" else f"({text})"
-
-
-def logic_select(mask: str, a: str, b: str, lanes: int, s: Scope) -> str:
-    """Lane by lane one of two masks."""
-    return _logic(_LOGIC["select"].format(mask, a, b), lanes, s)
-
-
-def mask_bits(mask: str, lanes: int, s: Scope) -> str:
-    """A mask as an integer whose bit k is lane k."""
-    if s.target.masks == "bits":
-        return mask
-    return operation("bits", Vec(f"i{s.target.bits // lanes}", lanes), (mask,), s.target)
-
-
-_LOGIC = {
-    "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "~{0}",
-    "eq": "~({0} ^ {1})", "ne": "{0} ^ {1}", "lt": "~{0} & {1}", "le": "~{0} | {1}", "gt": "{0} & ~{1}", "ge": "{0} | ~{1}",
-    "select": "({0} & {1}) | (~{0} & {2})",
-}  # fmt: skip
+def held(name: str, s: Scope) -> str:
+    """Keeps a loaded vector in its register: gcc would rather read memory again at each use."""
+    return f'__asm__("" : "+{s.target.register}"({name}));' if s.target.machine == "x86_64" else ""
 
 
 # -- vectors
@@ -274,13 +231,13 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
     if e.op == "cast":
         return _cast(args[0], operand, e.dtype, e.lanes, s)
     if operand == "bool":
-        return _logic(_LOGIC[e.op].format(*args), e.lanes, s)
+        return logic(e.op, args, e.lanes, s.target)
     v = Vec(operand, e.lanes)
     bits = DTYPES[operand].bits
     letters = OPS[e.op].sig[: OPS[e.op].arity]
-    given = tuple(as_width(a, e.lanes, bits, s) if x == "m" else a for a, x in zip(args, letters, strict=True))
+    given = tuple(as_width(a, e.lanes, bits, s.target) if x == "m" else a for a, x in zip(args, letters, strict=True))
     text = operation(e.op, v, given, s.target)
-    return _from_width(text, e.lanes, bits, s) if OPS[e.op].result == "m" else text
+    return from_width(text, e.lanes, bits, s.target) if OPS[e.op].result == "m" else text
 
 
 def _cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
@@ -288,10 +245,11 @@ def _cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
         return text
     if to == "bool":
         v = Vec(source, lanes)
-        return _from_width(operation("ne", v, (text, f"({v.name}){{0}}"), s.target), lanes, DTYPES[source].bits, s)
+        nonzero = operation("ne", v, (text, f"({v.name}){{0}}"), s.target)
+        return from_width(nonzero, lanes, DTYPES[source].bits, s.target)
     v = Vec(to, lanes)
     if source == "bool":
-        mask = as_width(text, lanes, DTYPES[to].bits, s)
+        mask = as_width(text, lanes, DTYPES[to].bits, s.target)
         return operation("select", v, (mask, f"tp_splat_{v.name}(1)", f"({v.name}){{0}}"), s.target)
     return f"tp_cast_{source}_{v.name}({text})"
 
@@ -304,7 +262,7 @@ def _ramp(e: ir.Ramp, s: Scope) -> str:
     text = f"({first} + ({v.name}){{{', '.join(str(k * e.step) for k in range(v.lanes))}}})"
     if not (s.region and s.region.live):
         return text
-    live = as_width(s.region.live, v.lanes, DTYPES[v.dtype].bits, s)
+    live = as_width(s.region.live, v.lanes, DTYPES[v.dtype].bits, s.target)
     return operation("select", v, (live, text, first), s.target)
 
 

@@ -1,6 +1,7 @@
 """Vector loops of legal IR as C: whole groups of registers, then the remainder under a mask."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -8,18 +9,8 @@ from loopir import nodes as ir
 from loopir.ops import STATUS
 from loopir.types import DTYPES
 
-from .cexpr import (
-    Region,
-    Registers,
-    Scope,
-    as_width,
-    both,
-    expr,
-    logic_select,
-    mask_bits,
-    pointer,
-    stride,
-)
+from .cexpr import Region, Registers, Scope, expr, held, pointer, stride, type_of
+from .cmask import any_lane, as_width, bits_of, both, logic, negated
 from .shape import in_registers
 from .target import Vec, mask_type
 from .vecops import operation
@@ -205,11 +196,25 @@ class _VectorLoop:
             s.names[self.n.var] = at
         else:
             yield f"const int64_t {s.bind(self.n.var)} = {at};"
+        s.loaded = {}
+        yield from self._reads(s)
         if isinstance(self.n, ir.PredLoop):
             yield from self._predicated(self.n, s)
         else:
             yield from self._acting(s)
         yield "}"
+
+    def _reads(self, s: Scope) -> Iterator[str]:
+        """Names what would be loaded more than once before anything is stored."""
+        early = (x for n in _before_writes(self.n) for x in ir.walk(n))
+        loads = Counter(x for x in early if isinstance(x, ir.Load) and x.lanes != 1)
+        for load in [x for x, times in loads.items() if times > 1 and _known(x, s)]:
+            c = s.fresh(load.array + "_here")
+            text = plain(expr(load, s))
+            yield f"{type_of(load, s.target)} {c} = {text};"
+            if load.dtype != "bool":
+                yield held(c, s)
+            s.loaded[load] = c
 
     def _predicated(self, n: ir.PredLoop, s: Scope) -> Iterator[str]:
         pred = expr(n.pred, s)
@@ -219,7 +224,7 @@ class _VectorLoop:
             yield "}"
             return
         on = s.fresh("on")
-        yield f"const {mask_type(s.target, self.width)} {on} = {plain(both((pred, s.region.live), self.width, s) or '')};"
+        yield f"const {mask_type(s.target, self.width)} {on} = {plain(both((pred, s.region.live), self.width, s.target) or '')};"
         yield from self._acting(s.inner(Region(self.width, s.region.count, s.region.live, on)))
 
     def _acting(self, s: Scope) -> Iterator[str]:
@@ -236,9 +241,25 @@ class _VectorLoop:
             return text
         old, dtype = s.names[a.name], a.init.dtype
         if dtype == "bool":
-            return logic_select(on, text, old, self.width, s)
-        mask = as_width(on, self.width, DTYPES[dtype].bits, s)
+            return logic("select", (on, text, old), self.width, s.target)
+        mask = as_width(on, self.width, DTYPES[dtype].bits, s.target)
         return operation("select", Vec(dtype, self.width), (mask, text, old), s.target)
+
+
+def _before_writes(n: Vectored) -> list[ir.Node]:
+    """What the body evaluates, in order, up to the first value that is stored."""
+    parts: list[ir.Node] = [n.pred] if isinstance(n, ir.PredLoop) else []
+    for statement in n.body:
+        if isinstance(statement, (ir.Assign, ir.Check, ir.Store, ir.Append)):
+            parts.append(statement)
+        if not isinstance(statement, (ir.Assign, ir.Check)):
+            return parts
+    return [*parts, *n.accs]
+
+
+def _known(load: ir.Load, s: Scope) -> bool:
+    """Whether a load can stand at the head of the body: nothing in its subscripts is bound there."""
+    return all(x.name in s.names for i in load.index for x in ir.walk(i) if isinstance(x, ir.Var))
 
 
 # -- statements that act on lanes
@@ -252,26 +273,15 @@ def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> Iterator[s
             yield _store(n, s)
         case ir.Append(array, count, value, mask):
             v, text = _stored(value, lanes, s)
-            acting = both((on, expr(mask, s) if mask else None), lanes, s) or f"tp_fill_{mask_type(s.target, lanes)}(1)"
+            acting = both((on, expr(mask, s) if mask else None), lanes, s.target) or f"tp_fill_{mask_type(s.target, lanes)}(1)"
             at = pointer(array, (ir.Var(count, "i64"),), s)
-            width = as_width(acting, lanes, DTYPES[v.dtype].bits, s)
+            width = as_width(acting, lanes, DTYPES[v.dtype].bits, s.target)
             yield f"{s.use(count)} += tp_append_{v.name}({at}, {text}, {width});"
         case ir.Check(cond, code):
-            bad = both((on, _not(expr(cond, s), lanes, s)), lanes, s)
-            yield f"if ({_any(bad or '', lanes, s)}) status |= {STATUS[code]};"
+            bad = both((on, negated(expr(cond, s), lanes, s.target)), lanes, s.target)
+            yield f"if ({any_lane(bad or '', lanes, s.target)}) status |= {STATUS[code]};"
         case _:
             ir.unhandled(n)
-
-
-def _not(mask: str, lanes: int, s: Scope) -> str:
-    return f"(m{lanes})~{mask}" if s.target.masks == "bits" else f"~{mask}"
-
-
-def _any(mask: str, lanes: int, s: Scope) -> str:
-    kind = mask_type(s.target, lanes)
-    if s.target.masks == "bits":
-        return f"tp_any_{kind}({mask})"
-    return operation("any", Vec(f"i{s.target.bits // lanes}", lanes), (mask,), s.target)
 
 
 def _stored(value: ir.Expr, lanes: int, s: Scope) -> tuple[Vec, str]:
@@ -287,13 +297,13 @@ def _store(n: ir.Store, s: Scope) -> str:
     lanes = s.region.lanes
     v, text = _stored(n.value, lanes, s)
     at = pointer(n.array, n.index, s)
-    on = both((s.region.on, expr(n.mask, s) if n.mask else None), lanes, s)
+    on = both((s.region.on, expr(n.mask, s) if n.mask else None), lanes, s.target)
     unit = s.arrays[n.array].unit == n.axis
     if unit and n.step == 1 and on is None:
         return f"*({v.name}_u *)({at}) = {plain(text)};"
     if unit and n.step == 1:
-        return f"tp_storemask_{v.name}({at}, {text}, {as_width(on or '', lanes, DTYPES[v.dtype].bits, s)});"
+        return f"tp_storemask_{v.name}({at}, {text}, {as_width(on or '', lanes, DTYPES[v.dtype].bits, s.target)});"
     if unit and n.step == -1 and on is None:
         return f"*({v.name}_u *)({at} - {lanes - 1}) = tp_reverse_{v.name}({text});"
-    bits = mask_bits(on, lanes, s) if on else f"{(1 << lanes) - 1}U"
+    bits = bits_of(on, lanes, s.target) if on else f"{(1 << lanes) - 1}U"
     return f"tp_scatter_{v.name}((char *)({at}), {stride(n.array, n.axis, n.step, s)}, {text}, {bits});"

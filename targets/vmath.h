@@ -7,9 +7,9 @@
  *     name_F      the macro or function for that vector                                fma_f32x16
  *     $name       a word of the dtype, the size or the function: vmath.py's tables.
  *
- * A function has three parts. `core` is for ordinary lanes and raises nothing but inexact (and underflow, near zero).
- * The function itself finds rare lanes by integer compares, which are quiet. `rare`, out of line, gives core a harmless
- * input in the rare lanes and asks libm for those, which also sets the flags right. Polynomials are minimax fits of
+ * Ordinary lanes go through a polynomial and raise nothing but inexact (and underflow, near zero). Rare lanes are found by
+ * integer compares, which are quiet; the polynomial gets a harmless argument in their place, and `patch`, out of line, asks
+ * libm for them, which also sets the flags right. Polynomials are minimax fits of
  * our own (Remez exchange, coefficients rounded from the lowest up, the rest refitted each time).
  */
 
@@ -19,7 +19,7 @@ typedef $int tv_I __attribute__((vector_size($bytes)));
 #define mask_F unsigned
 #define gt_F(a, b) ((unsigned)__builtin_ia32_cmp$q${bits}_mask((tv_I)(a), (tv_I)((I){} + (b)), 6, -1))
 #define any_F(m) (m)
-#define lane_F(m, k) ((m) >> (k) & 1)
+#define bits_F(m) (m)
 #ifdef __clang__
 #define select_F(m, a, b) ((F)__builtin_ia32_select${ps}_$bits(m, (F)(a), (F)(b)))
 #else
@@ -29,8 +29,8 @@ typedef $int tv_I __attribute__((vector_size($bytes)));
 //: mask@avx2
 #define mask_F I
 #define gt_F(a, b) ((I)((a) > (b)))
-#define any_F(m) __builtin_ia32_movmsk$ps$v256((F)(m))
-#define lane_F(m, k) ((m)[k])
+#define any_F(m) bits_F(m)
+#define bits_F(m) __builtin_ia32_movmsk$ps$v256((F)(m))
 #ifdef __clang__
 #define select_F(m, a, b) ((F)(((I)(a) & (m)) | ((I)(b) & ~(m))))
 #else
@@ -40,8 +40,8 @@ typedef $int tv_I __attribute__((vector_size($bytes)));
 //: mask@sse2.f32
 #define mask_F I
 #define gt_F(a, b) ((I)((a) > (b)))
-#define any_F(m) __builtin_ia32_movmskps((F)(m))
-#define lane_F(m, k) ((m)[k])
+#define any_F(m) bits_F(m)
+#define bits_F(m) __builtin_ia32_movmskps((F)(m))
 #define select_F(m, a, b) ((F)(((I)(a) & (m)) | ((I)(b) & ~(m))))
 
 //: mask@sse2.f64
@@ -54,17 +54,22 @@ typedef int tv_halves __attribute__((vector_size(16)));
 #endif
 #define mask_F I
 #define gt_F(a, b) ((I)tv_upper((tv_halves)(a) > (tv_halves)((I){} + (b))))
-#define any_F(m) __builtin_ia32_movmskpd((F)(m))
-#define lane_F(m, k) ((m)[k])
+#define any_F(m) bits_F(m)
+#define bits_F(m) __builtin_ia32_movmskpd((F)(m))
 #define select_F(m, a, b) ((F)(((I)(a) & (m)) | ((I)(b) & ~(m))))
 
-//: mask@neon
+//: mask@neon needs bits
 typedef __UINT64_TYPE__ tv_words __attribute__((vector_size(16)));
 #define mask_F I
 #define gt_F(a, b) ((I)((a) > (b)))
 #define any_F(m) ((((tv_words)(m))[0] | ((tv_words)(m))[1]) != 0)
-#define lane_F(m, k) ((m)[k])
 #define select_F(m, a, b) ((F)(((I)(a) & (m)) | ((I)(b) & ~(m))))
+
+//: bits@f32
+#define bits_F(m) ((m)[0] & 1 | (m)[1] & 2 | (m)[2] & 4 | (m)[3] & 8)
+
+//: bits@f64
+#define bits_F(m) ((m)[0] & 1 | (m)[1] & 2)
 
 //: fma@sse2
 #define fma_F(a, b, c) ((a) * (b) + (c))
@@ -99,6 +104,7 @@ static inline __attribute__((always_inline)) F fma_F(F a, F b, F c) {
 //: base needs mask fma
 #define TV static inline __attribute__((always_inline))
 #define all_F(c) ((F){} + ($s)(c))
+#define rarely_F(m) __builtin_expect(any_F(m), 0)
 #define step_F(p, x, c) fma_F(p, x, all_F(c))  /* of Horner's rule */
 
 //: types
@@ -106,15 +112,18 @@ typedef $s F __attribute__((vector_size($bytes)));
 typedef __INT${width}_TYPE__ I __attribute__((vector_size($bytes)));
 typedef __UINT${width}_TYPE__ U __attribute__((vector_size($bytes)));
 
-//: rare needs base
-extern $s $op$f($s);
-TV F ${op}_core_F(F x);
-static __attribute__((noinline, cold)) F ${op}_rare_F(F x, mask_F m) {
-    F y = ${op}_core_F(select_F(m, all_F($safe), x));
-    for (int k = 0; k < $lanes; k++)
-        if (lane_F(m, k)) y[k] = $op$f(x[k]);
+//: patch needs base
+/* y with the lanes of `bits` from libm. */
+static __attribute__((noinline, cold)) F patch_F(F x, F y, unsigned bits, $s (*f)($s)) {
+    for (; bits; bits &= bits - 1) {
+        int k = __builtin_ctz(bits);
+        y[k] = f(x[k]);
+    }
     return y;
 }
+
+//: libm
+extern $s $op$f($s);
 
 //: expreduce@f32 needs base
 /* x = n ln2/steps + r: gives r, and n in the low bits of an integer. The product with the upper part of ln2 is exact. */
@@ -129,6 +138,16 @@ TV F expreduce_F(F x, double steps, U *n) {
     F t = fma_F(x, all_F(0x1.71547652b82fep+0 * steps), all_F($shift)), k = t - $shift;
     *n = (U)t;
     return fma_F(k, all_F(-0x1.cf79abc9e3b3ap-40 / steps), fma_F(k, all_F(-0x1.62e42fefap-1 / steps), x));
+}
+
+//: patch2 needs base
+extern $s pow$f($s, $s);
+static __attribute__((noinline, cold)) F patch2_F(F x, F y, F z, unsigned bits, $s (*f)($s, $s)) {
+    for (; bits; bits &= bits - 1) {
+        int k = __builtin_ctz(bits);
+        z[k] = f(x[k], y[k]);
+    }
+    return z;
 }
 
 //: expsum@fused needs base
@@ -196,22 +215,23 @@ TV F expscale_F(F p, U n) {
 #define STEPS_F 16
 
 //: exp needs exppoly
-/* No libm: in the rare path the factor 2**n comes in two, the second of which rounds and raises. */
-static __attribute__((noinline, cold)) F exp_rare_F(F x) {
-    I a = (I)x & $abs;
-    mask_F beyond = gt_F(a, (I)all_F($expfar)), special = gt_F(a, $inf - 1), down = gt_F((I){}, (I)x);
-    F c = select_F(beyond, select_F(down, all_F(-$expfar), all_F($expfar)), x);
-    U n;
-    F p = exppoly_F(expreduce_F(select_F(special, all_F(0), c), STEPS_F, &n));
-    U half = (U)select_F(down, (F)((I){} - $exphalf * STEPS_F), (F)((I){} + $exphalf * STEPS_F));
-    F y = expscale_F(p, n - half) * select_F(down, all_F(0x1p-$exphalf$f), all_F(0x1p$exphalf$f));
-    F limit = select_F(gt_F((I){} + $minus_nan, (I)x), all_F(0), x);
-    return select_F(special, limit, y);
-}
+/* No libm: in rare lanes the factor 2**n comes in two, and the second rounds and raises. */
 TV F tp_exp_F(F x) {
-    if (__builtin_expect(any_F(gt_F((I)x & $abs, (I)all_F($expnear))), 0)) return exp_rare_F(x);
+    mask_F rare = gt_F((I)x & $abs, (I)all_F($expnear)), special = rare, down = rare;
+    F c = x;
+    if (rarely_F(rare)) {
+        special = gt_F((I)x & $abs, $inf - 1), down = gt_F((I){}, (I)x);
+        c = select_F(gt_F((I)x & $abs, (I)all_F($expfar)), select_F(down, all_F(-$expfar), all_F($expfar)), x);
+        c = select_F(special, all_F(0), c);
+    }
     U n;
-    F p = exppoly_F(expreduce_F(x, STEPS_F, &n));
+    F p = exppoly_F(expreduce_F(c, STEPS_F, &n));
+    if (rarely_F(rare)) {
+        U half = (U)select_F(down, (F)((I){} - $exphalf * STEPS_F), (F)((I){} + $exphalf * STEPS_F));
+        F y = expscale_F(p, n - half) * select_F(down, all_F(0x1p-$exphalf$f), all_F(0x1p$exphalf$f));
+        F limit = select_F(gt_F((I){} + $minus_nan, (I)x), all_F(0), x);
+        return select_F(special, limit, y);
+    }
     return expscale_F(p, n);
 }
 
@@ -226,7 +246,7 @@ TV F tp_exp_F(F x) {
 //: addln2@sse2.f32 needs base
 #define addln2_F(k, y) ((k) * all_F(0x1.62e4p-24) + ((k) * all_F(0x1.7f7d1cp-43) + (y)))
 
-//: logcore@f32 needs rare abnormal addln2
+//: logcore@f32 needs abnormal addln2
 TV F log_core_F(F x) {
     I e = ((I)x - 0x3f2aaaab) & -0x00800000;  /* x = 2**k (1 + f), 1 + f from 2/3 to 4/3 */
     F f = (F)((I)x - e) - all_F(1), k = __builtin_convertvector(e, F);  /* k: in units of 2**-23 */
@@ -250,7 +270,7 @@ TV F split_F(F x, F *m) {
     return (F)(t >> 52 | 0x4330000000000000u) - all_F(0x1p52 + 1023);
 }
 
-//: logcore@f64 needs rare abnormal split
+//: logcore@f64 needs abnormal split
 TV F log_core_F(F x) {
     F m, k = split_F(x, &m), f = m - all_F(1);
     F s = f / (all_F(2) + f), z = s * s, h = all_F(0.5) * f * f;  /* log(1 + f) = f - h + s (h + z p(z)) */
@@ -265,7 +285,7 @@ TV F log_core_F(F x) {
     return fma_F(k, all_F(0x1.62e42fefap-1), f - (h - c));
 }
 
-//: logcore@avx512.512.f64 needs rare abnormal table
+//: logcore@avx512.512.f64 needs abnormal table
 /* log x = k ln2 + log c + log1p(r), r = m/c - 1, for one of 16 c near m: 1/c was chosen so that
    43 bits hold log c, whose sum with k times the upper part of ln2 is then exact. */
 TV F log_core_F(F x) {
@@ -293,10 +313,13 @@ TV F log_core_F(F x) {
     return y + fma_F(r * r, p, lo);
 }
 
-//: log needs logcore
+//: log needs libm patch logcore
 TV F tp_log_F(F x) {
     mask_F m = abnormal_F(x);
-    return __builtin_expect(any_F(m), 0) ? log_rare_F(x, m) : log_core_F(x);
+    F c = x;
+    if (rarely_F(m)) c = select_F(m, all_F(1), x);
+    F y = log_core_F(c);
+    return rarely_F(m) ? patch_F(x, y, bits_F(m), log$f) : y;
 }
 
 //: reduce@f32 needs base
@@ -348,7 +371,7 @@ TV F sinpoly_F(F r) {
 //: far needs reduce
 #define far_F(x) gt_F((I)(x) & $abs, (I)all_F(REACH_F))
 
-//: sin needs rare far sinpoly
+//: sin needs libm patch far sinpoly
 TV F sin_core_F(F x) {
     F a = (F)((I)x & $abs), t = fma_F(a, all_F(0.31830988618379069), all_F($shift)), n = t - $shift;
     F y = sinpoly_F(reduce_F(a, n));
@@ -356,10 +379,13 @@ TV F sin_core_F(F x) {
 }
 TV F tp_sin_F(F x) {
     mask_F m = far_F(x);
-    return __builtin_expect(any_F(m), 0) ? sin_rare_F(x, m) : sin_core_F(x);
+    F c = x;
+    if (rarely_F(m)) c = select_F(m, all_F(0), x);
+    F y = sin_core_F(c);
+    return rarely_F(m) ? patch_F(x, y, bits_F(m), sin$f) : y;
 }
 
-//: cos needs rare far sinpoly
+//: cos needs libm patch far sinpoly
 TV F cos_core_F(F x) {
     F t = fma_F(x, all_F(0.31830988618379069), all_F(-0.5)) + $shift, n = t - $shift + all_F(0.5);
     F y = sinpoly_F(reduce_F(x, n));  /* cos(n pi + r) for n = k + 1/2 is sin(r), negative for even k */
@@ -367,7 +393,10 @@ TV F cos_core_F(F x) {
 }
 TV F tp_cos_F(F x) {
     mask_F m = far_F(x);
-    return __builtin_expect(any_F(m), 0) ? cos_rare_F(x, m) : cos_core_F(x);
+    F c = x;
+    if (rarely_F(m)) c = select_F(m, all_F(0), x);
+    F y = cos_core_F(c);
+    return rarely_F(m) ? patch_F(x, y, bits_F(m), cos$f) : y;
 }
 
 //: reduce2@fused.f32 needs reduce
@@ -417,7 +446,7 @@ TV F tanpoly_F(F z, F *q) {
     return step_F(p, z, -0.13338306122841442);
 }
 
-//: tan needs rare far tanpoly reduce2
+//: tan needs libm patch far tanpoly reduce2
 TV F tan_core_F(F x) {
     F a = (F)((I)x & $abs), t = fma_F(a, all_F(0.31830988618379069), all_F($shift / 2)), n = t - $shift / 2;
     F l, r = reduce2_F(a, n, &l), z = r * r, q, p = tanpoly_F(z, &q);
@@ -428,7 +457,10 @@ TV F tan_core_F(F x) {
 }
 TV F tp_tan_F(F x) {
     mask_F m = far_F(x);
-    return __builtin_expect(any_F(m), 0) ? tan_rare_F(x, m) : tan_core_F(x);
+    F c = x;
+    if (rarely_F(m)) c = select_F(m, all_F(0), x);
+    F y = tan_core_F(c);
+    return rarely_F(m) ? patch_F(x, y, bits_F(m), tan$f) : y;
 }
 
 //: expm1poly@f32 needs expreduce
@@ -469,9 +501,8 @@ TV F tp_tanh_F(F x) {
     return select_F(gt_F((I)a, $inf), x, (F)((U)y | ((U)x & $sign)));
 }
 
-//: pow@f32 needs base abnormal D:exp2
+//: pow@f32 needs patch2 abnormal D:exp2
 /* Through doubles: 2**(y log2 x), half a vector at a time. Ordinary: x positive and normal, y finite, the result normal. */
-extern float powf(float, float);
 typedef float H __attribute__((vector_size($bytes / 2)));
 TV F pow_join_F(D a, D b) {
     union { H half[2]; F whole; } u = {{__builtin_convertvector(a, H), __builtin_convertvector(b, H)}};
@@ -481,23 +512,16 @@ TV D pow_log_F(F x, F y, int k) {
     union { F whole; H half[2]; } u = {x}, v = {y};
     return __builtin_convertvector(v.half[k], D) * log2_D(__builtin_convertvector(u.half[k], D));
 }
-static __attribute__((noinline, cold)) F pow_rare_F(F x, F y, mask_F m) {
-    F c = select_F(m, all_F(1), x), d = select_F(m, all_F(1), y);
-    D e[2] = {pow_log_F(c, d, 0), pow_log_F(c, d, 1)};
-    D zero = {};
-    F z = pow_join_F(exp2_D(select_D(beyond_D(e[0]), zero, e[0])), exp2_D(select_D(beyond_D(e[1]), zero, e[1])));
-    for (int k = 0; k < $lanes; k++) {
-        double t = e[k / ($lanes / 2)][k % ($lanes / 2)];
-        if (lane_F(m, k) || t > 126 || t < -126) z[k] = powf(x[k], y[k]);
-    }
-    return z;
-}
 static inline F tp_pow_F(F x, F y) {
-    mask_F m = gt_F((I)y & $abs, $inf - 1), n = abnormal_F(x);
-    if (__builtin_expect(any_F(m | n), 0)) return pow_rare_F(x, y, m | n);
-    D a = pow_log_F(x, y, 0), b = pow_log_F(x, y, 1);
-    if (__builtin_expect(any_D(beyond_D(a) | beyond_D(b)), 0)) return pow_rare_F(x, y, m);
-    return pow_join_F(exp2_D(a), exp2_D(b));
+    mask_F m = gt_F((I)y & $abs, $inf - 1) | abnormal_F(x);
+    F c = x, d = y;
+    if (rarely_F(m)) c = select_F(m, all_F(1), x), d = select_F(m, all_F(1), y);
+    D a = pow_log_F(c, d, 0), b = pow_log_F(c, d, 1), zero = {};
+    mask_D ma = beyond_D(a), mb = beyond_D(b);
+    if (rarely_D(ma | mb)) a = select_D(ma, zero, a), b = select_D(mb, zero, b);
+    F z = pow_join_F(exp2_D(a), exp2_D(b));
+    unsigned bits = bits_F(m) | bits_D(ma) | bits_D(mb) << $lanes / 2;
+    return __builtin_expect(bits, 0) ? patch2_F(x, y, z, bits, pow$f) : z;
 }
 
 //: exp2@f64 needs base log2
@@ -545,10 +569,9 @@ static inline F product_error_F(F a, F b, F h) {
 }
 #define product_F(a, b, h, l) (h = (a) * (b), l = product_error_F(a, b, h))
 
-//: pow@f64 needs base abnormal split product exppoly
+//: pow@f64 needs patch2 abnormal split product exppoly
 /* exp(y log x) with log x as hi + lo: log m = 2 (s + s (z/3 + z**2 p(z))), s = (m - 1)/(m + 1), z = s**2, where s, z and
    z/3 carry their rounding errors along. Ordinary: x positive and normal, |y| < 2**62, the result normal. */
-extern double pow(double, double);
 static inline F pow_log_F(F x, F y, F *low) {
     F m, k = split_F(x, &m), d = m + all_F(1), inv = all_F(1) / d, f = m - all_F(1);
     F s = f * inv, ph, pl;
@@ -585,20 +608,15 @@ static inline F pow_exp_F(F h, F l) {
     F r = expreduce_F(h, STEPS_F, &n);
     return expscale_F(exppoly_F(r + l), n);
 }
-static __attribute__((noinline, cold)) F pow_rare_F(F x, F y, mask_F m) {
-    F l, h = pow_log_F(select_F(m, all_F(1), x), select_F(m, all_F(1), y), &l);
-    mask_F n = m | gt_F((I)h & $abs, (I)all_F(708));
-    F z = pow_exp_F(select_F(n, all_F(0), h), select_F(n, all_F(0), l));
-    for (int k = 0; k < $lanes; k++)
-        if (lane_F(n, k)) z[k] = pow(x[k], y[k]);
-    return z;
-}
 static inline F tp_pow_F(F x, F y) {
     mask_F m = gt_F((I)y & $abs, (I)all_F(0x1p62)) | abnormal_F(x);
-    if (__builtin_expect(any_F(m), 0)) return pow_rare_F(x, y, m);
-    F l, h = pow_log_F(x, y, &l);
-    if (__builtin_expect(any_F(gt_F((I)h & $abs, (I)all_F(708))), 0)) return pow_rare_F(x, y, m);
-    return pow_exp_F(h, l);
+    F c = x, d = y;
+    if (rarely_F(m)) c = select_F(m, all_F(1), x), d = select_F(m, all_F(1), y);
+    F l, h = pow_log_F(c, d, &l);
+    m |= gt_F((I)h & $abs, (I)all_F(708));
+    if (rarely_F(m)) h = select_F(m, all_F(0), h), l = select_F(m, all_F(0), l);
+    F z = pow_exp_F(h, l);
+    return rarely_F(m) ? patch2_F(x, y, z, bits_F(m), pow$f) : z;
 }
 
 //: lanes

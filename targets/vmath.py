@@ -77,7 +77,7 @@ class _Form:
     def words(self, op: str) -> dict[str, str]:
         return _WORDS[self.dtype] | {
             "op": op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes), "bits": str(self.bits), "bytes": str(self.bits // 8),
-            "v256": "256" if self.bits == 256 else "", "safe": "1" if op == "log" else "0",
+            "v256": "256" if self.bits == 256 else "",
         }
 
 

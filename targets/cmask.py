@@ -1,0 +1,69 @@
+"""Lane masks as C: vectors of 0 and -1, or the bits of an integer."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .target import Target, Vec, mask_type
+from .vecops import operation
+
+__all__ = ["any_lane", "as_width", "bits_of", "both", "from_width", "logic", "negated"]
+
+_LOGIC = {
+    "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "~{0}",
+    "eq": "~({0} ^ {1})", "ne": "{0} ^ {1}", "lt": "~{0} & {1}", "le": "~{0} | {1}", "gt": "{0} & ~{1}", "ge": "{0} | ~{1}",
+    "select": "({0} & {1}) | (~{0} & {2})",
+}  # fmt: skip
+
+
+def logic(op: str, masks: tuple[str, ...], lanes: int, target: Target) -> str:
+    """An operation on bools, lane by lane."""
+    return _typed(_LOGIC[op].format(*masks), lanes, target)
+
+
+def _typed(text: str, lanes: int, target: Target) -> str:
+    return f"({mask_type(target, lanes)})({text})" if target.masks == "bits" else f"({text})"
+
+
+def both(masks: Iterable[str | None], lanes: int, target: Target) -> str | None:
+    """Where all of `masks` hold; None, which holds everywhere, is left out."""
+    given = [m for m in masks if m]
+    if len(given) < 2:
+        return given[0] if given else None
+    return _typed(" & ".join(given), lanes, target)
+
+
+def negated(mask: str, lanes: int, target: Target) -> str:
+    """Where a mask does not hold."""
+    return f"(m{lanes})~{mask}" if target.masks == "bits" else f"~{mask}"
+
+
+def any_lane(mask: str, lanes: int, target: Target) -> str:
+    """Whether a mask holds anywhere."""
+    if target.masks == "bits":
+        return f"tp_any_m{lanes}({mask})"
+    return operation("any", _carrier(lanes, target), (mask,), target)
+
+
+def bits_of(mask: str, lanes: int, target: Target) -> str:
+    """A mask as an integer whose bit k is lane k."""
+    if target.masks == "bits":
+        return mask
+    return operation("bits", _carrier(lanes, target), (mask,), target)
+
+
+def _carrier(lanes: int, target: Target) -> Vec:
+    return Vec(f"i{target.bits // lanes}", lanes)
+
+
+def as_width(mask: str, lanes: int, bits: int, target: Target) -> str:
+    """A mask as an operation on lanes of `bits` bits takes it."""
+    return _cast(mask, target.bits // lanes, bits, lanes) if target.masks == "lanes" else mask
+
+
+def from_width(mask: str, lanes: int, bits: int, target: Target) -> str:
+    """What comparing lanes of `bits` bits gave, as masks are in this loop: a whole register."""
+    return _cast(mask, bits, target.bits // lanes, lanes) if target.masks == "lanes" else mask
+
+
+def _cast(mask: str, old: int, new: int, lanes: int) -> str:
+    return mask if old == new else f"tp_cast_i{old}_i{new}x{lanes}({mask})"
