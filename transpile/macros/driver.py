@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from .context import Context
+from .copying import copied
 from .env import Env
 from .flow import joined
 from .lifting import Lifted, lift_statement
@@ -19,7 +19,7 @@ Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | Non
 
 def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept."""
-    tree = copy.deepcopy(tree)
+    tree = copied(tree)
     driver = _Driver(macros, Context(tree, env))
     tree.body = driver.block(tree.body)
     return ast.fix_missing_locations(tree)

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
+
+from .copying import copied
 
 __all__ = ["COMPREHENSIONS", "Comprehension", "bound", "free_of", "rename", "roots", "used"]
 
@@ -67,7 +68,7 @@ def _binds(node: ast.AST) -> Iterable[str]:
 
 def rename(node: T, names: Mapping[str, str]) -> T:
     """A copy of `node` with names changed, those that an inner scope binds for itself apart."""
-    return _Rename(names).visit(copy.deepcopy(node))  # type: ignore[no-any-return]
+    return _Rename(names).visit(copied(node))  # type: ignore[no-any-return]
 
 
 class _Rename(ast.NodeTransformer):

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
+
+from .copying import copied
 
 __all__ = ["Part", "code", "expression"]
 
@@ -16,7 +17,7 @@ Part: TypeAlias = "str | ast.expr | Sequence[ast.stmt]"
 
 def code(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[ast.stmt]:
     """The statements of `text`, its holes filled with copies of `parts`, placed where `at` is."""
-    module = copy.deepcopy(_parsed(text))
+    module = copied(_parsed(text))
     for node in ast.walk(module):
         ast.copy_location(node, at)
     return _Fill(parts).block(module.body)
@@ -49,7 +50,7 @@ class _Fill(ast.NodeTransformer):
         if isinstance(node.value, ast.Name):
             part = self.parts.get(node.value.id)
             if part is not None and not isinstance(part, (str, ast.expr)):
-                return copy.deepcopy(list(part))
+                return [copied(s) for s in part]
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -59,7 +60,7 @@ class _Fill(ast.NodeTransformer):
             case str(name):
                 return ast.copy_location(ast.Name(name, node.ctx), node)
             case ast.expr() as part:
-                return _in_context(copy.deepcopy(part), node.ctx)
+                return _in_context(copied(part), node.ctx)
             case _:
                 raise AssertionError(f"{node.id} stands for statements, and not alone")
 
