@@ -1,10 +1,11 @@
 """Blocks: straight-line statements with what is evaluated at their end, wherever they occur."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..names import used
 from ..nodes import (
     Append,
     Assign,
@@ -30,6 +31,8 @@ from ..nodes import (
 
 __all__ = [
     "Block", "evaluates", "inner_blocks", "map_blocks", "map_inner", "map_own", "map_stmts",
+    "needed",
+    "needed",
 ]  # fmt: skip
 
 
@@ -107,6 +110,17 @@ def map_stmts(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]]) -> K
         return replace(b, stmts=flat)
 
     return map_blocks(kernel, edit)
+
+
+def needed(body: Iterable[Stmt], *exprs: Expr) -> tuple[Assign, ...]:
+    """The assignments of `body` that `exprs`, evaluated at its end, depend on."""
+    names = set(used(*exprs))
+    kept: list[Assign] = []
+    for s in reversed(tuple(body)):
+        if isinstance(s, Assign) and s.name in names:
+            names |= used(s.value)
+            kept.append(s)
+    return tuple(reversed(kept))
 
 
 def evaluates(s: Stmt) -> tuple[Expr, ...]:

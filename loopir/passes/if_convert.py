@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from ..nodes import (
     Append,
@@ -115,38 +114,7 @@ class _Flattening:
             yield Assign(name, cond, span=s.span)
             cond = Var(name, "bool")
         then, orelse = masked.under(cond), masked.under(negated(cond))
-        both = _shared_ending(s.then, s.orelse)
-        yield from self.block(s.then[: len(s.then) - both], then)
-        yield from self.block(s.orelse[: len(s.orelse) - both], orelse)
-        for a, b in zip(_last(s.then, both), _last(s.orelse, both), strict=True):
-            assert isinstance(a, Store | Append)
-            assert isinstance(b, Store | Append)
-            value = either_way(cond, a.value, b.value, then, orelse)
-            yield replace(a, value=value, mask=masked.mask_with(None))
+        yield from self.block(s.then, then)
+        yield from self.block(s.orelse, orelse)
         for y in s.yields:
             yield Assign(y.name, either_way(cond, y.then, y.orelse, then, orelse), span=s.span)
-
-
-def _last(stmts: tuple[Stmt, ...], count: int) -> tuple[Stmt, ...]:
-    return stmts[len(stmts) - count :]
-
-
-def _shared_ending(then: tuple[Stmt, ...], orelse: tuple[Stmt, ...]) -> int:
-    """How many last statements write the same places, each in turn, in both branches."""
-    count = 0
-    for a, b in zip(reversed(then), reversed(orelse), strict=False):
-        place = _place(a)
-        if place is None or place != _place(b):
-            break
-        count += 1
-    return count
-
-
-def _place(s: Stmt) -> tuple[Any, ...] | None:
-    match s:
-        case Store(mask=None):
-            return s.array, s.index
-        case Append(mask=None):
-            return s.array, s.count
-        case _:
-            return None

@@ -9,7 +9,6 @@ from ..nodes import (
     Assign,
     Break,
     Call,
-    Expr,
     If,
     Interval,
     Kernel,
@@ -17,10 +16,11 @@ from ..nodes import (
     Return,
     Stmt,
     Yield,
+    counters,
     walk,
 )
 from ..types import INDEX
-from .blocks import map_stmts
+from .blocks import map_stmts, needed
 from .memory import Memory, loaded, written
 from .names import Fresh, reads, substitute
 from .rules import rewrite
@@ -74,9 +74,9 @@ def _is_last_value(acc: Accum, loop: Loop, memory: Memory) -> bool:
     others = (a.step for a in loop.accs if a is not acc)
     if acc.name in reads(*loop.body, *others):
         return False
-    assigns = _needed(acc.step, loop)
+    assigns = needed(loop.body, acc.step)
     own = {s.name for s in assigns}
-    known = frozenset(a.name for a in loop.accs) | _bound_by_others(loop)
+    known = frozenset(a.name for a in loop.accs) | _bound_by_others(loop) | counters(loop)
     if reads(acc.step, *assigns) & (known - own):
         return False
     return not memory.overlap(loaded((acc.step, acc.init, *assigns)), written((loop,)))
@@ -87,23 +87,12 @@ def _bound_by_others(loop: Loop) -> frozenset[str]:
     return bound(*(s for s in loop.body if not isinstance(s, Assign)))
 
 
-def _needed(e: Expr, loop: Loop) -> tuple[Assign, ...]:
-    """The assignments of the body that `e` depends on."""
-    needed = set(reads(e))
-    kept: list[Assign] = []
-    for s in reversed(loop.body):
-        if isinstance(s, Assign) and s.name in needed:
-            needed |= reads(s.value)
-            kept.append(s)
-    return tuple(reversed(kept))
-
-
 def _after(acc: Accum, loop: Loop, fresh: Fresh) -> If:
     """Binds the accumulator to its last step, or to its start if there was no iteration."""
     assert isinstance(loop.range, Interval)
     lo, hi = loop.range.lo, loop.range.hi
     last = {loop.var: rewrite(Call("sub", (hi, integer(1)), INDEX))}
-    assigns = _needed(acc.step, loop)
+    assigns = needed(loop.body, acc.step)
     names = {s.name: fresh.name(s.name) for s in assigns}
     body: tuple[Stmt, ...] = tuple(rename(substitute(s, last), names) for s in assigns)
     step = rename(substitute(acc.step, last), names)

@@ -12,6 +12,7 @@ from ..nodes import (
     Break,
     Call,
     Check,
+    Expr,
     If,
     Interval,
     Kernel,
@@ -125,11 +126,12 @@ def _carried(case: _Case) -> Reason | None:
     appends = [s for s in loop.body if isinstance(s, Append)]
     if len({s.array for s in appends}) < len(appends) or len(counts) < len(appends):
         return Reason("VECTOR_CARRIED", "one list is appended to in two places", appends[1].span)
+    for name in sorted(counts):
+        if any(_mentions(n, name) for n in (*loop.body, *_moving_steps(loop))):
+            text = f"`{name}` counts what has been appended, and is read on the way"
+            return Reason("VECTOR_CARRIED", text, loop.span)
     for acc in loop.accs:
         if acc.name in counts:
-            if any(_mentions(n, acc.name) for n in (*loop.body, *(a.step for a in loop.accs if a is not acc))):
-                text = f"`{acc.name}` counts what has been appended, and is read on the way"
-                return Reason("VECTOR_CARRIED", text, acc.span or loop.span)
             continue
         fold = fold_of(acc, loop)
         if fold is None:
@@ -140,6 +142,11 @@ def _carried(case: _Case) -> Reason | None:
             continue
         return Reason("VECTOR_CARRIED", text, acc.span or loop.span)
     return None
+
+
+def _moving_steps(loop: Loop) -> list[Expr]:
+    """The steps that do not just keep what a counter has come to."""
+    return [a.step for a in loop.accs if a.step != Var(a.name, a.init.dtype)]
 
 
 def _mentions(n: Node, name: str) -> bool:

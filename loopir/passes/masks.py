@@ -68,11 +68,10 @@ class Masked:
         value = _value(e, idle)
         if value is None and may_raise(e):
             unknown = [k for k, v in enumerate(idle) if v is None]
-            if len(unknown) == 1:
-                idle[unknown[0]] = literal(1, e.args[unknown[0]].dtype)
+            if len({args[k] for k in unknown}) == 1:  # all lanes idle with what they are given
+                idle = [v or literal(1, e.args[k].dtype) for k, v in enumerate(idle)]
                 value = _value(e, idle)
-            where = unknown if value is not None else _GUARDED.get(e.op, (0,))
-            for k in where:
+            for k in _GUARDED.get(e.op, (0,)) if value is None else unknown:
                 args[k] = self.one(args[k])
         return Call(e.op, tuple(args), e.dtype), value
 

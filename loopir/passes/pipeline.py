@@ -12,6 +12,7 @@ from .if_convert import if_convert
 from .last_value import last_value
 from .reuse import reuse
 from .simplify import simplify
+from .sink import sink
 from .tile import tile
 from .unroll import unroll
 from .vectorize import vectorize
@@ -39,6 +40,7 @@ PIPELINE = (
     Pass(simplify, "subscripts of the copies become constants"),
     Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),
     Pass(reuse, "what both sides of a branch compute is computed before it"),
+    Pass(sink, "a value that is chosen needs no mask"),
     Pass(if_convert, "vectors have no branches", reorders=True),
     Pass(simplify, "masks of nested branches"),
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from ..nodes import Append, Assign, Call, Check, Expr, Loop, Stmt, Store
 from ..types import DTYPES
+from .blocks import needed
 from .folds import Fold
 from .masks import Masked
-from .names import reads, substitute
+from .names import substitute
 from .values import unit
 
 __all__ = ["Predicated", "predicated"]
@@ -68,19 +69,10 @@ def _unconditional(f: Fold, mask: Expr) -> Fold | None:
 
 def _quiet(loop: Loop, mask: Expr) -> bool:
     """Whether what the body computes beside the mask raises nothing where it does not hold."""
-    needed = _slice(loop, mask)
+    own = needed(loop.body, mask)
     masked = Masked(mask)
     assigns = [s for s in loop.body if isinstance(s, Assign)]
-    return all(masked.bind(s.name, s.value) == s.value or s.name in needed for s in assigns)
-
-
-def _slice(loop: Loop, mask: Expr) -> frozenset[str]:
-    """The names of the body that `mask` depends on."""
-    needed = set(reads(mask))
-    for s in reversed(loop.body):
-        if isinstance(s, Assign) and s.name in needed:
-            needed |= reads(s.value)
-    return frozenset(needed)
+    return all(masked.bind(s.name, s.value) == s.value or s in own for s in assigns)
 
 
 def _closed(e: Expr, values: dict[str, Expr]) -> Expr:

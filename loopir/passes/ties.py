@@ -16,9 +16,10 @@ from ..nodes import (
     Yield,
 )
 from ..types import DTYPES, INDEX
+from .blocks import needed
 from .folds import Fold
 from .memory import Memory, loaded, written
-from .names import Fresh, reads, substitute
+from .names import Fresh, substitute
 from .values import integer, literal
 
 __all__ = ["exact_zero", "has_ties", "is_repeatable"]
@@ -47,13 +48,7 @@ def _has_one_zero(f: Fold) -> bool:
 
 def term(f: Fold, loop: Loop) -> tuple[Assign, ...]:
     """The assignments of the body that the term and condition of `f` need."""
-    needed = set(reads(f.value, f.cond))
-    kept: list[Assign] = []
-    for s in reversed(loop.body):
-        if isinstance(s, Assign) and s.name in needed:
-            needed |= reads(s.value)
-            kept.append(s)
-    return tuple(reversed(kept))
+    return needed(loop.body, f.value, *((f.cond,) if f.cond else ()))
 
 
 def exact_zero(f: Fold, result: Expr, loop: Loop, fresh: Fresh) -> If:

@@ -16,10 +16,13 @@ from ..nodes import (
     Load,
     Loop,
     PredLoop,
+    Scan,
     Stmt,
     Var,
     VecAccum,
     VecLoop,
+    While,
+    Zip,
     counters,
     walk,
 )
@@ -81,7 +84,8 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, Reason], ...]:
     """The innermost loops of `kernel` that ``vectorize`` leaves scalar, each with its reason."""
     loops = [n for n in walk(kernel) if isinstance(n, Loop)]
-    inner = [n for n in loops if not any(isinstance(x, Loop) and x is not n for x in walk(n))]
+    kinds = (Loop, Zip, While, Scan, VecLoop, PredLoop)
+    inner = [n for n in loops if not any(isinstance(x, kinds) for s in n.body for x in walk(s))]
     found = ((n, explain(n, kernel, reassociate=reassociate)) for n in inner)
     return tuple((n, reason) for n, reason in found if reason is not None)
 

@@ -1,0 +1,84 @@
+"""Sinking: what both sides of a branch write in the end is written once, after the branch."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from ..nodes import Append, Expr, If, Kernel, Stmt, Store, Var, Yield, counters
+from .blocks import map_stmts
+from .memory import Memory, written
+from .names import Fresh, reads
+
+__all__ = ["sink"]
+
+Write: TypeAlias = "Store | Append"
+
+
+def sink(kernel: Kernel) -> Kernel:
+    """The branch gives the value, and one statement behind it writes. Before::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                if x[i] > 0.0:
+                    out[i] = sqrt(x[i])
+                else:
+                    out[i] = 0.0
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                if x[i] > 0.0:
+                    t = give(sqrt(x[i]))
+                else:
+                    t = give(0.0)
+                out[i] = t
+    """
+    memory, fresh, changing = Memory(kernel), Fresh(kernel), counters(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        pairs = _shared_ending(s, memory, changing) if isinstance(s, If) else []
+        return _sunk(s, pairs, fresh) if isinstance(s, If) and pairs else s
+
+    return map_stmts(kernel, edit)
+
+
+def _shared_ending(
+    s: If, memory: Memory, changing: frozenset[str]
+) -> list[tuple[Write, Write]]:
+    """The last writes of both branches that go to the same places, in order.
+
+    Their values will be taken before the first of them writes.
+    """
+    pairs: list[tuple[Write, Write]] = []
+    values: list[Expr] = []
+    for a, b in zip(reversed(s.then), reversed(s.orelse), strict=False):
+        if not isinstance(a, Store | Append) or not isinstance(b, Store | Append):
+            break
+        early = any(memory.changes(v, written((a,))) for v in values)
+        if _place(a) is None or _place(a) != _place(b) or early:
+            break
+        if reads(a.value, b.value) & changing:
+            break
+        values += [a.value, b.value]
+        pairs.insert(0, (a, b))
+    return pairs
+
+
+def _place(s: Write) -> tuple[str, tuple[Expr, ...] | str] | None:
+    """Where `s` writes, None where it writes under a mask."""
+    if s.mask is not None:
+        return None
+    return s.array, s.index if isinstance(s, Store) else s.count
+
+
+def _sunk(s: If, pairs: list[tuple[Write, Write]], fresh: Fresh) -> tuple[Stmt, ...]:
+    names = [fresh.name("t") for _ in pairs]
+    gives = tuple(Yield(n, a.value, b.value) for n, (a, b) in zip(names, pairs, strict=True))
+    then, orelse = (branch[: len(branch) - len(pairs)] for branch in (s.then, s.orelse))
+    after = (
+        replace(a, value=Var(n, a.value.dtype)) for n, (a, _) in zip(names, pairs, strict=True)
+    )
+    return (replace(s, then=then, orelse=orelse, yields=(*s.yields, *gives)), *after)
