@@ -32,21 +32,20 @@ def rows(title: str) -> dict[str, list[str]]:
 
 
 def machine_independent(report: str) -> str:
-    """A report without what depends on the instruction set."""
+    """A report without what depends on the instruction set and the day."""
+    report = re.sub(r"seconds compiling [\d.e-]+", "seconds compiling T", report)
     report = re.sub(r"\d+ lanes, \w+|scalar", "N lanes, ISA", report)
     return re.sub(r"compiled for \w+", "compiled for ISA", report)
 
 
 def test_the_taste(tmp_path: Path) -> None:
     (program,) = blocks("python")
-    path = tmp_path / "taste.py"
+    path = tmp_path / "normalise.py"
     path.write_text(program, encoding="utf-8")
     answer = subprocess.run(
         [sys.executable, "-W", "error", path], capture_output=True, text=True, check=True
     )
-    shown = machine_independent(blocks("text")[0])
-    wanted = re.sub(r"README\.py", "taste.py", shown)
-    assert machine_independent(answer.stdout) == wanted
+    assert machine_independent(answer.stdout) == machine_independent(blocks("text")[0])
 
 
 def test_two_commands_set_up_everything() -> None:
@@ -72,8 +71,9 @@ def test_the_variables_are_those_there_are() -> None:
 def test_the_command_has_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    known = set(re.findall(r"--?[a-z]+", capsys.readouterr().out)) - {"-h", "--help"}
-    assert set(re.findall(r"(?<![\w-])--?[a-z]+", section("The command"))) == known
+    known = set(re.findall(r"--?[a-z]+", capsys.readouterr().out)) - {"-h"}
+    shown = set(re.findall(r"(?<![\w-])--?[a-z]+", section("The command")))
+    assert shown - {"-m"} == known - {"--help"}
 
 
 def test_the_house_is_as_drawn() -> None:
@@ -88,4 +88,5 @@ def test_the_report_that_is_read() -> None:
         [sys.executable, HOUSE / "examples" / "tour.py"],
         capture_output=True, text=True, check=True,
     )
+    assert shown.startswith("FUSE_REJECT_")
     assert machine_independent(shown) in machine_independent(answer.stdout)

@@ -34,7 +34,7 @@ class LoopInfo:
     isa: str = "scalar"
     fused_with: tuple[int, ...] = ()
     bytes: int = 0
-    flops: float = 0
+    flops: int = 0
     notes: tuple[str, ...] = ()
 
     @property
@@ -148,8 +148,8 @@ def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[Row]:
         )
 
 
-def _count(number: float, noun: str) -> str:
-    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _stat(name: str, value: object) -> str:
