@@ -2,7 +2,7 @@
 
 What floats hold is such that folds are exact in any order, unless a program says otherwise.
 """
-# ruff: noqa: B905, PERF401, PERF402, RET505, SIM108 (programs as people write them)
+# ruff: noqa: B905, RUF021 (programs as people write them)
 from __future__ import annotations
 
 import math
