@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopir.interpret import Outcome
 from targets.build import BuildError
 from transpile import Fused, FuseError, FuseWarning, fuse
-from transpile import dispatch as dispatch_module
+from transpile import errors as errors_module
 from transpile import variant as variant_module
 from transpile.types import ArrayType, ScalarType
 
@@ -41,7 +42,7 @@ def _shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _quiet(_shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_CACHE", str(_shared_cache))
     monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
-    monkeypatch.setattr(dispatch_module, "_told", set())
+    monkeypatch.setattr(errors_module, "_told", set())
 
 
 def axpy(a: Any, x: Any, y: Any, out: Any) -> None:
@@ -658,3 +659,60 @@ def test_an_object_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> Non
     f = fuse(doubled)
     with pytest.warns(FuseWarning, match=r"BUILD_FAILED.*failed to map"):
         assert f(np.ones(2)) == [2.0, 2.0]
+
+
+# -- knobs
+
+def test_a_wrong_knob_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TRANSPILE_TARGET", "TRANSPILE_DEBUG", "TRANSPILE_CHECK"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "nonsense")
+            with pytest.raises(ValueError, match="nonsense"):
+                fuse(doubled)(np.ones(2))
+
+
+def test_the_target_knob(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_TARGET", "scalar")
+    assert fuse(doubled).report(np.ones(2)).target == "scalar"
+    assert fuse(target="sse2")(doubled).report(np.ones(2)).target == "sse2"
+
+
+def test_debug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TRANSPILE_DEBUG", "ir,c,time")
+    fuse(axpy)(*ones())
+    told = capsys.readouterr().err
+    for piece in ("# axpy: 02-build.ir\ndef axpy", "legal.ir", "# axpy: kernel.c\n", "load"):
+        assert piece in told
+    assert "kernel.s" not in told
+
+
+def test_dump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRANSPILE_DUMP", str(tmp_path))
+    for _ in range(2):
+        fuse(target="scalar")(axpy)(*ones())
+    names = sorted(path.name for path in (tmp_path / "axpy" / "scalar").iterdir())
+    assert names[:2] == ["01-python.py", "02-build.ir"]
+    assert names[-3:] == ["fusion.txt", "kernel.c", "kernel.s"]
+
+
+def test_check_compares_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_CHECK", "1")
+    f, args = fuse(axpy), ones()
+    for _ in range(2):
+        f(*args)
+    assert (args[3] == 2 * args[1] + 1).all()
+    assert counts(f) == (2, {})
+    monkeypatch.setattr("transpile.check.run", lambda kernel, args: Outcome(status=3))
+    f(*args)
+    with pytest.raises(AssertionError, match="status 0, but 3 as interpreted"):
+        fuse(axpy)(*args)
+
+
+def test_check_verifies_every_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ill_formed(kernel: Any, stage: str) -> None:
+        raise AssertionError(f"ill-formed at {stage}")
+
+    monkeypatch.setenv("TRANSPILE_CHECK", "1")
+    monkeypatch.setattr("transpile.check.verify", ill_formed)
+    with pytest.raises(AssertionError, match="ill-formed at scalar"):
+        fuse(doubled)(np.ones(2))

@@ -53,6 +53,7 @@ def total(stats: list[Stats]) -> Stats:
 class Case:
     """The state of one signature.
 
+    ``rejection``: why it runs as Python, and ``error`` what told so.
     ``variants``: latest last; several where a name that the function uses was bound anew. ``calls``
     and ``direct`` count calls of wrappers, and of the original with no look at its arguments.
     """
@@ -60,6 +61,7 @@ class Case:
     types: tuple[ArgType, ...]
     variants: list[Variant] = field(default_factory=list)
     rejection: Rejection | None = None
+    error: Exception | None = None
     replays: Counter[str] = field(default_factory=Counter)
     calls: CellType = field(default_factory=lambda: CellType(0))
     direct: CellType = field(default_factory=lambda: CellType(0))

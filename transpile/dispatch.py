@@ -17,7 +17,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, overload
 
 from .case import Case, Stats, total
-from .errors import FuseError, sentence, warn
+from .errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentence, warn
 from .options import Options, options_of
 from .signature import call_with, parameters, type_of
 from .standin import binder, counter
@@ -33,8 +33,6 @@ __all__ = ["Fused", "fuse"]
 
 Values = tuple[Any, ...]
 
-STAGES = ("python", "loopir", "c", "asm")
-NO_COMPILER = "BUILD_NO_COMPILER"
 EVERY_SIGNATURE = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
 """Codes of rejections that no other call signature can change."""
 
@@ -130,7 +128,7 @@ class Fused:
     def emit(self, stage: str, *args: Any, **kwargs: Any) -> str:
         """The text of a stage (``python``, ``loopir``, ``c`` or ``asm``) for these arguments.
 
-        Raises FuseError where the function is refused before that stage.
+        Raises FuseError where the function is refused, ValueError for another stage.
         """
         return self.emit_for(stage, self._types(args, kwargs))
 
@@ -145,8 +143,6 @@ class Fused:
         """As `emit`, for arguments of these types."""
         from .inspection import emit
 
-        if stage not in STAGES:
-            raise ValueError(f"no stage {stage!r} (stages: {', '.join(STAGES)})")
         return emit(stage, self._function, types, self.options)
 
     def _types(self, args: Values, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
@@ -198,9 +194,10 @@ class Fused:
     def _replay(self, case: Case, code: str, values: Values) -> Any:
         """The original's result, unless Python is forbidden."""
         refused = case.rejection is not None
-        if _fallback_is_error() or (refused and self.options.on_reject == "raise"):
+        if fallback_is_error() or (refused and self.options.on_reject == "raise"):
             code = case.rejection.code if case.rejection else code
-            raise FuseError(sentence(self._function, case.types, code, case.rejection), code)
+            message = sentence(self._function, case.types, code, case.rejection)
+            raise FuseError(message, code) from case.error
         case.replays[code] += 1
         return call_with(self._function, self._function.__code__, values)
 
@@ -210,20 +207,23 @@ class Fused:
 
     def _compiled(self, case: Case) -> Variant | None:
         """A new variant; None where there is a reason against it, which is then told once."""
-        from .variant import compile_variant, rejection_of
+        from . import knobs
+        from .variant import chosen_target, compile_variant, rejection_of
 
+        settings = knobs.read()
+        chosen_target(self.options, settings)  # a wrong word is an error, not a reason for Python
         with self._lock:
             if case.rejection or (variant := case.variant()):  # another thread was first
                 return None if case.rejection else variant
             start = perf_counter()
             types = dict(zip(parameters(self._function.__code__), case.types, strict=True))
-            cold = functools.partial(self._cold, case)
             try:
-                variant = compile_variant(
-                    self._function, types, self.options, cold, case.calls
-                )
+                variant, fast = compile_variant(self._function, types, self.options, settings)
+                variant.attach(fast, functools.partial(self._cold, case), case.calls)
             except Exception as error:  # whatever went wrong, the original still runs
-                case.rejection = rejection_of(error)
+                if settings.check and isinstance(error, AssertionError):
+                    raise
+                case.rejection, case.error = rejection_of(error), error
                 self._refuse(case, case.rejection)
                 return None
             finally:
@@ -232,36 +232,13 @@ class Fused:
             return variant
 
     def _refuse(self, case: Case, rejection: Rejection) -> None:
-        if _fallback_is_error() or self.options.on_reject == "raise":
+        if fallback_is_error() or self.options.on_reject == "raise":
             return
         if rejection.code in EVERY_SIGNATURE:
             self._install(counter(self._function, case.direct))
-        if self.options.on_reject == "warn" and _is_news(rejection):
+        if self.options.on_reject == "warn" and is_news(rejection.code):
             help = f" ({rejection.help})" if rejection.code == NO_COMPILER else ""
             warn(sentence(self._function, case.types, rejection.code, rejection) + help)
-
-
-@functools.cache
-def _knob(word: str) -> bool:
-    from .knobs import read
-
-    return read({"TRANSPILE_FALLBACK": word}).fallback_is_error
-
-
-def _fallback_is_error() -> bool:
-    return _knob(os.environ.get("TRANSPILE_FALLBACK", ""))
-
-
-_told: set[str] = set()
-
-
-def _is_news(rejection: Rejection) -> bool:
-    """A missing compiler is told once a process, whatever the function."""
-    if rejection.code != NO_COMPILER:
-        return True
-    first = rejection.code not in _told
-    _told.add(rejection.code)
-    return first
 
 
 def _kind(thing: object) -> str:

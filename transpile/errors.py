@@ -1,6 +1,7 @@
-"""What fuse warns with and raises, and the sentence that says so."""
+"""What fuse warns with and raises, when, and in which words."""
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
@@ -12,7 +13,11 @@ if TYPE_CHECKING:
     from .rejections import Rejection
     from .types import ArgType
 
-__all__ = ["FuseError", "FuseWarning", "sentence", "warn"]
+__all__ = [
+    "NO_COMPILER", "FuseError", "FuseWarning", "fallback_is_error", "is_news", "sentence", "warn",
+]  # fmt: skip
+
+NO_COMPILER = "BUILD_NO_COMPILER"
 
 
 class FuseWarning(UserWarning):
@@ -48,3 +53,27 @@ def warn(message: str) -> None:
     while frame.f_back and frame.f_code.co_filename.startswith((here, "<transpile ")):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, FuseWarning, stacklevel=level)
+
+
+_told: set[str] = set()
+
+
+def is_news(code: str) -> bool:
+    """Whether to warn; of a missing compiler once a process, whatever the function."""
+    if code != NO_COMPILER:
+        return True
+    first = code not in _told
+    _told.add(code)
+    return first
+
+
+def fallback_is_error() -> bool:
+    """Whether ``TRANSPILE_FALLBACK`` forbids Python. Raises ValueError for an unknown word."""
+    return _forbidden(os.environ.get("TRANSPILE_FALLBACK", ""))
+
+
+@functools.cache
+def _forbidden(word: str) -> bool:
+    from .knobs import read
+
+    return read({"TRANSPILE_FALLBACK": word}).fallback_is_error

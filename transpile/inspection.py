@@ -3,6 +3,9 @@ from __future__ import annotations
 
 from types import FunctionType
 
+from targets.isa import Target
+
+from . import knobs
 from .account import account, account_of_refused
 from .case import Case
 from .errors import FuseError, sentence
@@ -15,20 +18,22 @@ from .stages import Stages, compile_stages
 from .types import ArgType
 from .variant import chosen_target, rejection_of
 
-__all__ = ["emit", "report"]
+__all__ = ["STAGES", "emit", "report"]
+
+STAGES = ("python", "loopir", "c", "asm")
 
 
 def report(
     function: FunctionType, types: tuple[ArgType, ...], options: Options, case: Case | None
 ) -> Report:
     """The account of `function` for arguments of these types; `case` holds its calls."""
-    target = chosen_target(options)
+    target = chosen_target(options, knobs.read())
     named = _named(function, types)
     stats = case.stats.as_dict() if case else None
     try:
         stages = compile_stages(function, named, options)
         made = account(stages, target, stats)
-        rejection = case.rejection if case else _unbuilt(stages, options)
+        rejection = case.rejection if case else _unbuilt(stages, target, options)
     except Exception as error:
         reasons = [rejection_of(error)]
         return account_of_refused(function, _source(function), named, reasons, target, stats)
@@ -38,17 +43,20 @@ def report(
 
 
 def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options: Options) -> str:
-    """The text of one stage. Raises FuseError."""
+    """The text of one stage. Raises FuseError where there is none, ValueError for another stage."""
+    if stage not in STAGES:
+        raise ValueError(f"no stage {stage!r} (stages: {', '.join(STAGES)})")
+    target = chosen_target(options, knobs.read())
     try:
         stages = compile_stages(function, _named(function, types), options)
-        return _text(stage, stages, options)
+        return _text(stage, stages, target)
     except Exception as error:
         rejection = rejection_of(error)
         message = sentence(function, types, rejection.code, rejection)
         raise FuseError(message, rejection.code) from error
 
 
-def _text(stage: str, stages: Stages, options: Options) -> str:
+def _text(stage: str, stages: Stages, target: Target) -> str:
     match stage:
         case "python":
             from .printer import print_python
@@ -59,11 +67,10 @@ def _text(stage: str, stages: Stages, options: Options) -> str:
 
             return show(stages.vector)
         case "c":
-            return stages.c(chosen_target(options))
+            return stages.c(target)
         case _:
             from targets.build import assembly
 
-            target = chosen_target(options)
             return assembly(stages.c(target), target)
 
 
@@ -79,12 +86,11 @@ def _source(function: FunctionType) -> Source | None:
         return None
 
 
-def _unbuilt(stages: Stages, options: Options) -> Rejection | None:
+def _unbuilt(stages: Stages, target: Target, options: Options) -> Rejection | None:
     """Why the kernel cannot be built here; None where it can, or is for another machine."""
     from targets.build import BuildError, NoCompiler, build
     from targets.host import available
 
-    target = chosen_target(options)
     if target not in available():
         return None
     try:

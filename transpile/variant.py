@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from types import CellType, FunctionType
 from typing import Any
 
@@ -99,12 +101,12 @@ class Variant:
         return "GUARD_RAISES"  # where an array was to be made
 
 
-def chosen_target(options: Options) -> Target:
+def chosen_target(options: Options, settings: knobs.Knobs) -> Target:
     """The option's target; for auto what ``TRANSPILE_TARGET`` says, or this machine's best.
 
     Raises ValueError where the variable does not name a target.
     """
-    name = options.target if options.target != "auto" else knobs.read().target
+    name = options.target if options.target != "auto" else settings.target
     if name == "auto":
         return best()
     if name not in TARGETS:
@@ -116,23 +118,64 @@ def compile_variant(
     function: FunctionType,
     types: Mapping[str, ArgType],
     options: Options,
-    cold: Cold,
-    calls: CellType,
-) -> Variant:
-    """Compiles `function` for arguments of these types; see `Variant.attach`.
+    settings: knobs.Knobs,
+) -> tuple[Variant, Callable[..., int]]:
+    """Compiles `function` for arguments of these types; what it gives is to be attached.
 
     Raises Refused, NoCompiler and BuildError.
     """
+    clock = Clock()
     stages = compile_stages(function, types, options)
-    target = chosen_target(options)
+    target = chosen_target(options, settings)
     if target not in available():
         raise BuildError(f"this machine does not run code for {target.name}")
     plan, kernel = stages.plan, stages.legal(target)
-    path = build(emit(kernel, target), target, cache=options.cache)
-    entry = load(path, kernel, weak=weak(plan), strided=strided(plan))
-    variant = Variant(function, stages, target, kernel, applies(function, plan))
-    variant.attach(entry.fast, cold, calls)
-    return variant
+    text = emit(kernel, target)
+    clock.lap("stages")
+    _tell(settings, stages, kernel, text, target)
+    clock.lap("knobs")
+    path = build(text, target, cache=options.cache)
+    clock.lap("build")
+    fast = load(path, kernel, weak=weak(plan), strided=strided(plan)).fast
+    if settings.check:
+        from .check import checked
+
+        fast = checked(fast, kernel)
+    clock.lap("load")
+    if "time" in settings.debug:
+        clock.tell(stages.source.qualname)
+    return Variant(function, stages, target, kernel, applies(function, plan)), fast
+
+
+def _tell(
+    settings: knobs.Knobs, stages: Stages, kernel: Kernel, text: str, target: Target
+) -> None:
+    if settings.debug or settings.dump:
+        from .trace import trace
+
+        trace(settings, stages, kernel, text, target)
+    if settings.check:
+        from .check import verify_stages
+
+        verify_stages(stages, kernel)
+
+
+class Clock:
+    """The time each step takes, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._steps: list[str] = []
+        self._last = perf_counter()
+
+    def lap(self, step: str) -> None:
+        """Ends a step."""
+        now = perf_counter()
+        self._steps.append(f"{step} {(now - self._last) * 1e3:.1f} ms")
+        self._last = now
+
+    def tell(self, name: str) -> None:
+        """Prints the steps, for ``TRANSPILE_DEBUG=time``."""
+        print(f"# {name}: {', '.join(self._steps)}", file=sys.stderr)
 
 
 def rejection_of(error: Exception) -> Rejection:

@@ -10,7 +10,7 @@ import numpy as np
 from .errors import FuseError
 from .signature import call_with, parameters
 
-__all__ = ["compared"]
+__all__ = ["alike", "compared"]
 
 TOLERANCE = {4: 1e-4, 8: 1e-9}
 """Relative, by bytes of a float: folds may be reassociated, and functions differ by some ULP."""
@@ -37,7 +37,7 @@ def compared(
     pairs = [("the result", got, wanted)]
     pairs += zip(parameters(function.__code__), values, twins, strict=True)
     for what, ours, theirs in pairs:
-        if not _alike(ours, theirs):
+        if not alike(ours, theirs):
             message = f"{function.__qualname__}: {what} is {ours!r}, and {theirs!r} as Python"
             raise FuseError(message, "VERIFY_MISMATCH")
     return got
@@ -50,11 +50,12 @@ def _tangled(arrays: Sequence[np.ndarray]) -> bool:
     return any(np.may_share_memory(a, b) for a, b in pairs)
 
 
-def _alike(a: Any, b: Any) -> bool:
+def alike(a: Any, b: Any) -> bool:
+    """The same types, shapes, integers; floats within the liberties that compiled code has."""
     if type(a) is not type(b):
         return False
     if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(_alike, a, b))
+        return len(a) == len(b) and all(map(alike, a, b))
     if isinstance(a, (np.ndarray, np.generic, float)):
         x, y = np.asarray(a), np.asarray(b)
         if x.dtype != y.dtype or x.shape != y.shape:
