@@ -1,6 +1,7 @@
 """What became of a function, as a Report: what the stages made of it, or why they did not."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,8 @@ def account(
 ) -> Report:
     """The report of a function that compiles for `target`."""
     source, compiled = stages.source, stages.plan.kernel
-    still = scalar_loops(_unvectorised(stages), reassociate=stages.options.reassociate)
+    reassociate = stages.options.reassociate
+    still = scalar_loops(_unvectorised(stages), _words(source), reassociate=reassociate)
     loops = loop_infos(stages.legal(target), stages.scalar, target)
     lines = dict(enumerate(source.lines, 1))
     return Report(
@@ -73,6 +75,11 @@ def account_of_refused(
         stats=stats,
         source=dict(enumerate(source.lines, 1)) if source else {},
     )
+
+
+def _words(source: Source) -> frozenset[str]:
+    """Every name in the function."""
+    return frozenset(re.findall(r"\w+", source.text))
 
 
 def _unvectorised(stages: Stages) -> Kernel:

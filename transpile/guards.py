@@ -28,13 +28,10 @@ def _text(guard: Guard | Disjoint, source: Mapping[int, str]) -> str:
             return f"`{a}` and `{b}` share no memory{' or are one array' * or_same}"
         case Guard(cond, code, span=span):
             said = _segment(span, source) if span else None
-            return _PHRASES.get(code, code + " at `{}`").format(said or show(cond))
+            return _PHRASES.get(code, code + " at `{}`").format(said) if said else show(cond)
 
 
 def _segment(span: Span, source: Mapping[int, str]) -> str | None:
-    """The text at `span`, its first line if it has several."""
-    line = source.get(span.line)
-    if line is None:
-        return None
-    end = span.end_col if span.end_line == span.line else None
-    return line.encode()[span.col : end].decode(errors="replace").strip() or None
+    """The text at `span`; None where it has several lines, or none."""
+    line = source.get(span.line, "") if span.line == span.end_line else ""
+    return line.encode()[span.col : span.end_col].decode(errors="replace").strip() or None

@@ -1,7 +1,8 @@
 """The loops of a compiled kernel in the user's terms: which of theirs, how wide, at what cost."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 
 from loopir.nodes import (
     Append,
@@ -51,19 +52,32 @@ def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo,
     return tuple(sorted(found.values(), key=lambda info: (info.span.line, info.span.col)))
 
 
-def scalar_loops(kernel: Kernel, *, reassociate: bool) -> tuple[Rejection, ...]:
-    """Why loops of `kernel`, as it comes to be vectorised, stay scalar."""
+def scalar_loops(
+    kernel: Kernel, words: Collection[str], *, reassociate: bool
+) -> tuple[Rejection, ...]:
+    """Why loops of `kernel`, as it comes to be vectorised, stay scalar; `words`: the source's."""
     return tuple(
-        _scalar(loop.span, reason)
+        _scalar(loop.span, reason, words)
         for loop, reason in refusals(kernel, reassociate=reassociate)
         if loop.span is not None
     )
 
 
-def _scalar(loop: Span, reason: Reason) -> Rejection:
+def _scalar(loop: Span, reason: Reason, words: Collection[str]) -> Rejection:
     elsewhere = reason.span if reason.span != loop else None
     labels = (Label(elsewhere, "here"),) if elsewhere else ()
-    return Rejection(reason.code, f"compiled as scalar code: {reason.text}", loop, labels)
+    message = f"compiled as scalar code: {_in_their_names(reason.text, words)}"
+    return Rejection(reason.code, message, loop, labels)
+
+
+def _in_their_names(text: str, words: Collection[str]) -> str:
+    """`text` with ``high`` for ``high_1``, where the user wrote only ``high``."""
+
+    def own(found: re.Match[str]) -> str:
+        name, stem = found.group(), found.group(1)
+        return stem if stem in words and name not in words else name
+
+    return re.sub(r"\b([A-Za-z_]\w*?)(?:_\d+)+\b", own, text)
 
 
 def _innermost(n: Node) -> Iterator[LoopLike]:

@@ -1,0 +1,130 @@
+"""What a report says of real functions: which loops, how wide, at what cost, under which guards."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+
+
+@pytest.fixture(autouse=True)
+def _one_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_TARGET", "avx2")
+
+
+F64 = np.ones(8)
+F32 = np.ones(8, np.float32)
+
+
+def test_a_fused_map() -> None:
+    @fuse
+    def f(x, out):
+        for i in range(len(x)):
+            out[i] = x[i] * 2.0
+        for i in range(len(x)):
+            out[i] = out[i] + 1.0
+
+    report = f.report(F32, F32.copy())
+    first = report.line + 2
+    (loop,) = report.loops
+    assert (report.accepted, report.fused, report.vectorized, report.regions) == (True, 1, 1, 1)
+    assert (loop.line, loop.fused_with) == (first, (first + 2,))
+    assert (loop.what, loop.lanes, loop.isa) == ("map", 8, "avx2")
+    assert (loop.bytes, loop.flops) == (8, 2)
+    assert report.rejections == ()
+    assert "`out[i]` is within its array" in report.guards
+    assert "`x` and `out` share no memory or are one array" in report.guards
+
+
+def test_a_temporary_that_vanishes() -> None:
+    @fuse
+    def f(x, out):
+        t = np.empty_like(x)
+        for i in range(len(x)):
+            t[i] = x[i] * 2.0
+        for i in range(len(x)):
+            out[i] = t[i] + 1.0
+
+    report = f.report(F64, F64.copy())
+    assert report.temporaries == ("t",)
+    assert [(loop.bytes, loop.flops) for loop in report.loops] == [(16, 2)]
+
+
+def test_folds_filters_and_nests() -> None:
+    @fuse
+    def f(x, m):
+        total = 0.0
+        for v in x:
+            total += v
+        for i in range(m.shape[0]):
+            for j in range(m.shape[1]):
+                m[i, j] = m[i, j] * total
+        return [v for v in x if v > 0.5]
+
+    report = f.report(F64, np.ones((4, 8)))
+    assert [loop.what for loop in report.loops] == ["fold", "map", "filter, map"]
+    assert [loop.line - report.line for loop in report.loops] == [3, 6, 8]
+    assert [loop.bytes for loop in report.loops] == [8, 16, 16]
+
+
+def test_scalar_loops_are_told_in_the_names_of_the_source() -> None:
+    @fuse
+    def f(x):
+        high = x[0]
+        worst = 0.0
+        for p in x:
+            high = max(high, p)
+            worst = max(worst, 1.0 - p / high)
+        return worst
+
+    report = f.report(F64)
+    (rejection,) = report.rejections
+    assert rejection.code == "VECTOR_CARRIED"
+    assert "`high` depends" in rejection.message
+    assert report.accepted
+    assert report.vectorized == 0
+
+
+def test_what_stays_python() -> None:
+    @fuse
+    def f(x, show):
+        for v in x:
+            show(v)
+        for v in x:
+            show(v + 1.0)
+
+    report = f.report(F64, print)
+    assert not report.accepted
+    assert (report.regions, report.loops, report.guards) == (0, (), ())
+    codes = {rejection.code for rejection in report.rejections}
+    assert {"FUSE_REJECT_EFFECTS_UNKNOWN"} < codes
+    assert "runs as Python" in str(report)
+    assert report.stats is None
+
+
+def test_calls_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_TARGET", "auto")
+
+    @fuse
+    def f(x, out):
+        for i in range(len(x)):
+            out[i] = x[i]
+
+    assert f.report(F64, F64).stats is None
+    f(F64, F64.copy())
+    f(F64, F64.copy())
+    stats = f.report(F64, F64).stats
+    assert stats is not None
+    assert (stats["compiled"], stats["replays"]) == (2, {})
+
+
+def test_it_says_where() -> None:
+    @fuse
+    def f(x):
+        return [v + 1.0 for v in x]
+
+    report = f.report(F64)
+    assert report.path == __file__
+    assert report.source[report.line].strip() == "@fuse"
+    assert report.function.endswith("test_it_says_where.<locals>.f")
+    assert report.signature == "(x: f64[:])"
