@@ -56,5 +56,5 @@ _ROWS = (
 AVX2 = Target(
     name="avx2", machine="x86_64", bits=256, masks="lanes", registers=16,
     cflags=CFLAGS, cpu=CPU,
-    suffix=SUFFIX, register="x", rows=AVX_ROWS + _ROWS + operators("lanes"), headers=("avx2.h",),
+    suffix=SUFFIX, register="x", stream="vmovntps", rows=AVX_ROWS + _ROWS + operators("lanes"), headers=("avx2.h",),
 )

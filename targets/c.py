@@ -11,7 +11,9 @@ from loopir.types import DTYPES, INDEX
 
 from .cdefs import definitions
 from .cexpr import Scope, element, expr, held, type_of
-from .cloop import assignments, bracketed, plain, vector_loop, vector_statement
+from .clanes import vector_statement
+from .cloop import vector_loop
+from .ctext import assignments, bracketed, plain
 from .target import Target
 
 __all__ = ["emit"]
@@ -28,13 +30,11 @@ def emit(kernel: ir.Kernel, target: Target) -> str:
     guards = [line for k, g in enumerate(kernel.guards) for line in _guard(g, k, head.scope)]
     given = "(const tp_array *arrays, const tp_scalar *scalars)"
     entry = [*head.locals(), *guards, *_call(kernel)]
-    lines = [
-        f"static __attribute__((noinline)) int64_t tp_body{given}", "{", *body.locals(), "int64_t status = 0;", *work, "}",
-        f"int64_t tp_kernel{given}", "{", *entry, "}",
-    ]  # fmt: skip
-    text = _indented(lines)
+    start = [*body.locals(), "int64_t status = 0;"]
+    text = _function(f"static __attribute__((noinline)) int64_t tp_body{given}", [*start, *work])
+    text += "\n" + _function(f"int64_t tp_kernel{given}", entry)
     needed = definitions(text, target)
-    return f"/* {kernel.name}, {target.name} */\n{_abi()}\n{needed}\n\n{text}\n"
+    return f"/* {kernel.name}, {target.name} */\n{_abi()}\n{needed}\n\n{text}"
 
 
 @cache
@@ -49,14 +49,15 @@ def _call(kernel: ir.Kernel) -> list[str]:
     return ["tp_flags_clear();", "int64_t status = tp_body(arrays, scalars);", "return status | tp_flags();"]
 
 
-def _indented(lines: Iterable[str]) -> str:
+def _function(head: str, lines: Iterable[str]) -> str:
+    """A C function, indented."""
     depth, out = 0, []
-    for line in lines:
+    for line in (head, "{", *lines, "}"):
         depth -= line.startswith("}")
         if line:
             out.append("    " * depth + line)
         depth += line.endswith("{")
-    return "\n".join(out)
+    return "\n".join(out) + "\n"
 
 
 class _Frame:
@@ -64,7 +65,8 @@ class _Frame:
 
     def __init__(self, kernel: ir.Kernel, target: Target) -> None:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}
-        self.scope = Scope(target, arrays, {}, set(), set())
+        read = frozenset(n.array for n in ir.walk(kernel) if isinstance(n, ir.Load))
+        self.scope = Scope(target, arrays, {}, set(), set(), read)
         self._values: dict[str, str] = {}
         numbers = [0, 0]
         for p in kernel.params:
@@ -123,7 +125,7 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
         case ir.VecLoop() | ir.PredLoop():
             yield from vector_loop(n, s, _block)
         case ir.Store(value=x) | ir.Append(value=x) | ir.Check(cond=x) if x.lanes != 1:
-            yield from vector_statement(n, s)
+            yield vector_statement(n, s)
         case ir.Assign(name, ir.Load() as x) if x.lanes != 1 and x.dtype != "bool":
             text = plain(expr(x, s))
             c = s.bind(name)
@@ -233,4 +235,4 @@ def _begin(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
 def _steps(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
     """The end of an iteration: every step sees the old values."""
     new = [(s.use(a.name), type_of(a.step, s.target), plain(expr(a.step, s))) for a in accs]
-    yield from assignments([x for x in new if x[0] != x[2]], s)
+    yield from assignments(new, s.fresh)

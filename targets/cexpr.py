@@ -28,13 +28,14 @@ class Region:
     """The register that vector code is written for: how many of its lanes are elements, and which of them act.
 
     ``count``, ``live``: C names of the number of elements and of their mask; None where all lanes are elements.
-    ``on``: the mask of the lanes that act; None: all.
+    ``on``: the mask of the lanes that act; None: all. ``streamed``: the store that goes past the caches.
     """
 
     lanes: int
     count: str | None = None
     live: str | None = None
     on: str | None = None
+    streamed: ir.Store | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,17 @@ class Registers:
 
 @dataclass(slots=True)
 class Scope:
-    """The names that are visible: IR to C, and the C names taken; accumulators' registers, and loads that have a name."""
+    """The names that are visible: IR to C, and the C names taken; accumulators' registers, and loads that have a name.
+
+    ``used`` collects what the frame must declare; ``read``: the arrays that the kernel reads.
+    """
 
     target: Target
     arrays: dict[str, ir.Param]
     names: dict[str, str]
     taken: set[str]
     used: set[str]
+    read: frozenset[str]
     registers: dict[str, Registers] = field(default_factory=dict)
     region: Region | None = None
     loaded: dict[ir.Load, str] = field(default_factory=dict)

@@ -1,12 +1,14 @@
 """How much work a loop's body is, and so in how many registers at once it runs."""
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+
 from loopir import nodes as ir
 from loopir.ops import OPS
 
-from .target import Target
+from .target import Target, Vec
 
-__all__ = ["in_registers", "unroll", "weight"]
+__all__ = ["aligned_store", "in_registers", "streams", "unroll", "weight"]
 
 _WRITTEN_OUT = 96.0
 """Weight of code above which a group's registers are looped over instead of written out."""
@@ -28,8 +30,26 @@ def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 def in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) -> bool:
     """Whether the accumulators of a legal loop stay in registers, its body written out for each of them."""
-    assert isinstance(loop.width, int) and loop.group
+    assert isinstance(loop.width, int)
+    assert loop.group
     count = loop.group // loop.width
     if count == 1:
         return True
     return target.bits > 0 and count <= target.registers and count * weight(loop) <= _WRITTEN_OUT
+
+
+def aligned_store(
+    loop: ir.VecLoop | ir.PredLoop, arrays: Mapping[str, ir.Param], known: Container[str]
+) -> ir.Store | None:
+    """The store to align in a loop that only maps: the first, if it always writes one element after the other."""
+    store = next((x for x in loop.body if isinstance(x, ir.Store)), None)
+    if loop.accs or not isinstance(loop, ir.VecLoop) or store is None or store.value.lanes == 1:
+        return None
+    names = {x.name for i in store.index for x in ir.walk(i) if isinstance(x, ir.Var)} - {loop.var}
+    regular = store.mask is None and store.step == 1 and arrays[store.array].unit == store.axis
+    return store if regular and all(x in known for x in names) else None
+
+
+def streams(store: ir.Store, v: Vec, read: frozenset[str], target: Target) -> bool:
+    """Whether a large result of this store should go past the caches: where the kernel does not read it."""
+    return bool(target.stream) and v.bits == target.bits and store.array not in read

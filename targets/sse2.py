@@ -19,5 +19,5 @@ _ROWS = (
 SSE2 = Target(
     name="sse2", machine="x86_64", bits=128, masks="lanes", registers=16,
     cflags=(*COMMON, "-msse2"), cpu=frozenset({"sse2"}),
-    suffix=SUFFIX, register="x", rows=_ROWS + operators("lanes"),
+    suffix=SUFFIX, register="x", stream="movntps", rows=_ROWS + operators("lanes"),
 )

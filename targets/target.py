@@ -66,7 +66,7 @@ class Target:
 
     ``bits``: of a vector register (0: none). ``cpu``: features as `host.features` names them. ``suffix``: dtype → instruction
     suffix; ``register``: the register's constraint letter in inline assembly. ``headers``: C templates, searched in order.
-    ``caches``: bytes of L1, L2 and L3 to plan for.
+    ``stream``: the instruction that stores a register past the caches. ``caches``: bytes of L1, L2 and L3 to plan for.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Target:
     cpu: frozenset[str] = frozenset()
     suffix: Mapping[str, str] = field(default_factory=dict, hash=False)
     register: str = ""
+    stream: str = ""
     rows: tuple[Row, ...] = ()
     headers: tuple[str, ...] = ()
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)

@@ -52,6 +52,13 @@ static inline V tp_loadpart_V(const T *p, int64_t n)
     return r;
 }
 
+/* iuf: the elements before the first at which a register is aligned; none if they are few, or never aligned */
+static inline int64_t tp_peel_V(const T *p, int64_t n)
+{
+    int64_t bytes = -(intptr_t)p & (int64_t)(sizeof(V) - 1);
+    return n < 16 * L || bytes % (int64_t)sizeof(T) ? 0 : bytes / (int64_t)sizeof(T);
+}
+
 /* iuf: elements that are s bytes apart */
 static inline V tp_gather_V(const char *p, int64_t s) { return (V){EACH(*(const T *)(p + k * s))}; }
 /* iuf */

@@ -1,0 +1,103 @@
+"""The body of a vector loop as C, for one register."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from loopir import nodes as ir
+from loopir.types import DTYPES
+
+from .cexpr import Region, Scope, expr, held, type_of
+from .cmask import as_width, both, logic
+from .ctext import assignments, bracketed, plain
+from .target import Vec, mask_type
+from .vecops import operation
+
+__all__ = ["Block", "Vectored", "accumulator_type", "register_body", "vector_accs"]
+
+Block: TypeAlias = Callable[[Iterable[ir.Stmt], Scope], Iterator[str]]
+Vectored: TypeAlias = "ir.VecLoop | ir.PredLoop"
+
+
+def vector_accs(n: Vectored) -> list[ir.VecAccum]:
+    """The accumulators that have lanes: all but the counters of appended arrays."""
+    counters = ir.counters(n)
+    return [a for a in n.accs if a.name not in counters]
+
+
+def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
+    """The C type of one of its registers."""
+    if width == 1:
+        return DTYPES[a.init.dtype].c
+    return mask_type(s.target, width) if a.init.dtype == "bool" else Vec(a.init.dtype, width).name
+
+
+def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
+    """The lines for the register that `s` describes: its names are the loop's variable and accumulators, as C."""
+    s.loaded = {}
+    yield from _reads(n, s)
+    if not isinstance(n, ir.PredLoop):
+        yield from _acting(n, s, block)
+        return
+    pred = expr(n.pred, s)
+    if s.region is None:
+        yield f"if {bracketed(pred)} {{"
+        yield from _acting(n, s, block)
+        yield "}"
+        return
+    lanes, on = s.region.lanes, s.fresh("on")
+    both_hold = both((pred, s.region.live), lanes, s.target) or pred
+    yield f"const {mask_type(s.target, lanes)} {on} = {plain(both_hold)};"
+    inner = s.inner(Region(lanes, s.region.count, s.region.live, on))
+    yield from _acting(n, inner, block)
+
+
+def _acting(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
+    yield from block(n.body, s)
+    width = s.region.lanes if s.region else 1
+    new = [(s.names[a.name], accumulator_type(a, width, s), plain(_step(a, s))) for a in vector_accs(n)]
+    yield from assignments(new, s.fresh)
+
+
+def _step(a: ir.VecAccum, s: Scope) -> str:
+    """An accumulator's new value: the old one in lanes that do not act."""
+    new, old = expr(a.step, s), s.names[a.name]
+    if s.region is None or s.region.on is None or new == old:
+        return new
+    on, lanes, dtype = s.region.on, s.region.lanes, a.init.dtype
+    if dtype == "bool":
+        return logic("select", (on, new, old), lanes, s.target)
+    mask = as_width(on, lanes, DTYPES[dtype].bits, s.target)
+    return operation("select", Vec(dtype, lanes), (mask, new, old), s.target)
+
+
+# -- loads that occur twice
+
+
+def _reads(n: Vectored, s: Scope) -> Iterator[str]:
+    """Names what would be loaded more than once before anything is stored."""
+    early = (x for part in _before_writes(n) for x in ir.walk(part))
+    loads = Counter(x for x in early if isinstance(x, ir.Load) and x.lanes != 1)
+    for load in [x for x, times in loads.items() if times > 1 and _known(x, s)]:
+        text = plain(expr(load, s))
+        c = s.loaded[load] = s.fresh(f"{s.names[load.array]}_i")
+        yield f"{type_of(load, s.target)} {c} = {text};"
+        if load.dtype != "bool":
+            yield held(c, s)
+
+
+def _before_writes(n: Vectored) -> list[ir.Node]:
+    """What the body evaluates, in order, up to the first value that is stored."""
+    parts: list[ir.Node] = [n.pred] if isinstance(n, ir.PredLoop) else []
+    for statement in n.body:
+        if isinstance(statement, (ir.Assign, ir.Check, ir.Store, ir.Append)):
+            parts.append(statement)
+        if not isinstance(statement, (ir.Assign, ir.Check)):
+            return parts
+    return [*parts, *n.accs]
+
+
+def _known(load: ir.Load, s: Scope) -> bool:
+    """Whether a load can stand at the head of the body: nothing in its subscripts is bound there."""
+    return all(x.name in s.names for i in load.index for x in ir.walk(i) if isinstance(x, ir.Var))

@@ -1,0 +1,79 @@
+"""Statements that act on the lanes of a register, as C."""
+from __future__ import annotations
+
+from loopir import nodes as ir
+from loopir.ops import STATUS
+from loopir.types import DTYPES, INDEX
+
+from .cexpr import Scope, expr, pointer, stride
+from .cmask import any_lane, as_width, bits_of, both, negated
+from .ctext import plain
+from .target import Vec, mask_type
+
+__all__ = ["vector_statement"]
+
+
+def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
+    """The statement for the lanes of the scope's register that act."""
+    match n:
+        case ir.Store():
+            return _store(n, s)
+        case ir.Append():
+            return _append(n, s)
+        case ir.Check():
+            return _check(n, s)
+        case _:
+            ir.unhandled(n)
+
+
+def _acting(mask: ir.Expr | None, lanes: int, s: Scope) -> str | None:
+    """Where the register's lanes act and `mask` holds; None: everywhere."""
+    assert s.region
+    return both((s.region.on, expr(mask, s) if mask else None), lanes, s.target)
+
+
+def _stored(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
+    """A value as it lies in memory: bools are bytes."""
+    assert isinstance(value.lanes, int)
+    text = expr(value, s)
+    if value.dtype == "bool":
+        bytewise = f"tp_tobytes_{mask_type(s.target, value.lanes)}({text})"
+        return Vec("u8", value.lanes), bytewise
+    return Vec(value.dtype, value.lanes), text
+
+
+def _store(n: ir.Store, s: Scope) -> str:
+    v, text = _stored(n.value, s)
+    on = _acting(n.mask, v.lanes, s)
+    at = pointer(n.array, n.index, s)
+    unit = s.arrays[n.array].unit == n.axis
+    if unit and n.step == 1 and on:
+        mask = as_width(on, v.lanes, DTYPES[v.dtype].bits, s.target)
+        return f"tp_storemask_{v.name}({at}, {text}, {mask});"
+    if unit and n.step == 1 and s.region and s.region.streamed == n:
+        place, register = f'"=m"(*({v.name} *)({at}))', f'"{s.target.register}"({plain(text)})'
+        return f'__asm__ volatile("{s.target.stream} %1, %0" : {place} : {register});'
+    if unit and n.step == 1:
+        return f"*({v.name}_u *)({at}) = {plain(text)};"
+    if unit and n.step == -1 and on is None:
+        return f"*({v.name}_u *)({at} - {v.lanes - 1}) = tp_reverse_{v.name}({text});"
+    bits = bits_of(on, v.lanes, s.target) if on else f"{(1 << v.lanes) - 1}U"
+    apart = stride(n.array, n.axis, n.step, s)
+    return f"tp_scatter_{v.name}((char *)({at}), {apart}, {text}, {bits});"
+
+
+def _append(n: ir.Append, s: Scope) -> str:
+    v, text = _stored(n.value, s)
+    on = _acting(n.mask, v.lanes, s) or f"tp_fill_{mask_type(s.target, v.lanes)}(1)"
+    at = pointer(n.array, (ir.Var(n.count, INDEX),), s)
+    mask = as_width(on, v.lanes, DTYPES[v.dtype].bits, s.target)
+    return f"{s.use(n.count)} += tp_append_{v.name}({at}, {text}, {mask});"
+
+
+def _check(n: ir.Check, s: Scope) -> str:
+    assert s.region
+    assert isinstance(n.cond.lanes, int)
+    lanes = n.cond.lanes
+    failed = negated(expr(n.cond, s), lanes, s.target)
+    failed = both((s.region.on, failed), lanes, s.target) or failed
+    return f"if ({any_lane(failed, lanes, s.target)}) status |= {STATUS[n.code]};"
