@@ -44,7 +44,7 @@ def allocation(
                 "LOWER_CALL", f"`{ast.unparse(node)}` has an argument that is not compiled", node
             )
         given[keyword.arg or ""] = keyword.value
-    dtype = dtype_named(resolve(given["dtype"]), node) if "dtype" in given else None
+    dtype = _given_dtype(given.get("dtype"), array, resolve, node)
     if function in _LIKE:
         like = array(given["shape"])
         if like is None or like.prefix or like.unit not in (None, like.rank - 1):
@@ -61,6 +61,24 @@ def allocation(
         value = num(given["fill_value"])
         dtype = value.strong or value.weak
     return ArrayType(dtype or "f64", len(shape), len(shape) - 1), shape
+
+
+def _given_dtype(
+    given: ast.expr | None,
+    array: Callable[[ast.expr], ArrayRef | None],
+    resolve: Callable[[ast.expr], object | None],
+    node: ast.AST,
+) -> str | None:
+    """``dtype=…``: a name of a dtype, or ``x.dtype``."""
+    match given:
+        case None:
+            return None
+        case ast.Attribute(value=owner, attr="dtype") if (of := array(owner)) is not None:
+            return of.dtype
+        case ast.Constant(value=str() as text):
+            return dtype_named(text, node)
+        case _:
+            return dtype_named(resolve(given), node)
 
 
 def dtype_named(spelled: object | None, node: ast.AST) -> str:

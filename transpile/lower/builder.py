@@ -29,11 +29,11 @@ from loopir.nodes import (
 from loopir.ops import OPS
 
 from ..infer import TRUE, Num, logic
-from ..plan import Binding, StatusSource
+from ..plan import Binding, Returned, StatusSource
 from ..ranges import ARGUMENT, INT64, LENGTH, Interval, Linear, integer
 from ..rejections import Refused, Rejection
 
-__all__ = ["ArrayRef", "Builder", "Frame", "ListRef", "Unbound", "Value", "refuse", "span"]
+__all__ = ["ArrayRef", "Builder", "Frame", "ListRef", "Made", "Unbound", "Value", "refuse", "span"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class ArrayRef:
     unit: int | None
     shape: tuple[Num, ...]
     prefix: tuple[Num, ...] = ()
+    weak: bool = False
 
     @property
     def rank(self) -> int:
@@ -61,6 +62,15 @@ class ListRef:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """What was made of a finished list: how it is returned, and the array that it can be read as.
+    """
+
+    returned: Returned
+    array: ArrayRef | None
+
+
+@dataclass(frozen=True, slots=True)
 class Unbound:
     """A name that Python might find without a value here; ``needed`` (a bool), if given, says when
     it has ``value``.
@@ -70,7 +80,7 @@ class Unbound:
     needed: Expr | None = None
 
 
-Value: TypeAlias = "Num | ArrayRef | ListRef | Unbound | tuple[Any, ...]"
+Value: TypeAlias = "Num | ArrayRef | ListRef | Made | Unbound | tuple[Any, ...]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from loopir.nodes import Call, Const, Expr
+from loopir.nodes import Call, Const, Expr, Load, Var
 from loopir.types import DTYPES
 
 from ..infer import FALSE, TRUE, Num, cast, constant, fits, join, logic, result
@@ -462,7 +462,8 @@ class Expressions:
         cond = truth(self.num(test))
         if isinstance(cond, Const):
             return self.num(body if cond.value else orelse)
-        cond = self.b.bind(cond, "cond")
+        if not _plain(cond):
+            cond = self.b.bind(cond, "cond")
         with self.b.under(cond):
             then = self.num(body)
         with self.b.under(logic("not", cond)):
@@ -478,6 +479,13 @@ _BINARY_INT: dict[str, Callable[[int, int], int]] = {
     "sub": operator.sub,
     "mul": operator.mul,
 }
+
+
+def _plain(cond: Expr) -> bool:
+    """A comparison of values that cost nothing: it may be written twice, and a maximum be seen in
+    it.
+    """
+    return isinstance(cond, Call) and all(isinstance(a, (Var, Const, Load)) for a in cond.args)
 
 
 def _corners(name: str, x: Num, y: Num) -> tuple[int, int]:

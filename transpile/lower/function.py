@@ -32,6 +32,7 @@ class _Function(Results):
         self.refs: dict[str, object] = {}
         self.arguments: dict[str, object] = dict(types)
         self.lists = {}
+        self.open_lists = set()
         self.counters: set[str] = set()
         self.written: set[str] = set()
         self.plain = _plain_lists(tree)

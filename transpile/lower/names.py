@@ -15,7 +15,7 @@ from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
 from ..signature import type_of
 from ..types import ArrayType, Opaque, ScalarType
-from .builder import ArrayRef, Unbound, refuse, span
+from .builder import ArrayRef, ListRef, Made, Unbound, refuse, span
 from .calls import Calls
 from .subscripts import element
 
@@ -143,6 +143,10 @@ class Names(Calls):
 
     # -- arrays
 
+    def finished_list(self, name: str) -> ArrayRef | None:
+        """A list that grows no more and whose length is known before the kernel, as an array."""
+        raise NotImplementedError
+
     def array(self, node: ast.expr) -> ArrayRef | None:
         """`node` as an array: a name, or a row ``x[i]`` of one; None where it is a scalar or
         something else.
@@ -152,6 +156,10 @@ class Names(Calls):
                 got = self.b.env.get(name)
                 if got is None and isinstance(self.scope.resolve(node), np.ndarray):
                     got = self._name(name, node)
+                if isinstance(got, Made):
+                    return got.array
+                if isinstance(got, ListRef):
+                    return self.finished_list(name)
                 return got if isinstance(got, ArrayRef) else None
             case ast.Subscript(value=inner):
                 base = self.array(inner)
@@ -185,7 +193,7 @@ class Names(Calls):
         return out
 
     def subscript(self, node: ast.Subscript) -> Any:
-        got = self.value(node.value)
+        got = self.array(node.value) or self.value(node.value)
         if isinstance(got, tuple):
             k = self.num(node.slice)
             if isinstance(k.ir, Const) and k.python_int and -len(got) <= k.ir.value < len(got):
@@ -205,6 +213,8 @@ class Names(Calls):
             return ArrayRef(got.name, got.dtype, got.unit, got.shape, got.prefix + rows)
         load = Load(got.name, index, got.dtype, span=span(node))
         e = self.b.bind(load, got.name + "_at") if inside is not None else load
+        if got.weak:
+            return Num(e, weak=got.dtype)
         return Num(e, strong=got.dtype)
 
     def store(self, target: ast.Subscript, value: Num, node: ast.AST) -> None:

@@ -15,7 +15,7 @@ from ..infer import Num
 from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Slot, Tupled, Value
 from ..ranges import integer
 from .arrays import dtype_named
-from .builder import ArrayRef, ListRef, refuse
+from .builder import ArrayRef, ListRef, Made, refuse
 from .statements import Statements
 
 __all__ = ["Results", "alias_guards"]
@@ -34,11 +34,13 @@ class Results(Statements):
                 return Literal(text)
             case ast.Name(id=name) if isinstance(self.b.env.get(name), ListRef):
                 return self._list(name, node)
-            case ast.Call(func=func, args=[ast.Name(id=name), *rest], keywords=keywords) if (
+            case ast.Name(id=name) if isinstance(made := self.b.env.get(name), Made):
+                return made.returned
+            case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
                 isinstance(self.b.env.get(name), ListRef)
                 and self._resolve(func) is not builtins.len
             ):
-                return self._from_list(self.known(func), name, rest, keywords, node)
+                return self.from_list(node, name)
         assert node is not None
         array = self.array(node)
         if array is not None:
@@ -87,9 +89,6 @@ class Results(Statements):
             return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
         return Listed(self._items(name), self._length(name), built.weak)
 
-    def _items(self, name: str) -> str:
-        return f"{name.lstrip('_') or 'list'}_items"
-
     def _length(self, name: str) -> str | None:
         if self._one_each(name):
             return None
@@ -97,28 +96,18 @@ class Results(Statements):
         assert isinstance(counter, Num)
         return self._slot("i64", counter)
 
-    def _from_list(
-        self,
-        function: object,
-        name: str,
-        rest: list[ast.expr],
-        keywords: Sequence[ast.keyword],
-        node: ast.AST,
-    ) -> Returned:
-        if function is builtins.list and not rest and not keywords:
-            return self._list(name, node)
-        given = rest + [k.value for k in keywords if k.arg == "dtype"]
+    def from_list(self, call: ast.Call, name: str) -> Returned:
+        function, rest = self.known(call.func), call.args[1:]
+        if function is builtins.list and not rest and not call.keywords:
+            return self._list(name, call)
+        given = rest + [k.value for k in call.keywords if k.arg == "dtype"]
         built = self.lists[name]
-        if (
-            function is not np.array
-            or len(given) != len(rest) + len(keywords)
-            or len(given) > 1
-            or built.dtype is None
-        ):
-            return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not compiled", node)
-        dtype = dtype_named(self.known(given[0]), node) if given else None
+        strange = len(given) != len(rest) + len(call.keywords) or len(given) > 1
+        if function is not np.array or strange or built.dtype is None:
+            return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
+        dtype = dtype_named(self.known(given[0]), call) if given else None
         if dtype is not None and dtype != built.dtype:
-            return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` converts its elements", node)
+            return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
         return Filled(self._items(name), self._length(name), dtype)
 
     def counter(self, name: str) -> None:

@@ -6,15 +6,17 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from loopir.nodes import Append, Assign, Call, Const, Expr, If, Param, Stmt, Store, Var, Yield
 from loopir.types import DTYPES
 
 from ..infer import Num, cast, choose, constant, exactly, joined, logic
-from ..plan import Fresh
+from ..plan import Filled, Fresh, Returned
 from ..ranges import LENGTH, Linear
 from ..types import ArrayType
 from .arrays import ALLOCATORS, allocation
-from .builder import ArrayRef, ListRef, Unbound, Value, refuse, span
+from .builder import ArrayRef, ListRef, Made, Unbound, Value, refuse, span
 from .expressions import truth
 from .liveness import assigned, reads
 from .loops import Loops
@@ -84,7 +86,10 @@ class Statements(Loops):
             case ast.If(test=test, body=body, orelse=orelse):
                 self._if(test, body, orelse, stmt, live)
             case ast.For():
+                grows = self._appended_names([stmt])
+                self.open_lists |= grows
                 self.loop(stmt, live)
+                self.open_lists -= grows
             case _:
                 kind = type(stmt).__name__.lower()
                 refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
@@ -104,11 +109,31 @@ class Statements(Loops):
             if any(function is f for f in ALLOCATORS):
                 self._allocate(name, value)
                 return
+            match value.args:
+                case [ast.Name(id=source)] if isinstance(
+                    b.env.get(source), ListRef
+                ) and function in (np.array, list):
+                    b.env[name] = self._made(source, value)
+                    b.env[source] = Unbound()
+                    return
         array = self.array(value)
         if array is not None:
             b.env[name] = array
             return
         self._bind(name, self.num(value))
+
+    def from_list(self, call: ast.Call, name: str) -> Returned:
+        """``np.array`` or ``list`` of a list under construction."""
+        raise NotImplementedError
+
+    def _made(self, source: str, call: ast.Call) -> Made:
+        b, built = self.b, self.lists[source]
+        if b.frames or b.branches:
+            refuse("LOWER_UNSUPPORTED", f"`{source}` is used before it is finished", call)
+        returned = self.from_list(call, source)
+        if built.length is None or built.dtype is None or not isinstance(returned, Filled):
+            return Made(returned, None)
+        return Made(returned, ArrayRef(returned.name, built.dtype, 0, (built.length,)))
 
     def _bind(self, name: str, n: Num) -> None:
         """Gives `n` its Python name; expressions of known ints stay expressions, all else is
@@ -313,7 +338,12 @@ class Statements(Loops):
 
     def appended(self, block: Sequence[ast.stmt]) -> set[str]:
         """The counters of the lists that `block` appends to."""
-        names = {
+        names = self._appended_names(block)
+        return {f"#{n}" for n in names if n in self.lists and not self._one_each(n)}
+
+    @staticmethod
+    def _appended_names(block: Sequence[ast.stmt]) -> set[str]:
+        return {
             n.func.value.id
             for s in block
             for n in ast.walk(s)
@@ -322,7 +352,6 @@ class Statements(Loops):
             and n.func.attr == "append"
             and isinstance(n.func.value, ast.Name)
         }
-        return {f"#{n}" for n in names if n in self.lists and not self._one_each(n)}
 
     def _one_each(self, name: str) -> bool:
         """Whether every iteration of one loop appends exactly one element."""
@@ -340,6 +369,21 @@ class Statements(Loops):
         if self.b.frames:
             refuse("LOWER_UNSUPPORTED", f"the length of `{node.id}` is asked while it grows", node)
         return length if length is not None else constant(0)
+
+    def finished_list(self, name: str) -> ArrayRef | None:
+        built = self.lists[name]
+        if self._growing(name) or built.length is None or built.dtype is None:
+            return None
+        items = self._items(name)
+        return ArrayRef(items, built.dtype, 0, (built.length,), weak=built.weak)
+
+    def _growing(self, name: str) -> bool:
+        return name in self.open_lists
+
+    open_lists: set[str]
+
+    def _items(self, name: str) -> str:
+        return f"{name.lstrip('_') or 'list'}_items"
 
     def _append(self, name: str, item: ast.expr, stmt: ast.stmt) -> None:
         b = self.b
@@ -366,7 +410,7 @@ class Statements(Loops):
         b.emit(Append(buffer, counter.ir.name, n.ir, span=span(stmt)))
 
     def _buffer(self, built: Built, stmt: ast.stmt) -> str:
-        name = f"{built.name.lstrip('_') or 'list'}_items"
+        name = self._items(built.name)
         if name in self.b.params:
             return name
         factors = []
