@@ -32,7 +32,6 @@ from ..nodes import (
 __all__ = [
     "Block", "evaluates", "inner_blocks", "map_blocks", "map_inner", "map_own", "map_stmts",
     "needed",
-    "needed",
 ]  # fmt: skip
 
 

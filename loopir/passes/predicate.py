@@ -35,7 +35,7 @@ def predicated(loop: Loop, folds: tuple[Fold, ...]) -> Predicated | None:
     body = tuple(_unmasked(s, mask) for s in loop.body)
     steps = tuple(_unconditional(f, mask) for f in folds)
     values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
-    if None in body or None in steps or not _quiet(loop, mask):
+    if None in body or None in steps or not _quiet(loop, folds, mask):
         return None
     kept = tuple(s for s in body if s is not None)
     return Predicated(_closed(mask, values), kept, tuple(f for f in steps if f is not None))
@@ -67,12 +67,23 @@ def _unconditional(f: Fold, mask: Expr) -> Fold | None:
             return None
 
 
-def _quiet(loop: Loop, mask: Expr) -> bool:
+def _quiet(loop: Loop, folds: tuple[Fold, ...], mask: Expr) -> bool:
     """Whether what the body computes beside the mask raises nothing where it does not hold."""
     own = needed(loop.body, mask)
     masked = Masked(mask)
-    assigns = [s for s in loop.body if isinstance(s, Assign)]
-    return all(masked.bind(s.name, s.value) == s.value or s in own for s in assigns)
+    for s in loop.body:
+        match s:
+            case Assign() if s not in own:
+                quiet = masked.bind(s.name, s.value) == s.value
+            case Store() | Append():
+                quiet = masked(s.value) == s.value
+            case Check():
+                quiet = masked(s.cond) == s.cond
+            case _:
+                continue
+        if not quiet:
+            return False
+    return all(masked(f.value) == f.value for f in folds)
 
 
 def _closed(e: Expr, values: dict[str, Expr]) -> Expr:
