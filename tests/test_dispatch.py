@@ -157,6 +157,21 @@ def test_globals_and_closures_are_read_at_each_call(monkeypatch: pytest.MonkeyPa
     assert counts(f) == (4, {"GUARD_REBOUND": 1}), "and old code is found again"
 
 
+def test_signatures_that_take_turns() -> None:
+    f, made = fuse(axpy), set()
+    for a in (2.0, 2, 2.0, 2, 2.0, 2):
+        x, y, out = ones(5)[1:]
+        f(a, x, y, out)
+        assert (out == 2 * x + y).all()
+        made.add(vars(type(f))["__call__"].__func__)
+    assert len(made) == 1, "looked up, not installed"
+    for _ in range(3):
+        f(2, x, y, out)
+    made.add(vars(type(f))["__call__"].__func__)
+    assert len(made) == 2
+    assert counts(f) == (9, {})
+
+
 def test_methods() -> None:
     class Scale:
         @fuse
@@ -473,6 +488,7 @@ def test_it_looks_like_the_original() -> None:
     assert f.__module__ == __name__
     assert f.__wrapped__ is axpy
     assert inspect.signature(f) == f.__signature__ == inspect.signature(axpy)
+    assert "options" in inspect.signature(Fused).parameters
     assert isinstance(f, Fused)
     assert callable(f)
     assert "axpy" in repr(f)

@@ -1,6 +1,7 @@
 """Values to types: the call signature under which a function is compiled."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
@@ -35,7 +36,7 @@ def _name(kind: type) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def _array(a: np.ndarray) -> ArrayType | Opaque:
+def _array(a: np.ndarray) -> ArgType:
     name = _DTYPES.get((a.dtype.num, a.dtype.byteorder))
     if name is None:
         return Opaque(f"array of {a.dtype}")
@@ -43,15 +44,21 @@ def _array(a: np.ndarray) -> ArrayType | Opaque:
         return Opaque(f"unaligned array of {a.dtype}")
     if a.ndim > MAX_RANK:
         return Opaque(f"{a.ndim}-dimensional array")
-    return ArrayType(name, a.ndim, _unit(a))
+    return _array_type(name, a.ndim, _unit(a))
+
+
+_array_type = functools.cache(ArrayType)
 
 
 def _unit(a: np.ndarray) -> int | None:
     """The last axis whose stride is one element; failing that, the last of at most one element."""
-    axes = range(a.ndim - 1, -1, -1)
-    strided = (axis for axis in axes if a.strides[axis] == a.itemsize and a.shape[axis] > 1)
-    short = (axis for axis in axes if a.shape[axis] <= 1)
-    return next(strided, next(short, None))
+    short = None
+    for axis in range(a.ndim - 1, -1, -1):
+        if a.shape[axis] <= 1:
+            short = axis if short is None else short
+        elif a.strides[axis] == a.itemsize:
+            return axis
+    return short
 
 
 def parameters(code: CodeType) -> tuple[str, ...]:
