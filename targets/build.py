@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,6 +81,8 @@ def _digest(*parts: str) -> str:
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
+    import tempfile
+
     try:
         work = tempfile.mkdtemp(prefix="transpile-")
     except OSError as error:

@@ -10,7 +10,6 @@ import functools
 import logging
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -44,8 +43,10 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
     """``$TRANSPILE_CACHE``, else ``transpile`` under ``$XDG_CACHE_HOME`` or ``~/.cache``. It need not exist."""
     if chosen := environ.get("TRANSPILE_CACHE"):
         return Path(os.path.abspath(chosen))
-    base = environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(os.path.abspath(base)) / "transpile"
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):  # nobody's: nothing can be written there, and nothing will
+        home = os.devnull
+    return Path(environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")).absolute() / "transpile"
 
 
 def cache_info() -> CacheInfo:
@@ -140,6 +141,8 @@ def _note_unwritable(folder: str, reason: str) -> None:
 
 
 def _place(data: bytes, path: Path) -> Path:
+    import tempfile
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=".", suffix=_SUFFIX + ".tmp", dir=path.parent)
     try:
@@ -159,6 +162,7 @@ _private: dict[int, Path] = {}
 
 def _private_dir() -> Path:
     import atexit
+    import tempfile
 
     pid = os.getpid()
     if pid not in _private:

@@ -46,6 +46,8 @@ def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler:
 
     A ``$CC`` that does not exist is an error, never a reason to take another compiler.
     """
+    if os.name != "posix":
+        raise NoCompiler(f"kernels are compiled on POSIX systems alone, not on {os.name}")
     return _discover(environ.get("CC", "").strip(), environ.get("PATH", os.defpath))
 
 
@@ -90,7 +92,7 @@ def _zig() -> Compiler | None:
     spec = find_spec("ziglang")
     if spec is None or not spec.origin:
         return None
-    program = Path(spec.origin).with_name("zig.exe" if os.name == "nt" else "zig")
+    program = Path(spec.origin).with_name("zig")
     command = (sys.executable, "-m", "ziglang", "cc")
     return Compiler(command, _stamp(str(program))) if program.exists() else None
 

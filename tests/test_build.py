@@ -333,6 +333,15 @@ def test_where(environ: dict[str, str], place: str) -> None:
     assert cache_dir(environ) == Path(place)
 
 
+def test_nobody_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without a home must not find a directory called ~ in the working directory."""
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert cache_dir({}).parts[:3] == Path(os.devnull).parts
+    monkeypatch.delenv("TRANSPILE_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert answer(build_object(ANSWER)) == 42
+
+
 # -- at once
 
 def test_threads(cache: Path) -> None:
