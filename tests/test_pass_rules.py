@@ -1,0 +1,221 @@
+"""Rewrites of expressions: each is exact, on every special value, and raises the same flags."""
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import same
+
+from loopir import nodes as ir
+from loopir.interpret import run
+from loopir.passes.masks import Masked
+from loopir.passes.rules import rewrite
+from loopir.passes.values import evaluated, is_lossless, may_raise
+from loopir.text import parse, show
+from loopir.types import DTYPES
+
+FLOATS = [0.0, -0.0, 1.0, -1.0, 2.5, -3.0, 1e-310, 1e300, -1e300, np.inf, -np.inf, np.nan]
+INTS = [0, 1, -1, 2, 7, -8, (1 << 63) - 1, -(1 << 63)]
+
+
+def expression(text: str) -> ir.Expr:
+    """`text` over f64 a, b, i64 m, n, f32 h, u8 u and bool c, d."""
+    head = "def k(a: f64, b: f64, m: i64, n: i64, h: f32, u: u8, c: bool, d: bool):\n    t = "
+    (assign,) = parse(head + text).body
+    assert isinstance(assign, ir.Assign)
+    return assign.value
+
+
+def simplest(e: ir.Expr) -> ir.Expr:
+    return ir.bottom_up(e, lambda n: rewrite(n) if isinstance(n, ir.Call) else n)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a * 1.0", "a"),
+        ("1.0 * a", "a"),
+        ("a / 1.0", "a"),
+        ("a + -0.0", "a"),
+        ("a + 0.0", "a + 0.0"),
+        ("a - 0.0", "a"),
+        ("a - -0.0", "a - -0.0"),
+        ("a * 0.0", "a * 0.0"),
+        ("a - a", "a - a"),
+        ("a == a", "a == a"),
+        ("--a", "a"),
+        ("a + -b", "a - b"),
+        ("-a + b", "b - a"),
+        ("a - -b", "a + b"),
+        ("abs(-a)", "abs(a)"),
+        ("abs(abs(a))", "abs(a)"),
+        ("a ** 2.0", "a * a"),
+        ("a ** -1.0", "1.0 / a"),
+        ("a ** 0.5", "a ** 0.5"),
+        ("min(a, a)", "a"),
+        ("maximum(a, a)", "a"),
+        ("m * 0", "0"),
+        ("m + 0", "m"),
+        ("m // 1", "m"),
+        ("m % 1", "0"),
+        ("m - m", "0"),
+        ("m + 3 - 5", "m - 2"),
+        ("3 + m", "m + 3"),
+        ("m + 3 - 3", "m"),
+        ("m - -2", "m + 2"),
+        ("m < m", "False"),
+        ("m <= m", "True"),
+        ("~~m", "m"),
+        ("bitand(m, -1)", "m"),
+        ("bitand(m, 0)", "0"),
+        ("~~c", "c"),
+        ("~(a < b)", "~(a < b)"),
+        ("~(m < n)", "m >= n"),
+        ("~(a == b)", "a != b"),
+        ("c & True", "c"),
+        ("c & False", "False"),
+        ("c | True", "True"),
+        ("select(c, a, a)", "a"),
+        ("select(True, a, b)", "a"),
+        ("select(~c, a, b)", "select(c, b, a)"),
+        ("select(c, d, False)", "c & d"),
+        ("select(c, True, d)", "c | d"),
+        ("select(c, False, d)", "~c & d"),
+        ("select(c, d, True)", "~c | d"),
+        ("select(c, select(c, a, b), 1.0)", "select(c, a, 1.0)"),
+        ("select(c, 1.0, select(c, a, b))", "select(c, 1.0, b)"),
+        ("select(a < b, a, b)", "min(b, a)"),
+        ("select(b > a, a, b)", "min(b, a)"),
+        ("select(a > b, a, b)", "max(b, a)"),
+        ("select(b < a, a, b)", "max(b, a)"),
+        ("select(a <= b, a, b)", "select(a <= b, a, b)"),
+        ("select(m <= n, m, n)", "min(n, m)"),
+        ("f64(a)", "a"),
+        ("f32(f64(h))", "h"),
+        ("f64(f32(a))", "f64(f32(a))"),
+        ("i64(f64(u))", "i64(u)"),
+        ("u8(i32(m))", "u8(m)"),
+        ("u8(i32(f64(u)))", "u"),
+        ("f32(select(c, f64(h), 0.5))", "select(c, h, f32(0.5))"),
+        ("f32(select(c, f64(h), a))", "f32(select(c, f64(h), a))"),
+        ("f64(h) < 0.5", "h < f32(0.5)"),
+        ("f64(h) < 0.1", "f64(h) < 0.1"),
+        ("i64(u) < 300", "i64(u) < 300"),
+        ("i64(u) < 30", "u < u8(30)"),
+        ("1.5 + 2.0", "3.5"),
+        ("1.0 / 0.0", "1.0 / 0.0"),
+        ("1e-200 * 1e-200", "1e-200 * 1e-200"),
+        ("9223372036854775807 + 1", "-9223372036854775808"),
+        ("1 // 0", "1 // 0"),
+    ],
+)
+def test_rewrite(text: str, wanted: str) -> None:
+    before = expression(text)
+    after = simplest(before)
+    assert show(after) == wanted
+    assert simplest(after) == after
+    assert_same_everywhere(before, after)
+
+
+def assert_same_everywhere(before: ir.Expr, after: ir.Expr) -> None:
+    """The same value and flags, whatever the names stand for."""
+    grid: dict[str, list[Any]] = {
+        "a": FLOATS, "b": FLOATS, "m": INTS, "n": INTS, "h": FLOATS, "u": [0, 7, 30, 44, 255],
+        "c": [False, True], "d": [False, True],
+    }  # fmt: skip
+    read = {n.name for e in (before, after) for n in ir.walk(e) if isinstance(n, ir.Var)}
+    names = sorted(read)
+    for values in itertools.product(*(grid[n] for n in names)):
+        env = dict(zip(names, values, strict=True))
+        got, wanted = (value(e, env) for e in (after, before))
+        assert same(got[1], wanted[1]), (env, got, wanted)
+        assert got[0] == wanted[0], (env, got, wanted)
+
+
+def value(e: ir.Expr, env: dict[str, Any]) -> tuple[int, Any]:
+    """The status that evaluating `e` brings about, and its value."""
+    kinds = {"a": "f64", "b": "f64", "m": "i64", "n": "i64", "h": "f32", "u": "u8"}
+    params = tuple(ir.Param(n, kinds.get(n, "bool")) for n in env)
+    out = ir.Param("out", e.dtype, 0, None, True)
+    kernel = ir.Kernel("k", (*params, out), (ir.Store("out", (), e),))
+    result = np.zeros((), DTYPES[e.dtype].numpy)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        args = {p.name: DTYPES[p.dtype].numpy.type(env[p.name]) for p in params}
+        return run(kernel, {**args, "out": result}).status, result
+
+
+# -- masks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a * b", "a + b", "a - b", "a / b", "a // b", "a % b", "a ** b", "a * a", "sqrt(a)",
+        "log(a)", "exp(a)", "sin(a)", "tan(a)", "f64(f32(a)) + b", "i64(f32(a))", "1.0 / 0.0 + a",
+        "log(a - b) / (a + 1e308)", "(a * 2.0 + 1.0) * (a - 3.0)", "sqrt(a * 1e308 - b * 1e308)",
+    ],
+)  # fmt: skip
+def test_masked_code_raises_nothing_where_the_mask_does_not_hold(text: str) -> None:
+    e = expression(text)
+    guarded = Masked(ir.Var("c", "bool"))(e)
+    for a, b in itertools.product(FLOATS, FLOATS):
+        env = {"a": a, "b": b, "c": True}
+        got, wanted = value(guarded, env), value(e, env)
+        assert same(got[1], wanted[1])
+        assert got[0] == wanted[0]
+        status, _ = value(guarded, {**env, "c": False})
+        assert status == 0, (show(guarded), a, b)
+
+
+def test_a_mask_needs_few_selects() -> None:
+    """What is known in idle lanes stays known, and a select of the same mask is one already."""
+    masked = Masked(ir.Var("c", "bool"))
+    for text, wanted in (
+        ("sqrt(a)", "sqrt(select(c, a, 1.0))"),
+        ("exp(a * 2.0 + 1.0)", "exp(select(c, a, 1.0) * 2.0 + 1.0)"),
+        ("a * a", "select(c, a, 1.0) * select(c, a, 1.0)"),
+        ("a / 3.0", "select(c, a, 1.0) / 3.0"),
+        ("sqrt(select(c, a, 1.0)) * 2.0", "sqrt(select(c, a, 1.0)) * 2.0"),
+        ("m // n", "m // n"),
+        ("min(a, b) < 2.0", "min(a, b) < 2.0"),
+    ):
+        assert show(masked(expression(text))) == wanted
+
+
+# -- the tables behind them
+
+
+@pytest.mark.parametrize("source", DTYPES)
+@pytest.mark.parametrize("target", DTYPES)
+def test_lossless_casts_come_back(source: str, target: str) -> None:
+    a, b = DTYPES[source].numpy, DTYPES[target].numpy
+    ends: list[Any] = [0, 1]
+    if DTYPES[source].kind == "f":
+        ends += [float(np.finfo(a).max), float(np.finfo(a).smallest_subnormal), 0.1, np.inf]
+    elif source != "bool":
+        ends += [DTYPES[source].low, DTYPES[source].high]
+    values = np.array(ends, a)
+    with np.errstate(all="ignore"):
+        back = values.astype(b).astype(a)
+        unchanged = np.array_equal(back, values) and all(
+            int(x) == int(y) for x, y in zip(values, values.astype(b), strict=True)
+            if DTYPES[source].kind != "f" and DTYPES[target].kind != "f"
+        )  # fmt: skip
+    if is_lossless(source, target):
+        assert unchanged
+
+
+def test_constants_fold_only_where_nothing_is_raised() -> None:
+    def f64(x: float) -> ir.Const:
+        return ir.Const(x, "f64")
+
+    assert evaluated("add", (f64(1.0), f64(2.0)), "f64") == f64(3.0)
+    assert evaluated("div", (f64(1.0), f64(0.0)), "f64") is None
+    assert evaluated("sqrt", (f64(-1.0),), "f64") is None
+    assert evaluated("cast", (f64(1e300),), "f32") is None
+    assert may_raise(ir.Call("cast", (f64(1e300),), "f32"))
+    assert not may_raise(ir.Call("min", (f64(1.0), f64(2.0)), "f64"))
