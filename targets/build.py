@@ -11,10 +11,20 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .cache import CacheInfo, cache_clear, cache_dir, cache_info, kept, publish
-from .compiler import BuildError, Compiler, NoCompiler, find_compiler, run_compiler
+from .compiler import (
+    BuildError,
+    Compiler,
+    NoCompiler,
+    find_compiler,
+    find_compiler_for,
+    run_compiler,
+)
+
+if TYPE_CHECKING:
+    from .isa import Target
 
 __all__ = [
     "ABI", "BuildError", "CacheInfo", "Compiler", "NoCompiler", "assembly", "build", "build_object", "cache_clear",
@@ -57,11 +67,14 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
         return publish((work / "kernel.so").read_bytes(), name if cache else None)
 
 
-def assembly(source: str, target: HasFlags) -> str:
-    """The assembly text of what `build` would build. Raises NoCompiler and BuildError."""
+def assembly(source: str, target: Target) -> str:
+    """The assembly text of what `build` would build on a machine of the target's kind.
+
+    Raises NoCompiler and BuildError.
+    """
     with _scratch() as work:
         flags = (*FLAGS, *target.cflags, *_user_flags(), "-S")
-        run_compiler(find_compiler(), flags, source, work / "kernel.s")
+        run_compiler(find_compiler_for(target.machine), flags, source, work / "kernel.s")
         return (work / "kernel.s").read_text(errors="replace")
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["BuildError", "Compiler", "NoCompiler", "find_compiler", "run_compiler"]
+__all__ = ["BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for", "run_compiler"]
 
 TIMEOUT = 120.0
 """Seconds after which a compiler is taken to hang."""
@@ -49,6 +49,21 @@ def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler:
     if os.name != "posix":
         raise NoCompiler(f"kernels are compiled on POSIX systems alone, not on {os.name}")
     return _discover(environ.get("CC", "").strip(), environ.get("PATH", os.defpath))
+
+
+def find_compiler_for(machine: str, environ: Mapping[str, str] = os.environ) -> Compiler:
+    """One that makes code for `machine` (``aarch64``): our own, or a GNU cross compiler.
+
+    ``$CC`` is taken at its word. Raises NoCompiler.
+    """
+    from .host import machine as own
+
+    if machine in ("any", own()) or environ.get("CC", "").strip():
+        return find_compiler(environ)
+    path = environ.get("PATH", os.defpath)
+    if program := shutil.which(f"{machine}-linux-gnu-gcc", path=path):
+        return _compiler((program,), path)
+    raise NoCompiler(f"no C compiler for {machine}: neither $CC nor {machine}-linux-gnu-gcc")
 
 
 @functools.cache

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from targets.host import machine
 from transpile.cli import main
 from transpile.rejections import CODES
 
@@ -180,6 +183,22 @@ def test_target(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = run(capsys, file, "--target", "z80")
     assert status == 2
     assert "--target z80: no such target (known: scalar" in err
+
+
+def test_assembly_is_the_targets_own(
+    file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = "neon" if machine() == "x86_64" else "sse2"
+    words = [file, "--target", other, "--emit", "asm"]
+    status, out, err = run(capsys, *words)
+    if other == "neon" and shutil.which("aarch64-linux-gnu-gcc"):
+        assert status == 0
+        assert re.search(r"\tldr\tq\d", out)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (0, "")
+    assert "BUILD_NO_COMPILER" in err
+    assert f"no C compiler for {'aarch64' if other == 'neon' else 'x86_64'}" in err
 
 
 def test_run(file: str, capsys: pytest.CaptureFixture[str]) -> None:
