@@ -36,6 +36,7 @@ Env: TypeAlias = "dict[str, tuple[str, ir.Lanes]]"  # what a name is: dtype and 
 
 
 def bad(where: ast.AST, why: str) -> SyntaxError:
+    """The error for text that is not IR, with the line and the piece it is about."""
     return SyntaxError(f"line {getattr(where, 'lineno', '?')}: {why}: {ast.unparse(where)}")
 
 

@@ -20,6 +20,7 @@ class VerifyError(AssertionError):
 
 
 def need(holds: object, node: ir.Node, why: str) -> None:
+    """Raises VerifyError, naming `node`, unless `holds`."""
     if not holds:
         raise VerifyError(f"{why}: {show(node)}")
 

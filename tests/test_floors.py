@@ -5,6 +5,7 @@ Proven from the source, by ``ast``; nothing is imported.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ LONGEST = 60
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HOUSE)))
 
 
+@functools.cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 

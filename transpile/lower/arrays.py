@@ -82,6 +82,7 @@ def _given_dtype(
 
 
 def dtype_named(spelled: object | None, node: ast.AST) -> str:
+    """Our name of a dtype argument. Raises Refused (LOWER_TYPE) where it has none."""
     try:
         name = dtype_of(np.dtype(spelled)) if spelled is not None else None  # type: ignore[call-overload]
     except TypeError:
