@@ -46,19 +46,25 @@ class Call:
 
     def __init__(
         self, plan: Plan, kernel: Callable[..., int], function: FunctionType = original,
-        stands: bool = False,
+        why: str | None = "CODE",
     ) -> None:
-        self.cold: list[tuple[int, Any]] = []
+        self.cold: list[tuple[str, Any]] = []
+        self.judged: list[tuple[int, Any]] = []
         self.saved: list[Any] = []
         self.calls = CellType(0)
         self.call = wrapper(
             function, plan, plan.kernel, kernel,
-            cold=self._cold, stands=lambda status, saved: stands, calls=self.calls,
+            cold=self._cold, why=self._why, calls=self.calls,
         )
+        self._code = why
 
-    def _cold(self, status: int, values: tuple[Any, ...], saved: Any) -> str:
-        self.cold.append((status, values))
+    def _why(self, status: int, given: tuple[Any, ...], saved: Any) -> str | None:
+        self.judged.append((status, given))
         self.saved.append(saved)
+        return self._code
+
+    def _cold(self, code: str, values: tuple[Any, ...]) -> str:
+        self.cold.append((code, values))
         return "cold"
 
 
@@ -124,7 +130,7 @@ def test_every_kind_of_parameter(
 ) -> None:
     call = Call(plan(Argument("a", FLOAT)), lambda a: -1, function)
     assert call.call(*args, **kwargs) == "cold"
-    assert call.cold == [(-1, values)]
+    assert call.cold == [("CODE", values)]
 
 
 def test_it_looks_like_the_original() -> None:
@@ -310,13 +316,14 @@ def test_filled(count: int, dtype: str | None) -> None:
 
 @pytest.mark.parametrize("status", [-1, 1, 1 << 8])
 def test_a_status_goes_to_the_cold_road(status: int) -> None:
-    call = Call(plan(X), lambda x: status)
+    call = Call(plan(Argument("k", FLOAT), X), lambda k, x: status)
     assert call.call("x", k=5) == "cold"
-    assert (call.cold, call.calls.cell_contents) == ([(status, ("x", 5))], 0)
+    assert call.judged == [(status, (5, "x"))]
+    assert (call.cold, call.calls.cell_contents) == ([("CODE", ("x", 5))], 0)
 
 
 def test_unless_the_result_stands() -> None:
-    call = Call(plan(X, returned=Same("x")), lambda x: 2, stands=True)
+    call = Call(plan(X, returned=Same("x")), lambda x: 2, why=None)
     assert given(call, 5) == 5
 
 
@@ -386,20 +393,29 @@ def test_other_errors_do_not_matter() -> None:
         ("over", {}, {}, "GUARD_FLOAT_STATUS"),
         ("over", {}, {"sources": (SOURCE, SOURCE)}, None),
         ("over", {}, {"sources": (SOURCE, StatusSource("over", "add", 7))}, "GUARD_FLOAT_STATUS"),
-        ("over", {}, {"sources": (SOURCE, StatusSource("over", "add", 7)), "rewrites": True}, None),
     ],
 )
 def test_what_a_condition_means(status: str, modes: Any, what: Any, code: str | None) -> None:
     with np.errstate(**modes), warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("default")
-        assert judge(plan(X, **what), original, STATUS[status], restorable=False) == code
+        assert judge(plan(X, **what), original, STATUS[status], again=True) == code
     told = [] if code or not what.get("sources") else [(SOURCE.message, SOURCE.line, __file__)]
     assert [(str(w.message), w.lineno, w.filename) for w in shown] == told
+
+
+def test_what_cannot_run_again_is_told_from_here() -> None:
+    """One warning a class, from the first place where it may have arisen."""
+    sources = SOURCE, StatusSource("over", "add", 8), StatusSource("invalid", "nan", 9)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        status = STATUS["over"] | STATUS["invalid"]
+        assert judge(plan(X, sources=sources), original, status, again=False) is None
+    assert sorted(w.lineno for w in shown) == [7, 9]
 
 
 @pytest.mark.parametrize("action", ["default", "once", "module", "ignore", "always", "error"])
 def test_one_warning_stands_for_many_only_where_it_looks_the_same(action: Any) -> None:
     with warnings.catch_warnings(record=True):
         warnings.simplefilter(action)
-        code = judge(plan(X, sources=(SOURCE,)), original, STATUS["over"], restorable=False)
+        code = judge(plan(X, sources=(SOURCE,)), original, STATUS["over"], again=True)
     assert (code is None) == (action not in ("always", "error"))

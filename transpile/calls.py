@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .rejections import Rejection
     from .types import ArgType
     from .variant import Variant
-    from .wrapper import Saved
 
 __all__ = ["Calls", "Values"]
 
@@ -65,7 +64,7 @@ class Calls:
         self._install(binder(self._function, then))
 
     def _missed(self, values: Values) -> Any:
-        return self._cold(None, None, -1, values, ())
+        return self._cold(None, None, "", values)
 
     def _verified(self, values: Values) -> Any:
         self._unverified += self.options.verify
@@ -76,12 +75,12 @@ class Calls:
         self._unverified -= 1
         return compared(self._function, values, self._missed)
 
-    def _cold(
-        self, home: Case | None, hot: Variant | None, status: int, values: Values, saved: Saved
-    ) -> Any:
-        """The result of a call that a wrapper, of `hot` in `home`, could not give."""
-        if home is not None and hot is not None and status > 0:
-            code = hot.undo(status, saved)
+    def _cold(self, home: Case | None, hot: Variant | None, code: str, values: Values) -> Any:
+        """The result of a call that a wrapper, of `hot` in `home`, could not give.
+
+        Without a `code` it was not made for such a call.
+        """
+        if home is not None and code:
             return self._replay(home, code, values)
         case = self._case(values)
         variant = case.variant()

@@ -66,11 +66,11 @@ def _warnings_may_raise() -> bool:
     return any(f[0] == "error" and issubclass(RuntimeWarning, f[2]) for f in warnings.filters)
 
 
-def judge(plan: Plan, function: FunctionType, status: int, *, restorable: bool) -> str | None:
+def judge(plan: Plan, function: FunctionType, status: int, *, again: bool) -> str | None:
     """What follows from the status of a kernel that ran: None if its result stands, else a code.
 
-    Warnings are shown from here where that cannot be told from Python's own, and where they must,
-    for what the kernel has overwritten cannot be had back.
+    Warnings are shown from here where that cannot be told from Python's own, and where Python
+    cannot run `again`, for what the kernel has overwritten cannot be had back.
     """
     if status & STATUS["replay"]:
         return "GUARD_RAISES"
@@ -85,7 +85,7 @@ def judge(plan: Plan, function: FunctionType, status: int, *, restorable: bool) 
         return "GUARD_ERRSTATE"
     found = dict.fromkeys(s for s in plan.sources if s.status in active)
     certain = len(found) == 1 and _action(next(iter(found)), function) in _ONE_IS_ENOUGH
-    if not certain and (restorable or not plan.rewrites):
+    if not certain and again:
         return "GUARD_FLOAT_STATUS"
     for source in {s.status: s for s in reversed(found)}.values():
         _warn(source, function)

@@ -36,7 +36,7 @@ FLOAT_STATUS = 1 << 8
 """Statuses below it are bits of a kernel that ran; those above number the guard that failed."""
 
 
-Cold = Callable[["Variant", int, tuple[Any, ...], Saved], Any]
+Cold = Callable[["Variant", str, tuple[Any, ...]], Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -61,29 +61,32 @@ class Variant:
             self.stages.plan,
             self.kernel,
             fast,
-            cold=lambda status, values, saved: cold(self, status, values, saved),
-            stands=self._stands,
+            cold=lambda code, values: cold(self, code, values),
+            why=self._why,
             calls=calls,
         )
 
-    def _code(self, status: int, saved: Saved) -> str | None:
-        """What a positive status means: the code of a replay, or None where the result stands."""
-        if status < FLOAT_STATUS:
-            return judge(self.stages.plan, self.function, status, restorable=bool(saved))
-        guard = self.kernel.guards[(status >> 8) - 1]
-        return "GUARD_ALIAS" if isinstance(guard, Disjoint) else guard.code
+    def _why(self, status: int, given: tuple[Any, ...], saved: Saved) -> str | None:
+        """What a status means: the code of a replay, "" for another signature; None: all is well.
 
-    def _stands(self, status: int, saved: Saved) -> bool:
-        return 0 < status < FLOAT_STATUS and self._code(status, saved) is None
-
-    def undo(self, status: int, saved: Saved) -> str:
-        """Puts back what the kernel has overwritten; the code of the replay."""
-        if status < FLOAT_STATUS:
-            for array, copy in saved:
-                array[...] = copy
-        code = self._code(status, saved)
-        assert code is not None
+        For a replay, what the kernel has overwritten is put back where there are copies.
+        """
+        if status < 0:
+            return ""
+        if status >= FLOAT_STATUS:
+            guard = self.kernel.guards[(status >> 8) - 1]
+            return "GUARD_ALIAS" if isinstance(guard, Disjoint) else guard.code
+        again = bool(saved) or not (self.stages.plan.rewrites or self._in_place(given))
+        code = judge(self.stages.plan, self.function, status, again=again)
+        for array, copy in saved if code else ():
+            array[...] = copy
         return code
+
+    def _in_place(self, given: tuple[Any, ...]) -> bool:
+        """Whether an array that is written was also given as another, which may be read."""
+        arrays = dict(zip((p.name for p in self.kernel.params), given, strict=True))
+        pairs = (g for g in self.kernel.guards if isinstance(g, Disjoint) and g.or_same)
+        return any(np.may_share_memory(arrays[g.a], arrays[g.b]) for g in pairs)
 
     def mismatch(self, given: Sequence[object]) -> str:
         """Why arguments of the right types were turned down."""

@@ -9,10 +9,12 @@ It is written as source and stands in for the user's function, so that every nam
             raise _tp_mismatch
         out = _np.empty(len(x), _np.float64)
     except _tp_Exception:
-        return _tp_cold(-1, (x, k, ), ())
+        return _tp_cold("", (x, k, ))
     _tp_status = _tp_fast(x, out, k)
-    if _tp_status and not _tp_stands(_tp_status, ()):
-        return _tp_cold(_tp_status, (x, k, ), ())
+    if _tp_status:
+        _tp_code = _tp_why(_tp_status, (x, out, k, ), ())
+        if _tp_code is not None:
+            return _tp_cold(_tp_code, (x, k, ))
     _tp_calls += 1
     return out
 """
@@ -89,17 +91,17 @@ def wrapper(
     kernel: Kernel,
     fast: Callable[..., int],
     *,
-    cold: Callable[[int, tuple[Any, ...], Saved], Any],
-    stands: Callable[[int, Saved], bool],
+    cold: Callable[[str, tuple[Any, ...]], Any],
+    why: Callable[[int, tuple[Any, ...], Saved], str | None],
     calls: CellType,
 ) -> FunctionType:
     """`function` compiled. `kernel` is what `fast` calls: the plan's own, after the passes.
 
-    ``cold(status, values, saved)`` gives the result where this cannot; ``stands(status, saved)``
-    tells whether it can after a floating-point status; `calls` counts the results given here.
+    ``why(status, given, saved)`` tells why the result of `fast`, given these arguments, does not
+    stand; ``cold(code, values)`` then finds another. `calls` counts the results given here.
     """
     text = _Text(function, plan, kernel)
-    given = {"_tp_fast": fast, "_tp_cold": cold, "_tp_stands": stands}
+    given = {"_tp_fast": fast, "_tp_cold": cold, "_tp_why": why}
     body = [*text.body()]
     helpers = text.cells() | {name: CellType(f) for name, f in given.items()}
     return stand_in(function, body, helpers | {"_tp_calls": calls})
@@ -132,9 +134,12 @@ class _Text:
         if saved != "()":
             yield f"_tp_saved = {saved}"
             saved = "_tp_saved"
-        yield f"_tp_status = _tp_fast({', '.join(self._name(p.name) for p in self._kernel.params)})"
-        yield f"if _tp_status and not _tp_stands(_tp_status, {saved}):"
-        yield f"    return _tp_cold(_tp_status, {self._values}, {saved})"
+        given = "".join(f"{self._name(p.name)}, " for p in self._kernel.params)
+        yield f"_tp_status = _tp_fast({given})"
+        yield "if _tp_status:"
+        yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
+        yield "    if _tp_code is not None:"
+        yield f"        return _tp_cold(_tp_code, {self._values})"
         yield "_tp_calls += 1"
         result = self._result(self._plan.returned)
         if self._slots:
@@ -156,7 +161,7 @@ class _Text:
             yield "try:"
             yield from (f"    {line}" for line in lines)
             yield f"except {self.helper('e', Exception)}:"
-            yield f"    return _tp_cold(-1, {self._values}, ())"
+            yield f"    return _tp_cold('', {self._values})"
         if self._slots:
             yield from self._take_slots()
 
