@@ -102,7 +102,7 @@ static inline __attribute__((always_inline)) F fma_F(F a, F b, F c) {
 #endif
 
 //: base needs mask fma
-#define TV static inline __attribute__((always_inline))
+#define TP_INLINE static inline __attribute__((always_inline))
 #define all_F(c) ((F){} + ($s)(c))
 #define rarely_F(m) __builtin_expect(any_F(m), 0)
 #define step_F(p, x, c) fma_F(p, x, all_F(c))  /* of Horner's rule */
@@ -125,19 +125,29 @@ static __attribute__((noinline, cold)) F patch_F(F x, F y, unsigned bits, $s (*f
 //: libm
 extern $s $op$f($s);
 
-//: expreduce@f32 needs base
-/* x = n ln2/steps + r: gives r, and n in the low bits of an integer. The product with the upper part of ln2 is exact. */
-TV F expreduce_F(F x, float steps, U *n) {
-    F t = fma_F(x, all_F(0x1.715476p+0f * steps), all_F($shift)), k = t - $shift;
-    *n = (U)t;
-    return fma_F(k, all_F(-0x1.7f7d1cp-20f / steps), fma_F(k, all_F(-0x1.62e4p-1f / steps), x));
-}
+//: ln2@f32
+#define LOG2E_F 0x1.715476p+0f
+#define LN2_F 0x1.62e4p-1f
+#define LN2LOW_F 0x1.7f7d1cp-20f
 
-//: expreduce@f64 needs base
-TV F expreduce_F(F x, double steps, U *n) {
-    F t = fma_F(x, all_F(0x1.71547652b82fep+0 * steps), all_F($shift)), k = t - $shift;
+//: ln2@f64
+#define LOG2E_F 0x1.71547652b82fep+0
+#define LN2_F 0x1.62e42fefap-1
+#define LN2LOW_F 0x1.cf79abc9e3b3ap-40
+
+//: expreduce needs base ln2
+/* x = n ln2/steps + r + l: gives r, and n in the low bits of an integer. The product with LN2 is exact, and so is r. */
+TP_INLINE F expreduce2_F(F x, $s steps, U *n, F *l) {
+    F t = fma_F(x, all_F(LOG2E_F * steps), all_F($shift)), k = t - $shift;
     *n = (U)t;
-    return fma_F(k, all_F(-0x1.cf79abc9e3b3ap-40 / steps), fma_F(k, all_F(-0x1.62e42fefap-1 / steps), x));
+    *l = k * all_F(-LN2LOW_F / steps);
+    return fma_F(k, all_F(-LN2_F / steps), x);
+}
+/* The same with l in r. */
+TP_INLINE F expreduce_F(F x, $s steps, U *n) {
+    F t = fma_F(x, all_F(LOG2E_F * steps), all_F($shift)), k = t - $shift;
+    *n = (U)t;
+    return fma_F(k, all_F(-LN2LOW_F / steps), fma_F(k, all_F(-LN2_F / steps), x));
 }
 
 //: patch2 needs base
@@ -158,7 +168,7 @@ static __attribute__((noinline, cold)) F patch2_F(F x, F y, F z, unsigned bits, 
 #define expsum_F(r, p) ((r) * (r) * (p) + (r) + all_F(1))
 
 //: exppoly@f32 needs expreduce expsum
-TV F exppoly_F(F r) {
+TP_INLINE F exppoly_F(F r) {
     F p = all_F(0.00138470368);
     p = step_F(p, r, 0.00836998969);
     p = step_F(p, r, 0.041668009);
@@ -170,7 +180,7 @@ TV F exppoly_F(F r) {
 #define STEPS_F 1
 
 //: exppoly@f64 needs expreduce expsum
-TV F exppoly_F(F r) {
+TP_INLINE F exppoly_F(F r) {
     F p = all_F(2.4983434103846146e-08);
     p = step_F(p, r, 2.7630996343028627e-07);
     p = step_F(p, r, 2.7557638988461136e-06);
@@ -186,17 +196,25 @@ TV F exppoly_F(F r) {
 #define expscale_F(p, n) ((F)((U)(p) + ((n) << 52)))
 #define STEPS_F 1
 
-//: table@avx512.512.f64 needs mask
+//: table@avx512.512.f64 needs base
 #ifdef __clang__
 #define table_F(lo, hi, i) __builtin_ia32_vpermi2varpd512(lo, (tv_I)(i), hi)
 #else
 #define table_F(lo, hi, i) __builtin_shuffle(lo, hi, (I)(i))
 #endif
 
-//: exppoly@avx512.512.f64 needs expreduce table
-/* x = n ln2/16 + r: the four low bits of n choose 2**(j/16) from a table in two registers, kept less j << 48 so that
-   adding n << 48 gives 2**(n/16). */
-TV F exppoly_F(F r) {
+//: root16@avx512.512.f64 needs table
+/* 2**(n/16): the four low bits j of n choose 2**(j/16), kept less j << 48, so that adding n << 48 adds the exponent. */
+TP_INLINE F root16_F(U n) {
+    const U lo = {0x3ff0000000000000u, 0x3fefb5586cf9890fu, 0x3fef72b83c7d517bu, 0x3fef387a6e756238u,
+                  0x3fef06fe0a31b715u, 0x3feedea64c123422u, 0x3feebfdad5362a27u, 0x3feeab07dd485429u};
+    const U hi = {0x3feea09e667f3bcdu, 0x3feea11473eb0187u, 0x3feeace5422aa0dbu, 0x3feec49182a3f090u,
+                  0x3feee89f995ad3adu, 0x3fef199bdd85529cu, 0x3fef5818dcfba487u, 0x3fefa4afa2a490dau};
+    return (F)((U)table_F((F)lo, (F)hi, n) + (n << 48));
+}
+
+//: exppoly@avx512.512.f64 needs expreduce root16
+TP_INLINE F exppoly_F(F r) {
     F p = all_F(0.0013888589906848416);
     p = step_F(p, r, 0.0083334722013001794);
     p = step_F(p, r, 0.041666666693533382);
@@ -204,19 +222,15 @@ TV F exppoly_F(F r) {
     p = step_F(p, r, 0.499999999999996);
     return fma_F(r * r, p, r);
 }
-TV F expscale_F(F p, U n) {
-    const U lo = {0x3ff0000000000000u, 0x3fefb5586cf9890fu, 0x3fef72b83c7d517bu, 0x3fef387a6e756238u,
-                  0x3fef06fe0a31b715u, 0x3feedea64c123422u, 0x3feebfdad5362a27u, 0x3feeab07dd485429u};
-    const U hi = {0x3feea09e667f3bcdu, 0x3feea11473eb0187u, 0x3feeace5422aa0dbu, 0x3feec49182a3f090u,
-                  0x3feee89f995ad3adu, 0x3fef199bdd85529cu, 0x3fef5818dcfba487u, 0x3fefa4afa2a490dau};
-    F s = (F)((U)table_F((F)lo, (F)hi, n) + (n << 48));
+TP_INLINE F expscale_F(F p, U n) {
+    F s = root16_F(n);
     return fma_F(s, p, s);
 }
 #define STEPS_F 16
 
 //: exp needs exppoly
 /* No libm: in rare lanes the factor 2**n comes in two, and the second rounds and raises. */
-TV F tp_exp_F(F x) {
+TP_INLINE F tp_exp_F(F x) {
     mask_F rare = gt_F((I)x & $abs, (I)all_F($expnear)), special = rare, down = rare;
     F c = x;
     if (rarely_F(rare)) {
@@ -247,7 +261,7 @@ TV F tp_exp_F(F x) {
 #define addln2_F(k, y) ((k) * all_F(0x1.62e4p-24) + ((k) * all_F(0x1.7f7d1cp-43) + (y)))
 
 //: logcore@f32 needs abnormal addln2
-TV F log_core_F(F x) {
+TP_INLINE F log_core_F(F x) {
     I e = ((I)x - 0x3f2aaaab) & -0x00800000;  /* x = 2**k (1 + f), 1 + f from 2/3 to 4/3 */
     F f = (F)((I)x - e) - all_F(1), k = __builtin_convertvector(e, F);  /* k: in units of 2**-23 */
     F p = all_F(-0.124898084);
@@ -264,14 +278,14 @@ TV F log_core_F(F x) {
 
 //: split@f64 needs base
 /* x = 2**k m: k as a double, m from about sqrt(1/2) up to twice that. */
-TV F split_F(F x, F *m) {
+TP_INLINE F split_F(F x, F *m) {
     U t = (U)x + (0x3ff0000000000000u - 0x3fe6a09e00000000u);
     *m = (F)((t & 0x000fffffffffffffu) + 0x3fe6a09e00000000u);
     return (F)(t >> 52 | 0x4330000000000000u) - all_F(0x1p52 + 1023);
 }
 
 //: logcore@f64 needs abnormal split
-TV F log_core_F(F x) {
+TP_INLINE F log_core_F(F x) {
     F m, k = split_F(x, &m), f = m - all_F(1);
     F s = f / (all_F(2) + f), z = s * s, h = all_F(0.5) * f * f;  /* log(1 + f) = f - h + s (h + z p(z)) */
     F p = all_F(2 * 0.073991279291388101);
@@ -285,24 +299,30 @@ TV F log_core_F(F x) {
     return fma_F(k, all_F(0x1.62e42fefap-1), f - (h - c));
 }
 
-//: logcore@avx512.512.f64 needs abnormal table
-/* log x = k ln2 + log c + log1p(r), r = m/c - 1, for one of 16 c near m: 1/c was chosen so that
-   43 bits hold log c, whose sum with k times the upper part of ln2 is then exact. */
-TV F log_core_F(F x) {
-    const F inv0 = {0x1.642f276e5904ep+0, 0x1.55554b95cfbb4p+0, 0x1.47b67e1659ad0p+0, 0x1.3b1937349f97fp+0,
-                    0x1.2f67f13315906p+0, 0x1.248da7c5e5a43p+0, 0x1.1a7ed6447ff6dp+0, 0x1.110ac9ddc3b16p+0};
-    const F inv1 = {0x1.0849f425e90fdp+0, 1, 0x1.e1e55a008efebp-1, 0x1.c71125222b6a8p-1,
-                    0x1.af2ce5d460cf8p-1, 0x1.998de28188702p-1, 0x1.861426e38682ap-1, 0x1.7461a0e5dab9cp-1};
+//: split16@avx512.512.f64 needs table
+/* x = 2**k m with m near c, one of 16: m/c - 1, k in units of 2**-52, and the number of c. Each 1/c was chosen so that 43
+   bits hold log c, whose sum with k times the upper part of ln2 is then exact. */
+TP_INLINE F split16_F(F x, F *k, U *i) {
+    const F lo = {0x1.642f276e5904ep+0, 0x1.55554b95cfbb4p+0, 0x1.47b67e1659ad0p+0, 0x1.3b1937349f97fp+0,
+                  0x1.2f67f13315906p+0, 0x1.248da7c5e5a43p+0, 0x1.1a7ed6447ff6dp+0, 0x1.110ac9ddc3b16p+0};
+    const F hi = {0x1.0849f425e90fdp+0, 1, 0x1.e1e55a008efebp-1, 0x1.c71125222b6a8p-1,
+                  0x1.af2ce5d460cf8p-1, 0x1.998de28188702p-1, 0x1.861426e38682ap-1, 0x1.7461a0e5dab9cp-1};
+    U t = (U)x - 0x3fe6800000000000u, e = t & 0xfff0000000000000u;
+    *k = __builtin_convertvector((I)e, F);
+    *i = t >> 48;
+    return fma_F((F)((U)x - e), table_F(lo, hi, *i), all_F(-1));
+}
+
+//: logcore@avx512.512.f64 needs abnormal split16
+TP_INLINE F log_core_F(F x) {
     const F log0 = {-0x1.523271c9a18p-2, -0x1.269603d4bc8p-2, -0x1.f9c65a2a27p-3, -0x1.a962ba4e2dp-3,
                     -0x1.5bf1a2cdbap-3, -0x1.11587e4a1cp-3, -0x1.9365087166p-4, -0x1.07fb5e4334p-4};
     const F log1 = {-0x1.050a658f3p-5, 0, 0x1.f068122dfp-5, 0x1.e2d629f25cp-4,
                     0x1.5fddc375fp-3, 0x1.c93a10c876p-3, 0x1.1680e4b4e1p-2, 0x1.460c41bd23p-2};
-    U t = (U)x - 0x3fe6800000000000u, e = t & 0xfff0000000000000u;
-    F m = (F)((U)x - e), k = __builtin_convertvector((I)e, F);
-    F r = fma_F(m, table_F(inv0, inv1, t >> 48), all_F(-1));
-    F hi = fma_F(k, all_F(0x1.62e42fefa38p-53), table_F(log0, log1, t >> 48)), y = hi + r;
+    U i;
+    F k, r = split16_F(x, &k, &i), p = all_F(0.11133425412204501);
+    F hi = fma_F(k, all_F(0x1.62e42fefa38p-53), table_F(log0, log1, i)), y = hi + r;
     F lo = fma_F(k, all_F(0x1.ef35793c7673p-97), hi - y + r);
-    F p = all_F(0.11133425412204501);
     p = step_F(p, r, -0.12522432351507939);
     p = step_F(p, r, 0.14285695315677452);
     p = step_F(p, r, -0.1666664991185606);
@@ -314,7 +334,7 @@ TV F log_core_F(F x) {
 }
 
 //: log needs libm patch logcore
-TV F tp_log_F(F x) {
+TP_INLINE F tp_log_F(F x) {
     mask_F m = abnormal_F(x);
     F c = x;
     if (rarely_F(m)) c = select_F(m, all_F(1), x);
@@ -347,7 +367,7 @@ TV F tp_log_F(F x) {
 
 //: sinpoly@f32 needs base
 /* sin r for |r| up to pi/2. */
-TV F sinpoly_F(F r) {
+TP_INLINE F sinpoly_F(F r) {
     F z = r * r, p = all_F(2.60609568e-06);
     p = step_F(p, z, -0.000198097769);
     p = step_F(p, z, 0.00833306927);
@@ -356,7 +376,7 @@ TV F sinpoly_F(F r) {
 }
 
 //: sinpoly@f64 needs base
-TV F sinpoly_F(F r) {
+TP_INLINE F sinpoly_F(F r) {
     F z = r * r, p = all_F(2.7214196560521851e-15);
     p = step_F(p, z, -7.6430193751691499e-13);
     p = step_F(p, z, 1.6058941002338573e-10);
@@ -372,12 +392,12 @@ TV F sinpoly_F(F r) {
 #define far_F(x) gt_F((I)(x) & $abs, (I)all_F(REACH_F))
 
 //: sin needs libm patch far sinpoly
-TV F sin_core_F(F x) {
+TP_INLINE F sin_core_F(F x) {
     F a = (F)((I)x & $abs), t = fma_F(a, all_F(0.31830988618379069), all_F($shift)), n = t - $shift;
     F y = sinpoly_F(reduce_F(a, n));
     return (F)((U)y ^ (U)t << $top ^ ((U)x & $sign));
 }
-TV F tp_sin_F(F x) {
+TP_INLINE F tp_sin_F(F x) {
     mask_F m = far_F(x);
     F c = x;
     if (rarely_F(m)) c = select_F(m, all_F(0), x);
@@ -386,12 +406,12 @@ TV F tp_sin_F(F x) {
 }
 
 //: cos needs libm patch far sinpoly
-TV F cos_core_F(F x) {
+TP_INLINE F cos_core_F(F x) {
     F t = fma_F(x, all_F(0.31830988618379069), all_F(-0.5)) + $shift, n = t - $shift + all_F(0.5);
     F y = sinpoly_F(reduce_F(x, n));  /* cos(n pi + r) for n = k + 1/2 is sin(r), negative for even k */
     return (F)((U)y ^ ~(U)t << $top);
 }
-TV F tp_cos_F(F x) {
+TP_INLINE F tp_cos_F(F x) {
     mask_F m = far_F(x);
     F c = x;
     if (rarely_F(m)) c = select_F(m, all_F(0), x);
@@ -401,28 +421,28 @@ TV F tp_cos_F(F x) {
 
 //: reduce2@fused.f32 needs reduce
 /* x - n pi = r + l. */
-TV F reduce2_F(F x, F n, F *l) {
+TP_INLINE F reduce2_F(F x, F n, F *l) {
     F c = all_F(0x1.777a5cp-24), s = fma_F(n, all_F(-0x1.921fb6p+1), x), t = n * c, r = s + t;
     *l = fma_F(n, all_F(0x1.ee59dap-49), ((s - r) + t) + fma_F(n, c, -t));
     return r;
 }
 
 //: reduce2@fused.f64 needs reduce
-TV F reduce2_F(F x, F n, F *l) {
+TP_INLINE F reduce2_F(F x, F n, F *l) {
     F c = all_F(-0x1.1a62633145c07p-53), s = fma_F(n, all_F(-0x1.921fb54442d18p+1), x), t = n * c, r = s + t;
     *l = fma_F(n, all_F(0x1.f1976b7ed8fbcp-109), ((s - r) + t) + fma_F(n, c, -t));
     return r;
 }
 
 //: reduce2@sse2.f32 needs reduce
-TV F reduce2_F(F x, F n, F *l) {
+TP_INLINE F reduce2_F(F x, F n, F *l) {
     F s = (x - n * all_F(0x1.92p+1)) - n * all_F(0x1.fb4p-11), t = n * all_F(0x1.444p-23), r = s - t;
     *l = ((s - r) - t) - n * all_F(0x1.68c234p-38);
     return r;
 }
 
 //: reduce2@sse2.f64 needs reduce
-TV F reduce2_F(F x, F n, F *l) {
+TP_INLINE F reduce2_F(F x, F n, F *l) {
     F s = (x - n * all_F(0x1.921fb54p+1)) - n * all_F(0x1.10b4612p-29), t = n * all_F(0x1.676733ap-59), r = s + t;
     *l = ((s - r) + t) + n * all_F(0x1.d1fc8f8cbb5bfp-88);
     return r;
@@ -430,13 +450,13 @@ TV F reduce2_F(F x, F n, F *l) {
 
 //: tanpoly@f32 needs base
 /* tan r = (r + r z p)/q for |r| up to pi/4. */
-TV F tanpoly_F(F z, F *q) {
+TP_INLINE F tanpoly_F(F z, F *q) {
     *q = step_F(fma_F(all_F(0.00970926508), z, all_F(-0.429114491)), z, 1);
     return all_F(-0.0957806706);
 }
 
 //: tanpoly@f64 needs base
-TV F tanpoly_F(F z, F *q) {
+TP_INLINE F tanpoly_F(F z, F *q) {
     F p = all_F(-1.7860813824042537e-05), d = all_F(4.9815141830470518e-07);
     p = step_F(p, z, 0.0034248345583879377);
     d = step_F(d, z, -0.00031180642239154094);
@@ -447,7 +467,7 @@ TV F tanpoly_F(F z, F *q) {
 }
 
 //: tan needs libm patch far tanpoly reduce2
-TV F tan_core_F(F x) {
+TP_INLINE F tan_core_F(F x) {
     F a = (F)((I)x & $abs), t = fma_F(a, all_F(0.31830988618379069), all_F($shift / 2)), n = t - $shift / 2;
     F l, r = reduce2_F(a, n, &l), z = r * r, q, p = tanpoly_F(z, &q);
     p = r + fma_F(r * z, p, l * fma_F(all_F(0.76), z, all_F(1)));  /* nearly what l adds to the numerator */
@@ -455,7 +475,7 @@ TV F tan_core_F(F x) {
     F y = select_F(odd, q, p) / select_F(odd, p, q);
     return (F)((U)y ^ (U)t << $top ^ ((U)x & $sign));
 }
-TV F tp_tan_F(F x) {
+TP_INLINE F tp_tan_F(F x) {
     mask_F m = far_F(x);
     F c = x;
     if (rarely_F(m)) c = select_F(m, all_F(0), x);
@@ -464,19 +484,17 @@ TV F tp_tan_F(F x) {
 }
 
 //: expm1poly@f32 needs expreduce
-/* exp(r) - 1. */
-TV F expm1poly_F(F r) {
+/* (exp(r) - 1 - r)/r**2. */
+TP_INLINE F expm1poly_F(F r) {
     F p = all_F(0.00138417468);
     p = step_F(p, r, 0.00836771168);
     p = step_F(p, r, 0.0416677147);
     p = step_F(p, r, 0.166665345);
-    p = step_F(p, r, 0.49999997);
-    return fma_F(r * r, p, r);
+    return step_F(p, r, 0.49999997);
 }
 
 //: expm1poly@f64 needs expreduce
-/* exp(r) - 1. */
-TV F expm1poly_F(F r) {
+TP_INLINE F expm1poly_F(F r) {
     F p = all_F(2.0898913875030659e-09);
     p = step_F(p, r, 2.5108263735738837e-08);
     p = step_F(p, r, 2.7557301970067954e-07);
@@ -487,28 +505,69 @@ TV F expm1poly_F(F r) {
     p = step_F(p, r, 0.0083333333333217123);
     p = step_F(p, r, 0.041666666666666699);
     p = step_F(p, r, 0.16666666666666677);
-    p = step_F(p, r, 0.5);
-    return fma_F(r * r, p, r);
+    return step_F(p, r, 0.5);
 }
 
-//: tanh needs expm1poly
-/* u/(u + 2) for u = exp(2|x|) - 1; no lane is rare: beyond $tanhfar it is 1, NaN passes. */
-TV F tp_tanh_F(F x) {
-    F a = (F)((I)x & $abs), c = select_F(gt_F((I)a, (I)all_F($tanhfar)), all_F($tanhfar), a);
+//: expm1@f32 needs expm1poly
+/* exp(x) - 1 for x from 0 to 40. */
+TP_INLINE F expm1_F(F x) {
     U n;
-    F p = expm1poly_F(expreduce_F(c + c, 1, &n)), s = (F)((n << $mant) + $one);
-    F u = fma_F(s, p, s - all_F(1)), y = u / (u + all_F(2));
-    return select_F(gt_F((I)a, $inf), x, (F)((U)y | ((U)x & $sign)));
+    F r = expreduce_F(x, 1, &n), p = fma_F(r * r, expm1poly_F(r), r), s = (F)((n << 23) + $one);
+    return fma_F(s, p, s - all_F(1));
+}
+
+//: expm1@f64 needs expm1poly
+TP_INLINE F expm1_F(F x) {
+    U n;
+    F l, r = expreduce2_F(x, 1, &n, &l), s = (F)((n << 52) + $one);
+    F p = fma_F(r * r, expm1poly_F(r), l);
+    return fma_F(s, r + fma_F(r + p, l, p), s - all_F(1));
+}
+
+//: expm1@avx512.512.f64 needs expreduce root16
+/* exp(x) - 1 for x from 0 to 40. The second table holds the relative errors of the first. */
+TP_INLINE F expm1_F(F x) {
+    const F lo = {0, 8.1893176381955136e-17, -2.7939114859515733e-17, 7.8265732586360749e-17,
+                  3.3484623336251524e-17, 3.7508542013031266e-17, 1.9572585293112036e-17, 5.68648095791174e-17};
+    const F hi = {-6.8358086576619232e-17, -2.3591094770850053e-17, 5.1548301170786783e-17, 1.5341410053603723e-17,
+                  4.8751605262270611e-17, 1.6854872906289731e-17, 1.7901269076045131e-17, -5.5450656186394274e-17};
+    U n;
+    F l, r = expreduce2_F(x, 16, &n, &l), s = root16_F(n), p = all_F(0.00019841943227803628);
+    p = step_F(p, r, 0.0013889104261950822);
+    p = step_F(p, r, 0.0083333333311234031);
+    p = step_F(p, r, 0.041666666661312191);
+    p = step_F(p, r, 0.16666666666666682);
+    p = step_F(p, r, 0.50000000000000033);
+    p = fma_F(r * r, p, l + table_F(lo, hi, n));
+    return fma_F(s, r + fma_F(r + p, l, p), s - all_F(1));
+}
+
+//: clamp needs base
+/* The smaller of a and c, both positive; NaN stays. */
+#define clamp_F(a, c) select_F(gt_F((I)(a), (I)all_F(c)) ^ gt_F((I)(a), $inf), all_F(c), a)
+
+//: clamp@avx512.512 needs base
+#ifdef __clang__
+#define clamp_F(a, c) __builtin_ia32_min${ps}512(all_F(c), a, 8)
+#else
+#define clamp_F(a, c) __builtin_ia32_min${ps}512_mask(all_F(c), a, a, -1, 8)
+#endif
+
+//: tanh needs expm1 clamp
+/* u/(u + 2) for u = exp(2|x|) - 1; no lane is rare: beyond $tanhfar it is 1, NaN passes. */
+TP_INLINE F tp_tanh_F(F x) {
+    F a = clamp_F((F)((I)x & $abs), $tanhfar), u = expm1_F(a + a), y = u / (u + all_F(2));
+    return (F)((U)y | ((U)x & $sign));
 }
 
 //: pow@f32 needs patch2 abnormal D:exp2
 /* Through doubles: 2**(y log2 x), half a vector at a time. Ordinary: x positive and normal, y finite, the result normal. */
 typedef float H __attribute__((vector_size($bytes / 2)));
-TV F pow_join_F(D a, D b) {
+TP_INLINE F pow_join_F(D a, D b) {
     union { H half[2]; F whole; } u = {{__builtin_convertvector(a, H), __builtin_convertvector(b, H)}};
     return u.whole;
 }
-TV D pow_log_F(F x, F y, int k) {
+TP_INLINE D pow_log_F(F x, F y, int k) {
     union { F whole; H half[2]; } u = {x}, v = {y};
     return __builtin_convertvector(v.half[k], D) * log2_D(__builtin_convertvector(u.half[k], D));
 }
@@ -526,7 +585,7 @@ static inline F tp_pow_F(F x, F y) {
 
 //: exp2@f64 needs base log2
 #define beyond_F(e) gt_F((I)(e) & $abs, (I)all_F(126))
-TV F exp2_F(F x) {
+TP_INLINE F exp2_F(F x) {
     F t = x + $shift, r = x - (t - $shift), p = all_F(0.00015345809276196156);
     p = step_F(p, r, 0.0013399931083695154);
     p = step_F(p, r, 0.0096184889667276108);
@@ -539,7 +598,7 @@ TV F exp2_F(F x) {
 
 //: log2@f64 needs types split
 /* To 33 bits. */
-TV F log2_F(F x) {
+TP_INLINE F log2_F(F x) {
     F m, k = split_F(x, &m), f = m - all_F(1);
     F p = all_F(-0.086346451573768412);
     p = step_F(p, f, 0.15485774498594196);
@@ -554,6 +613,32 @@ TV F log2_F(F x) {
     p = step_F(p, f, -0.72134752521312784);
     p = step_F(p, f, 1.442695040939342);
     return fma_F(p, f, k);
+}
+
+//: exp2@avx512.512.f64 needs types log2 root16
+#define beyond_F(e) gt_F((I)(e) & $abs, (I)all_F(126))
+TP_INLINE F exp2_F(F x) {
+    F t = x + all_F(0x1.8p48), r = x - (t - all_F(0x1.8p48)), p = all_F(0.055502806593806617);
+    p = step_F(p, r, 0.24023589934394612);
+    p = step_F(p, r, 0.69314718230831007);
+    p = step_F(p, r, 0.99999999885362956);
+    return root16_F((U)t) * p;
+}
+
+//: log2@avx512.512.f64 needs types split16
+TP_INLINE F log2_F(F x) {
+    const F lo = {-0x1.e7ea4ae17fe16p-2, -0x1.a8ff6ce73b469p-2, -0x1.6cd6e3689984ap-2, -0x1.32d9d3c663090p-2,
+                  -0x1.f5fa17c5c362cp-3, -0x1.8a5abd695fe68p-3, -0x1.22fcdc6291dc4p-3, -0x1.7cd86b5cf5e64p-4};
+    const F hi = {-0x1.789a1c73db209p-5, 0, 0x1.6614e4e54670bp-4, 0x1.5c4afff36abadp-3,
+                  0x1.fba2be230becfp-3, 0x1.49d1c6497a94ep-2, 0x1.91cbacad2ac03p-2, 0x1.d6633d7a32528p-2};
+    U i;
+    F k, r = split16_F(x, &k, &i), p = all_F(-0.24077121037845281);
+    p = step_F(p, r, 0.2888610064838858);
+    p = step_F(p, r, -0.36067359784635789);
+    p = step_F(p, r, 0.48089822127405912);
+    p = step_F(p, r, -0.7213475204644707);
+    p = step_F(p, r, 1.4426950408962307);
+    return fma_F(p, r, fma_F(k, all_F(0x1p-52), table_F(lo, hi, i)));
 }
 
 //: product@fused needs base

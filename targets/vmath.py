@@ -17,13 +17,13 @@ _REGISTERS = {"sse2": (128,), "avx2": (128, 256), "avx512": (128, 256, 512), "ne
 
 _WORDS: dict[str, dict[str, str]] = {
     "f32": {
-        "s": "float", "f": "f", "int": "int", "q": "d", "ps": "ps", "shift": "0x1.8p23f", "top": "31", "mant": "23",
+        "s": "float", "f": "f", "int": "int", "q": "d", "ps": "ps", "shift": "0x1.8p23f", "top": "31",
         "abs": "0x7fffffff", "sign": "0x80000000u", "inf": "0x7f800000", "minus_nan": "-0x7fffff",
         "normal": "0x00800000", "one": "0x3f800000",
         "expnear": "87.3f", "expfar": "104.5f", "exphalf": "75", "tanhfar": "9.1f",
     },
     "f64": {
-        "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "shift": "0x1.8p52", "top": "63", "mant": "52",
+        "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "shift": "0x1.8p52", "top": "63",
         "abs": "0x7fffffffffffffff", "sign": "0x8000000000000000u", "inf": "0x7ff0000000000000",
         "minus_nan": "-0x000fffff00000000", "normal": "0x0010000000000000", "one": "0x3ff0000000000000",
         "expnear": "708.0", "expfar": "746.0", "exphalf": "512", "tanhfar": "19.1",
