@@ -41,6 +41,7 @@ def bad(where: ast.AST, why: str) -> SyntaxError:
 
 
 def read_expr(e: ast.expr, env: Env) -> ir.Expr:
+    """An expression of the IR, its names as `env` has them."""
     match e:
         case _ if _is_literal(e):
             return _literal(e)
@@ -136,10 +137,12 @@ def read_index(at: ast.expr, env: Env) -> tuple[tuple[ir.Expr, ...], ir.Lanes, i
 
 
 def read_lanes(e: ast.expr) -> ir.Lanes:
+    """A number of lanes, or the abstract ``W``."""
     return "W" if isinstance(e, ast.Name) and e.id == "W" else read_int(e)
 
 
 def read_int(e: ast.expr) -> int:
+    """An integer literal."""
     value = ast.literal_eval(e)
     if not isinstance(value, int):
         raise bad(e, "not an integer")
@@ -147,6 +150,7 @@ def read_int(e: ast.expr) -> int:
 
 
 def read_text(e: ast.expr) -> str:
+    """A quoted word."""
     match e:
         case ast.Constant(value=str(text)):
             return text
@@ -154,6 +158,7 @@ def read_text(e: ast.expr) -> str:
 
 
 def read_name(e: ast.expr) -> str:
+    """A plain name."""
     match e:
         case ast.Name(id=name):
             return name
