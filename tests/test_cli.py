@@ -268,6 +268,22 @@ def test_files_that_cannot_be_read(
     assert said in err
 
 
+def test_a_file_in_a_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    package = tmp_path / "outer" / "inner"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").write_text("")
+    (package / "constants.py").write_text("FACTOR = 2.0\n")
+    (package / "loops.py").write_text(
+        "from transpile import fuse\nfrom .constants import FACTOR\n\n"
+        "@fuse\ndef f(x, out):\n    for i in range(len(x)):\n        out[i] = x[i] * FACTOR\n"
+    )
+    status, out, err = run(capsys, str(package / "loops.py"))
+    assert (status, err) == (0, "")
+    assert "compiled for scalar" in out
+    assert "outer.inner.loops" not in sys.modules
+
+
 def test_a_folder_is_not_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = run(capsys, str(tmp_path))
     assert status == 2

@@ -28,7 +28,8 @@ def import_file(path: str) -> dict[str, Any]:
     What it prints goes to stderr. Raises Unreadable.
     """
     code = _compiled(path)
-    with _module(path, Path(path).stem) as module, contextlib.redirect_stdout(sys.stderr):
+    home, name = _place(path)
+    with _module(path, home, name) as module, contextlib.redirect_stdout(sys.stderr):
         try:
             exec(code, vars(module))
         except (Exception, SystemExit) as error:
@@ -45,7 +46,7 @@ def run_file(path: str, args: Sequence[str]) -> tuple[dict[str, Any], int]:
     code = _compiled(path)
     before, sys.argv = sys.argv, [path, *args]
     try:
-        with _module(path, "__main__") as module:
+        with _module(path, Path(path).resolve().parent, "__main__") as module:
             return vars(module), _run(code, vars(module))
     finally:
         sys.argv = before
@@ -77,14 +78,24 @@ def _compiled(path: str) -> CodeType:
         raise Unreadable(f"SOURCE_UNPARSABLE {path}: {error}") from error
 
 
+def _place(path: str) -> tuple[Path, str]:
+    """The folder that a file is imported from, and its name there, dotted in a package."""
+    file = Path(path).resolve()
+    home, name = file.parent, file.stem
+    while (home / "__init__.py").exists():
+        home, name = home.parent, f"{home.name}.{name}"
+    return home, name.removesuffix(".__init__")
+
+
 @contextlib.contextmanager
-def _module(path: str, name: str) -> Iterator[ModuleType]:
-    """A module of this name in ``sys.modules``, the file's folder first in ``sys.path``."""
+def _module(path: str, home: Path, name: str) -> Iterator[ModuleType]:
+    """A module of this name in ``sys.modules``, with `home` first in ``sys.path``."""
     module = ModuleType(name)
     module.__file__ = path
+    module.__package__ = name.rpartition(".")[0]
     shadowed = sys.modules.get(name)
     sys.modules[name] = module
-    sys.path.insert(0, str(Path(path).resolve().parent))
+    sys.path.insert(0, str(home))
     try:
         yield module
     finally:

@@ -66,6 +66,8 @@ def as_rich(rows: Iterable[Row], width: int) -> Iterator[Text]:
 
 def _folded(r: Row, width: int) -> list[list[Piece]]:
     """The row broken between words; what follows hangs under the beginning of its last piece."""
+    if sum(len(piece.text) for piece in r) <= width:
+        return [list(r)]
     hang = sum(len(piece.text) for piece in r[:-1])
     if hang > width // 2:
         hang = width // 4
