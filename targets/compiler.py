@@ -66,6 +66,10 @@ def find_compiler_for(machine: str, environ: Mapping[str, str] = os.environ) -> 
     raise NoCompiler(f"no C compiler for {machine}: neither $CC nor {machine}-linux-gnu-gcc")
 
 
+_ZIG_CPU = "-mcpu=baseline"
+"""Without it zig makes code for the machine it runs on, whatever the target; the target's own flags come after."""
+
+
 @functools.cache
 def _discover(chosen: str, path: str) -> Compiler:
     if chosen:
@@ -92,6 +96,8 @@ def _words(command: str) -> list[str]:
 def _compiler(command: tuple[str, ...], path: str) -> Compiler:
     """Its identity is file, size and time of each word that names a program (``ccache gcc`` has two)."""
     programs = (shutil.which(word, path=path) for word in command)
+    if "ziglang" in command or os.path.basename(command[0]) == "zig":
+        command = (*command, _ZIG_CPU)
     return Compiler(command, " ".join(_stamp(p) for p in programs if p))
 
 
@@ -108,7 +114,7 @@ def _zig() -> Compiler | None:
     if spec is None or not spec.origin:
         return None
     program = Path(spec.origin).with_name("zig")
-    command = (sys.executable, "-m", "ziglang", "cc")
+    command = (sys.executable, "-m", "ziglang", "cc", _ZIG_CPU)
     return Compiler(command, _stamp(str(program))) if program.exists() else None
 
 
