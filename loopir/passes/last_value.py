@@ -20,22 +20,24 @@ from ..nodes import (
     walk,
 )
 from ..types import INDEX
-from .blocks import map_stmts, needed
+from .blocks import evaluates, map_stmts, needed
 from .memory import Memory, loaded, written
 from .names import Fresh, reads, substitute
 from .rules import rewrite
-from .values import integer
+from .values import integer, raising
 
 __all__ = ["last_value"]
 
 
 def last_value(kernel: Kernel) -> Kernel:
-    """Accumulators whose step looks at no accumulator leave the loop. Before::
+    """Accumulators whose step looks at no accumulator leave the loop.
+
+    What may raise a floating-point flag is computed in every iteration as before. Before::
 
         def k(x: f64[::1], out: mut(f64[()])):
             disjoint(x, out)
             for i in loop(0, x.shape[0], last=0.0):
-                v = x[i] * 2.0
+                v = abs(x[i])
                 last = step(v)
             out[()] = last
 
@@ -44,9 +46,9 @@ def last_value(kernel: Kernel) -> Kernel:
         def k(x: f64[::1], out: mut(f64[()])):
             disjoint(x, out)
             for i in loop(0, x.shape[0]):
-                v = x[i] * 2.0
+                v = abs(x[i])
             if 0 < x.shape[0]:
-                v_1 = x[x.shape[0] - 1] * 2.0
+                v_1 = abs(x[x.shape[0] - 1])
                 last = give(v_1)
             else:
                 last = give(0.0)
@@ -77,9 +79,17 @@ def _is_last_value(acc: Accum, loop: Loop, memory: Memory) -> bool:
     assigns = needed(loop.body, acc.step)
     own = {s.name for s in assigns}
     known = frozenset(a.name for a in loop.accs) | _bound_by_others(loop) | counters(loop)
-    if reads(acc.step, *assigns) & (known - own):
+    if reads(acc.step, *assigns) & (known - own) or _warns_less(acc, loop, assigns):
         return False
     return not memory.overlap(loaded((acc.step, acc.init, *assigns)), written((loop,)))
+
+
+def _warns_less(acc: Accum, loop: Loop, assigns: tuple[Assign, ...]) -> bool:
+    """Whether computing the step but once may miss a flag that an earlier iteration raises."""
+    others = [e for s in loop.body if not isinstance(s, Assign) for e in evaluates(s)]
+    others += [a.step for a in loop.accs if a is not acc]
+    staying = needed(loop.body, *others)
+    return raising(acc.step) or any(raising(s) for s in assigns if s not in staying)
 
 
 def _bound_by_others(loop: Loop) -> frozenset[str]:
