@@ -524,22 +524,31 @@ TP_INLINE F expm1_F(F x) {
     return fma_F(s, r + fma_F(r + p, l, p), s - all_F(1));
 }
 
-//: expm1@avx512.512.f64 needs expreduce root16
-/* exp(x) - 1 for x from 0 to 40. The second table holds the relative errors of the first. */
-TP_INLINE F expm1_F(F x) {
+//: exptable@avx512.512.f64 needs expreduce root16
+/* exp(h + l) = s + s (r + p). The second table holds the relative errors of the first. */
+TP_INLINE F exptable_F(F h, F l, F *r, F *p) {
     const F lo = {0, 8.1893176381955136e-17, -2.7939114859515733e-17, 7.8265732586360749e-17,
                   3.3484623336251524e-17, 3.7508542013031266e-17, 1.9572585293112036e-17, 5.68648095791174e-17};
     const F hi = {-6.8358086576619232e-17, -2.3591094770850053e-17, 5.1548301170786783e-17, 1.5341410053603723e-17,
                   4.8751605262270611e-17, 1.6854872906289731e-17, 1.7901269076045131e-17, -5.5450656186394274e-17};
     U n;
-    F l, r = expreduce2_F(x, 16, &n, &l), s = root16_F(n), p = all_F(0.00019841943227803628);
-    p = step_F(p, r, 0.0013889104261950822);
-    p = step_F(p, r, 0.0083333333311234031);
-    p = step_F(p, r, 0.041666666661312191);
-    p = step_F(p, r, 0.16666666666666682);
-    p = step_F(p, r, 0.50000000000000033);
-    p = fma_F(r * r, p, l + table_F(lo, hi, n));
-    return fma_F(s, r + fma_F(r + p, l, p), s - all_F(1));
+    F m, x = expreduce2_F(h, 16, &n, &m), q = all_F(0.00019841943227803628);
+    m += l + table_F(lo, hi, n);
+    q = step_F(q, x, 0.0013889104261950822);
+    q = step_F(q, x, 0.0083333333311234031);
+    q = step_F(q, x, 0.041666666661312191);
+    q = step_F(q, x, 0.16666666666666682);
+    q = step_F(q, x, 0.50000000000000033);
+    q = fma_F(x * x, q, m);
+    *r = x;
+    *p = fma_F(x + q, m, q);
+    return root16_F(n);
+}
+
+//: expm1@avx512.512.f64 needs exptable
+TP_INLINE F expm1_F(F x) {
+    F r, p, s = exptable_F(x, all_F(-0.0), &r, &p);
+    return fma_F(s, r + p, s - all_F(1));
 }
 
 //: clamp needs base
@@ -641,9 +650,27 @@ TP_INLINE F log2_F(F x) {
     return fma_F(p, r, fma_F(k, all_F(0x1p-52), table_F(lo, hi, i)));
 }
 
+//: expsum2@f64 needs expm1poly
+/* exp(h + l) to nearly half an ULP: powers that are integers come out exact. */
+TP_INLINE F expsum2_F(F h, F l) {
+    U n;
+    F m, r = expreduce2_F(h, 1, &n, &m);
+    m += l;
+    F p = fma_F(r * r, expm1poly_F(r), m), a = all_F(1) + r;
+    p = a + ((all_F(1) - a + r) + fma_F(r + p, m, p));
+    return (F)((U)p + (n << 52));
+}
+
+//: expsum2@avx512.512.f64 needs exptable
+TP_INLINE F expsum2_F(F h, F l) {
+    F r, p, s = exptable_F(h, l, &r, &p);
+    return fma_F(s, r + p, s);
+}
+
 //: product@fused needs base
-/* a b = h + l. */
+/* a b = h + l, and c - a b where they are close. */
 #define product_F(a, b, h, l) (h = (a) * (b), l = fma_F(a, b, -h))
+#define residual_F(c, a, b) fma_F(-(a), b, c)
 
 //: product@sse2 needs base
 /* a b = h + l, by Dekker's halves of 26 bits. */
@@ -653,45 +680,34 @@ static inline F product_error_F(F a, F b, F h) {
     return ((c * d - h) + c * f + e * d) + e * f;
 }
 #define product_F(a, b, h, l) (h = (a) * (b), l = product_error_F(a, b, h))
+#define residual_F(c, a, b) ((c) - (a) * (b) - product_error_F(a, b, (a) * (b)))
 
-//: pow@f64 needs patch2 abnormal split product exppoly
+//: pow@f64 needs patch2 abnormal split product expsum2
 /* exp(y log x) with log x as hi + lo: log m = 2 (s + s (z/3 + z**2 p(z))), s = (m - 1)/(m + 1), z = s**2, where s, z and
    z/3 carry their rounding errors along. Ordinary: x positive and normal, |y| < 2**62, the result normal. */
 static inline F pow_log_F(F x, F y, F *low) {
     F m, k = split_F(x, &m), d = m + all_F(1), inv = all_F(1) / d, f = m - all_F(1);
-    F s = f * inv, ph, pl;
-    product_F(s, d, ph, pl);
-    F sl = ((f - ph) - pl - s * (m - (d - all_F(1)))) * inv;
-    F z, zl;
-    product_F(s, s, z, zl);
-    zl += all_F(2) * s * sl;
-    F p = all_F(0.065989346765958981);
-    p = step_F(p, z, 0.066283281380780976);
+    F s = f * inv, sl = fma_F(s, d - all_F(1) - m, residual_F(f, s, d)) * inv;
+    F z, zl, wh, wl, ph, pl, eh, el, p = all_F(0.065989346765958981);
+    p = step_F(p, z = s * s, 0.066283281380780976);
     p = step_F(p, z, 0.076933820286672311);
     p = step_F(p, z, 0.090908921129827347);
     p = step_F(p, z, 0.1111111126073815);
     p = step_F(p, z, 0.14285714285045617);
-    p = step_F(p, z, 0.20000000000001136);
-    F third = all_F(0x1.5555555555555p-2), wh, wl;
-    product_F(z, third, wh, wl);
-    wl += zl * third + z * all_F(0x1.5555555555555p-56);
-    F q = z * z * p, w = wh + q;
-    wl += (wh - w) + q;
+    p = step_F(p, z, 0.20000000000001136) * z * z;
+    product_F(s, s, z, zl);
+    zl = fma_F(s + s, sl, zl);
+    product_F(z, all_F(0x1.5555555555555p-2), wh, wl);
+    wl = fma_F(zl, all_F(0x1.5555555555555p-2), fma_F(z, all_F(0x1.5555555555555p-56), wl));
+    F w = wh + p;
+    wl += wh - w + p;
     product_F(s, w, ph, pl);
-    pl += fma_F(s, wl, sl * w) + sl;
-    F h = s + ph;
-    pl += (s - h) + ph;
-    F kh = k * all_F(0x1.62e42fefap-1), hi = fma_F(all_F(2), h, kh);
+    F h = s + ph, kh = k * all_F(0x1.62e42fefap-1), hi = fma_F(all_F(2), h, kh);
+    pl = (s - h + ph) + (fma_F(s, wl, fma_F(sl, w, pl)) + sl);
     F lo = fma_F(all_F(2), h, kh - hi) + fma_F(all_F(2), pl, k * all_F(0x1.cf79abc9e3b3ap-40));
-    F eh, el;
     product_F(y, hi, eh, el);
     *low = fma_F(y, lo, el);
     return eh;
-}
-static inline F pow_exp_F(F h, F l) {
-    U n;
-    F r = expreduce_F(h, STEPS_F, &n);
-    return expscale_F(exppoly_F(r + l), n);
 }
 static inline F tp_pow_F(F x, F y) {
     mask_F m = gt_F((I)y & $abs, (I)all_F(0x1p62)) | abnormal_F(x);
@@ -700,7 +716,7 @@ static inline F tp_pow_F(F x, F y) {
     F l, h = pow_log_F(c, d, &l);
     m |= gt_F((I)h & $abs, (I)all_F(708));
     if (rarely_F(m)) h = select_F(m, all_F(0), h), l = select_F(m, all_F(0), l);
-    F z = pow_exp_F(h, l);
+    F z = expsum2_F(h, l);
     return rarely_F(m) ? patch2_F(x, y, z, bits_F(m), pow$f) : z;
 }
 
