@@ -1,11 +1,59 @@
-"""The analysis view of a loop: its accesses, their strides and the dependences it carries."""
+"""The analysis view of a loop nest: a LoopSet, operations that depend on loops and on one another.
+
+    for m in loop(0, M):                            v0 = start            | m n
+        for n in loop(0, N):                        v1 = load A[m, k]     | m k
+            for k in loop(0, K, s=0.0):             v2 = load B[k, n]     | n k
+                s = step(s + A[m, k] * B[k, n])  →  v3 = mul(v1, v2)      | m n k
+            C[m, n] = s                             v4 = add(v0, v3)      | m n k
+                                                    v5 = result(v4)       | m n
+                                                    v6 = store C[m, n](v5) | m n
+
+The parts it is made of are offered here too: affine subscripts, accesses and dependences.
+"""
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .access import Access, accesses, advance, unit_stride
-from .affine import Affine, affine, constant, variable
+from .affine import Affine, Bindings, affine, constant, variable
 from .dependence import Alias, Dependence, Overlap, alias, dependences, distance, trip_count
+from .nodes import Kernel, Loop
+from .operations import Builder, Operation, Reference
 
 __all__ = [
-    "Access", "Affine", "Alias", "Dependence", "Overlap", "accesses", "advance", "affine", "alias",
-    "constant", "dependences", "distance", "trip_count", "unit_stride", "variable",
-]
+    "Access", "Affine", "Alias", "Bindings", "Dependence", "LoopSet", "Operation", "Overlap",
+    "Reference", "accesses", "advance", "affine", "alias", "constant", "dependences", "distance",
+    "loop_set", "trip_count", "unit_stride", "variable",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSet:
+    """A nest of scalar loops as a graph without cycles; ``loops``: all of them, outermost first."""
+
+    loops: tuple[str, ...]
+    operations: tuple[Operation, ...]
+
+    def flops(self, loop: str) -> float:
+        """Floating-point work of one iteration of `loop` that is not the same in the next."""
+        return sum(o.flops for o in self.operations if loop in o.loops)
+
+    def bytes(self, loop: str) -> int:
+        """Bytes that one iteration of `loop` moves, without what the one before moved too."""
+        return sum(o.bytes for o in self.operations if loop in o.loops)
+
+    def __str__(self) -> str:
+        lines = (f"v{k} = {_text(o)} | {' '.join(o.loops)}" for k, o in enumerate(self.operations))
+        return "\n".join(line.rstrip(" |") for line in lines)
+
+
+def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
+    """`loop` of `kernel` as a LoopSet. Equal loads between two stores are one operation."""
+    builder = Builder({p.name: p for p in kernel.params})
+    builder.stmt(loop)
+    return LoopSet(tuple(builder.order), tuple(builder.operations))
+
+
+def _text(o: Operation) -> str:
+    used = f"({', '.join(f'v{p}' for p in o.parents)})" if o.parents else ""
+    return f"{o.op} {o.ref}{used}" if o.ref else f"{o.op}{used}"

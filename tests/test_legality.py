@@ -363,7 +363,8 @@ def test_arrays_that_may_be_updated_in_place_are_not(monkeypatch: pytest.MonkeyP
 
 def test_one_array_under_two_names() -> None:
     """`a` may be `t`: the maps agree, so it does not matter."""
-    f = fused(kernel("for i in loop(0, n):\n    a[i] = b[i]\nfor i in loop(0, n):\n    t[i] = a[i]"))
+    text = "for i in loop(0, n):\n    a[i] = b[i]\nfor i in loop(0, n):\n    t[i] = a[i]"
+    f = fused(kernel(text))
     assert (f.fused, f.tightened) == (1, ())
 
 
@@ -555,8 +556,8 @@ def test_a_rejection_shows_both_places_and_the_smallest_case() -> None:
         "cannot join the loop at line 12: it would read elements of `t` before they are written"
     )
     assert [(x.span.line, x.text) for x in r.labels] == [
-        (13, "writes `t[i]`"),
-        (15, "reads `t[i + 1]`; the first loop writes this element one iteration later"),
+        (13, "writes `t`"),
+        (15, "reads `t`; the first loop writes this element one iteration later"),
     ]
     assert r.note == (
         "with 2 iterations, iteration 0 would read t[1] before iteration 1 has written it"

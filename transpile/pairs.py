@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from loopir.affine import Bindings
-from loopir.loopset import Alias, Overlap, alias
+from loopir.loopset import Alias, alias
 from loopir.nodes import Kernel, Loop, Span, Stmt
 
 from .conflicts import Conflict, conflicts, witness
@@ -109,23 +109,20 @@ def label(span: Span | None, text: str) -> tuple[Label, ...]:
 
 
 def both(c: Conflict) -> tuple[Label, ...]:
-    """Labels on the two accesses of a conflict."""
-    return (
-        *label(c.first.span, f"{_verb(c.first.is_write)} `{c.first}`"),
-        *label(c.second.span, f"{_verb(c.second.is_write)} `{c.second}`{_when(c)}"),
-    )
+    """Labels on the two accesses of a conflict.
+
+    They show no subscripts: those of the source may count from elsewhere than the loop's variable.
+    """
+    here = f"{_verb(c.second.is_write)} `{c.second.array}`"
+    if isinstance(c.apart, int):
+        later = "one iteration" if c.apart == -1 else f"{-c.apart} iterations"
+        here = f"{here}; the first loop {_verb(c.first.is_write)} this element {later} later"
+    first = f"{_verb(c.first.is_write)} `{c.first.array}`"
+    return (*label(c.first.span, first), *label(c.second.span, here))
 
 
 def _verb(is_write: bool) -> str:
     return "writes" if is_write else "reads"
-
-
-def _when(c: Conflict) -> str:
-    if c.apart is Overlap.UNKNOWN or not isinstance(c.apart, int):
-        return ""
-    later = "one iteration" if c.apart == -1 else f"{-c.apart} iterations"
-    verb = _verb(c.first.is_write)
-    return f"; the first loop {verb} this element {later} later"
 
 
 def words(c: Conflict) -> str:
