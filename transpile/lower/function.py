@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loopir.nodes import Append, Check, Kernel, Load, Param, Store, walk
+from loopir.nodes import Append, Check, Disjoint, Kernel, Load, Param, Store, walk
 
 from ..plan import Argument, Captured, Nothing, Plan, Ref, Returned
 from ..scope import Scope
@@ -95,6 +95,7 @@ class _Function(Results):
         writes = tuple(sorted(written & theirs))
         checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
         rewrites = bool(written & read & theirs)
+        in_place = any(isinstance(g, Disjoint) and g.or_same for g in guards)
         return Plan(
             kernel=kernel,
             bindings=tuple(b.bindings[p.name] for p in params),
@@ -102,7 +103,7 @@ class _Function(Results):
             refs=tuple(Ref(k, v) for k, v in self.refs.items()),
             writes=writes,
             rewrites=rewrites,
-            snapshot=bool(writes) and (b.raises or (checked and rewrites)),
+            snapshot=bool(writes) and (b.raises or (checked and (rewrites or in_place))),
             temporaries=frozenset(b.fresh - _escaping(returned)),
             sources=tuple(dict.fromkeys(b.sources)),
         )

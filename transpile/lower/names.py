@@ -159,7 +159,7 @@ class Names(Calls):
                 if isinstance(got, Made):
                     return got.array
                 if isinstance(got, ListRef):
-                    return self.finished_list(name)
+                    return self.finished_list(got.name)
                 return got if isinstance(got, ArrayRef) else None
             case ast.Subscript(value=inner):
                 base = self.array(inner)

@@ -16,7 +16,7 @@ from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Slot, Tuple
 from ..ranges import integer
 from .arrays import dtype_named
 from .builder import ArrayRef, ListRef, Made, refuse
-from .statements import Statements
+from .statements import Built, Statements
 
 __all__ = ["Results", "alias_guards"]
 
@@ -32,15 +32,15 @@ class Results(Statements):
                 return Tupled(tuple(self.returned(e) for e in elts))
             case ast.Constant(value=str() as text):
                 return Literal(text)
-            case ast.Name(id=name) if isinstance(self.b.env.get(name), ListRef):
-                return self._list(name, node)
+            case ast.Name(id=name) if isinstance(got := self.b.env.get(name), ListRef):
+                return self._list(got.name, node)
             case ast.Name(id=name) if isinstance(made := self.b.env.get(name), Made):
                 return made.returned
             case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
-                isinstance(self.b.env.get(name), ListRef)
+                isinstance(got := self.b.env.get(name), ListRef)
                 and self._resolve(func) is not builtins.len
             ):
-                return self.from_list(node, name)
+                return self.from_list(node, got.name)
         assert node is not None
         array = self.array(node)
         if array is not None:
@@ -87,7 +87,7 @@ class Results(Statements):
         built = self.lists[name]
         if built.dtype is None:
             return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
-        return Listed(self._items(name), self._length(name), built.weak)
+        return Listed(self._once(built, node), self._length(name), built.weak)
 
     def _length(self, name: str) -> str | None:
         if self._one_each(name):
@@ -108,7 +108,14 @@ class Results(Statements):
         dtype = dtype_named(self.known(given[0]), call) if given else None
         if dtype is not None and dtype != built.dtype:
             return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
-        return Filled(self._items(name), self._length(name), dtype)
+        return Filled(self._once(built, call), self._length(name), dtype)
+
+    def _once(self, built: Built, node: ast.AST) -> str:
+        """The buffer of a list; what is made of it is one object, so it is returned once."""
+        if built.returned:
+            refuse("LOWER_UNSUPPORTED", f"`{built.name}` is returned twice", node)
+        built.returned = True
+        return built.buffer
 
     def counter(self, name: str) -> None:
         """Starts counting the elements of a list."""

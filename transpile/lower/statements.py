@@ -35,9 +35,11 @@ class Built:
     """
 
     name: str
+    buffer: str
     dtype: str | None = None
     weak: bool = False
     length: Num | None = None
+    returned: bool = False
 
 
 class Statements(Loops):
@@ -101,8 +103,13 @@ class Statements(Loops):
         if isinstance(value, ast.List) and not value.elts:
             if b.frames or b.branches:
                 refuse("LOWER_UNSUPPORTED", "a list is made inside a loop or branch", stmt)
+            if name in self.lists:
+                refuse("LOWER_UNSUPPORTED", f"another list is made under the name `{name}`", stmt)
             b.env[name] = ListRef(name)
-            self.lists[name] = Built(name)
+            self.lists[name] = Built(name, b.name(f"{name.lstrip('_') or 'list'}_items"))
+            return
+        if isinstance(value, ast.Name) and isinstance(b.env.get(value.id), ListRef):
+            b.env[name] = b.env[value.id]
             return
         if isinstance(value, ast.Call):
             function = self._resolve(value.func)
@@ -111,10 +118,11 @@ class Statements(Loops):
                 return
             match value.args:
                 case [ast.Name(id=source)] if isinstance(
-                    b.env.get(source), ListRef
+                    got := b.env.get(source), ListRef
                 ) and function in (np.array, list):
-                    b.env[name] = self._made(source, value)
-                    b.env[source] = Unbound()
+                    made = self._made(got.name, value)
+                    b.env.update({n: Unbound() for n, v in b.env.items() if v == got})
+                    b.env[name] = made
                     return
         array = self.array(value)
         if array is not None:
@@ -360,35 +368,32 @@ class Statements(Loops):
     plain: set[str]
 
     def length_of_list(self, node: ast.expr) -> Num | None:
-        if not (isinstance(node, ast.Name) and isinstance(self.b.env.get(node.id), ListRef)):
+        got = self.b.env.get(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(got, ListRef):
             return None
-        if not self._one_each(node.id):
-            counter = self.b.env.get(f"#{node.id}")
+        if not self._one_each(got.name):
+            counter = self.b.env.get(f"#{got.name}")
             return counter if isinstance(counter, Num) else None
-        length = self.lists[node.id].length
+        length = self.lists[got.name].length
         if self.b.frames:
-            refuse("LOWER_UNSUPPORTED", f"the length of `{node.id}` is asked while it grows", node)
+            refuse("LOWER_UNSUPPORTED", f"the length of `{got.name}` is asked while it grows", node)
         return length if length is not None else constant(0)
 
     def finished_list(self, name: str) -> ArrayRef | None:
         built = self.lists[name]
         if self._growing(name) or built.length is None or built.dtype is None:
             return None
-        items = self._items(name)
-        return ArrayRef(items, built.dtype, 0, (built.length,), weak=built.weak)
+        return ArrayRef(built.buffer, built.dtype, 0, (built.length,), weak=built.weak)
 
     def _growing(self, name: str) -> bool:
         return name in self.open_lists
 
     open_lists: set[str]
 
-    def _items(self, name: str) -> str:
-        return f"{name.lstrip('_') or 'list'}_items"
-
     def _append(self, name: str, item: ast.expr, stmt: ast.stmt) -> None:
         b = self.b
         built = self.lists.get(name)
-        if built is None or not isinstance(b.env.get(name), ListRef):
+        if built is None or b.env.get(name) != ListRef(name):
             refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
         assert built is not None
         n = self.num(item)
@@ -410,7 +415,7 @@ class Statements(Loops):
         b.emit(Append(buffer, counter.ir.name, n.ir, span=span(stmt)))
 
     def _buffer(self, built: Built, stmt: ast.stmt) -> str:
-        name = self._items(built.name)
+        name = built.buffer
         if name in self.b.params:
             return name
         factors = []
