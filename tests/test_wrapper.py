@@ -54,7 +54,7 @@ class Call:
         self.calls = CellType(0)
         self.call = wrapper(
             function, plan, plan.kernel, kernel,
-            cold=self._cold, why=self._why, calls=self.calls,
+            other=self._other, why=self._why, calls=self.calls,
         )
         self._code = why
 
@@ -63,9 +63,9 @@ class Call:
         self.saved.append(saved)
         return self._code
 
-    def _cold(self, code: str, values: tuple[Any, ...]) -> str:
+    def _other(self, code: str, values: tuple[Any, ...]) -> Callable[..., str]:
         self.cold.append((code, values))
-        return "cold"
+        return lambda *args, **kwargs: "cold"
 
 
 def param(b: Any) -> Param:

@@ -1,6 +1,6 @@
 """Calls: to the wrapper that served last, else to the one that fits, else to the original.
 
-What the installed wrapper cannot do comes to ``_cold``: another signature, a failed guard, a
+What the installed wrapper cannot do comes to ``_other``: another signature, a failed guard, a
 floating-point condition. There the right wrapper is found or made, or the original runs, on
 arguments that are as they were.
 """
@@ -10,6 +10,7 @@ import functools
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from time import perf_counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -17,17 +18,15 @@ from typing import TYPE_CHECKING, Any
 from .case import Case
 from .errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentence, warn
 from .options import Options
-from .signature import call_with, parameters, type_of
-from .standin import binder, counter
+from .signature import parameters, type_of
+from .standin import Values, chooser, counter
 
 if TYPE_CHECKING:
     from .rejections import Rejection
     from .types import ArgType
     from .variant import Variant
 
-__all__ = ["Calls", "Values"]
-
-Values = tuple[Any, ...]
+__all__ = ["Calls"]
 
 EVERY_SIGNATURE = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
 """Codes of rejections that no other call signature can change."""
@@ -60,41 +59,44 @@ class Calls:
 
     def _start(self) -> None:
         """Every call comes to `_missed`, or is verified."""
-        then = self._verified if self.options.verify else self._missed
-        self._install(binder(self._function, then))
+        choose = self._verified if self.options.verify else self._missed
+        self._install(chooser(self._function, choose))
 
-    def _missed(self, values: Values) -> Any:
-        return self._cold(None, None, "", values)
+    def _missed(self, values: Values) -> Callable[..., Any]:
+        return self._other(None, None, "", values)
 
-    def _verified(self, values: Values) -> Any:
+    def _verified(self, values: Values) -> Callable[..., Any]:
         self._unverified += self.options.verify
+        chosen = self._missed(values)
         if self._unverified < 1:
-            return self._missed(values)
+            return chosen
         from .verify import compared
 
         self._unverified -= 1
-        return compared(self._function, values, self._missed)
+        return lambda *args, **kwargs: compared(self._function, values, chosen)
 
-    def _cold(self, home: Case | None, hot: Variant | None, code: str, values: Values) -> Any:
-        """The result of a call that a wrapper, of `hot` in `home`, could not give.
+    def _other(
+        self, home: Case | None, hot: Variant | None, code: str, values: Values
+    ) -> Callable[..., Any]:
+        """What to call where a wrapper, of `hot` in `home`, could not answer.
 
         Without a `code` it was not made for such a call.
         """
         if home is not None and code:
-            return self._replay(home, code, values)
+            return self._replay(home, code)
         case = self._case(values)
         variant = case.variant()
         if variant is None and home is not None and hot is not None and not hot.applies():
             self._start()  # the next call is compiled anew
-            return self._replay(home, "GUARD_REBOUND", values)
+            return self._replay(home, "GUARD_REBOUND")
         variant = variant or self._compiled(case)
         if variant is None:
-            return self._replay(case, case.refusal(values), values)
+            return self._replay(case, case.refusal(values))
         if variant is hot:
-            return self._replay(case, variant.mismatch(values), values)
+            return self._replay(case, variant.mismatch(values))
         if self._settled(home) and not self.options.verify:
             self._install(variant.call)
-        return call_with(variant.call, self._function.__code__, values)
+        return variant.call
 
     def _settled(self, home: Case | None) -> bool:
         """Whether the installed wrapper has not served since the last miss.
@@ -105,15 +107,15 @@ class Calls:
         settled, self._served = home is None or served == self._served, served
         return settled
 
-    def _replay(self, case: Case, code: str, values: Values) -> Any:
-        """The original's result, unless Python is forbidden."""
+    def _replay(self, case: Case, code: str) -> FunctionType:
+        """The original, unless Python is forbidden."""
         refused = case.rejection is not None
         if fallback_is_error() or (refused and self.options.on_reject == "raise"):
             code = case.rejection.code if case.rejection else code
             message = sentence(self._function, case.types, code, case.rejection)
             raise FuseError(message, code) from case.error
         case.replays[code] += 1
-        return call_with(self._function, self._function.__code__, values)
+        return self._function
 
     def _case(self, values: Values) -> Case:
         types = tuple(map(type_of, values))
@@ -135,7 +137,7 @@ class Calls:
             types = dict(zip(parameters(self._function.__code__), case.types, strict=True))
             try:
                 variant, fast = compile_variant(self._function, types, self.options, settings)
-                variant.attach(fast, functools.partial(self._cold, case), case.calls)
+                variant.attach(fast, functools.partial(self._other, case), case.calls)
             except Exception as error:  # whatever went wrong, the original still runs
                 if settings.check and isinstance(error, AssertionError):
                     raise

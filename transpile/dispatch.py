@@ -7,11 +7,11 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, overload
 
-from .calls import Calls, Values
+from .calls import Calls
 from .case import Stats, total
 from .options import Options, options_of
 from .signature import type_of
-from .standin import binder
+from .standin import Values, collector
 
 if TYPE_CHECKING:
     from .report import Report
@@ -119,7 +119,7 @@ class Fused(Calls):
         return emit(stage, self._function, types, self.options)
 
     def _types(self, args: Values, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
-        return tuple(map(type_of, binder(self._function, lambda values: values)(*args, **kwargs)))
+        return tuple(map(type_of, collector(self._function)(*args, **kwargs)))
 
 
 def _plain(function: Callable[..., Any]) -> FunctionType:

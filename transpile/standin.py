@@ -13,9 +13,13 @@ from typing import Any
 
 from .signature import parameters
 
-__all__ = ["binder", "condition", "counter", "stand_in", "values_text"]
+__all__ = [
+    "Values", "chooser", "collector", "condition", "counter", "forward_text", "stand_in",
+    "values_text",
+]  # fmt: skip
 
-Binder = Callable[[tuple[Any, ...]], Any]
+Values = tuple[Any, ...]
+"""The arguments of a call, one a parameter, in the order of `signature.parameters`."""
 
 
 def stand_in(
@@ -29,15 +33,26 @@ def stand_in(
     return made
 
 
-def binder(function: FunctionType, then: Binder) -> FunctionType:
-    """Calls `then` with the values of all parameters, in the order of `signature.parameters`."""
-    body = [f"return _tp_then({values_text(function.__code__)})"]
-    return stand_in(function, body, {"_tp_then": CellType(then)})
+def collector(function: FunctionType) -> Callable[..., Values]:
+    """Gives its arguments."""
+    return stand_in(function, [f"return {values_text(function.__code__)}"], {})
+
+
+def chooser(
+    function: FunctionType, choose: Callable[[Values], Callable[..., Any]]
+) -> FunctionType:
+    """Calls what `choose` gives for the arguments.
+
+    From here, so that there is one frame between the caller and the function that does the work.
+    """
+    code = function.__code__
+    body = [f"return _tp_choose({values_text(code)})({forward_text(code)})"]
+    return stand_in(function, body, {"_tp_choose": CellType(choose)})
 
 
 def counter(function: FunctionType, calls: CellType) -> FunctionType:
     """Calls `function`, and counts."""
-    forward = ", ".join(_arguments(function.__code__, "{0}={0}"))
+    forward = forward_text(function.__code__)
     body = ["nonlocal _tp_calls", "_tp_calls += 1", f"return _tp_function({forward})"]
     return stand_in(function, body, {"_tp_calls": calls, "_tp_function": CellType(function)})
 
@@ -53,6 +68,11 @@ def condition(
 def values_text(code: CodeType) -> str:
     """Source of the tuple of all parameters' values."""
     return f"({''.join(f'{name}, ' for name in parameters(code))})"
+
+
+def forward_text(code: CodeType) -> str:
+    """Source of the arguments that hand all parameters on."""
+    return ", ".join(_arguments(code, "{0}={0}"))
 
 
 def _made(

@@ -25,6 +25,7 @@ from .plan import Argument
 from .rejections import Refused, Rejection
 from .signature import parameters
 from .stages import Stages, compile_stages
+from .standin import Values
 from .types import ArgType, ScalarType
 from .wrapper import Saved, applies, strided, weak, wrapper
 
@@ -36,7 +37,7 @@ FLOAT_STATUS = 1 << 8
 """Statuses below it are bits of a kernel that ran; those above number the guard that failed."""
 
 
-Cold = Callable[["Variant", str, tuple[Any, ...]], Any]
+Other = Callable[["Variant", str, Values], Callable[..., Any]]
 
 
 @dataclass(slots=True, eq=False)
@@ -54,14 +55,14 @@ class Variant:
     applies: Callable[[], bool]
     call: FunctionType = field(init=False)
 
-    def attach(self, fast: Callable[..., int], cold: Cold, calls: CellType) -> None:
-        """Makes ``call``, of a loaded kernel. What it cannot do, `cold` does; `calls` counts."""
+    def attach(self, fast: Callable[..., int], other: Other, calls: CellType) -> None:
+        """Makes ``call``, of a loaded kernel; `other` and `calls` as `wrapper` has them."""
         self.call = wrapper(
             self.function,
             self.stages.plan,
             self.kernel,
             fast,
-            cold=lambda code, values: cold(self, code, values),
+            other=lambda code, values: other(self, code, values),
             why=self._why,
             calls=calls,
         )

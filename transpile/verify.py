@@ -9,6 +9,7 @@ import numpy as np
 
 from .errors import FuseError
 from .signature import call_with, parameters
+from .standin import Values
 
 __all__ = ["alike", "compared"]
 
@@ -16,26 +17,25 @@ TOLERANCE = {4: 1e-4, 8: 1e-9}
 """Relative, by bytes of a float: folds may be reassociated, and functions differ by some ULP."""
 
 
-def compared(
-    function: FunctionType, values: tuple[Any, ...], run: Callable[[tuple[Any, ...]], Any]
-) -> Any:
-    """``run(values)``, after the original has run on copies.
+def compared(function: FunctionType, values: Values, chosen: Callable[..., Any]) -> Any:
+    """The result of `chosen` on these values, after the original has run on copies.
 
     Raises FuseError (VERIFY_MISMATCH) where the results, or the arrays afterwards, differ. Arrays
     that overlap cannot be copied apart; such a call is not compared, nor is one that raises.
     """
+    code = function.__code__
     arrays = [v for v in values if isinstance(v, np.ndarray)]
     if _tangled(arrays):
-        return run(values)
+        return call_with(chosen, code, values)
     copies: dict[int, Any] = {id(a): a.copy(order="K") for a in arrays}
     twins = tuple(copies.get(id(v), v) for v in values)
     try:
-        wanted = call_with(function, function.__code__, twins)
+        wanted = call_with(function, code, twins)
     except Exception:
-        return run(values)
-    got = run(values)
+        return call_with(chosen, code, values)
+    got = call_with(chosen, code, values)
     pairs = [("the result", got, wanted)]
-    pairs += zip(parameters(function.__code__), values, twins, strict=True)
+    pairs += zip(parameters(code), values, twins, strict=True)
     for what, ours, theirs in pairs:
         if not alike(ours, theirs):
             message = f"{function.__qualname__}: {what} is {ours!r}, and {theirs!r} as Python"

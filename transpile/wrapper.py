@@ -9,12 +9,12 @@ It is written as source and stands in for the user's function, so that every nam
             raise _tp_mismatch
         out = _np.empty(len(x), _np.float64)
     except _tp_Exception:
-        return _tp_cold("", (x, k, ))
+        return _tp_other("", (x, k, ))(x, k)
     _tp_status = _tp_fast(x, out, k)
     if _tp_status:
         _tp_code = _tp_why(_tp_status, (x, out, k, ), ())
         if _tp_code is not None:
-            return _tp_cold(_tp_code, (x, k, ))
+            return _tp_other(_tp_code, (x, k, ))(x, k)
     _tp_calls += 1
     return out
 """
@@ -47,7 +47,7 @@ from .plan import (
     Value,
 )
 from .signature import type_of
-from .standin import condition, stand_in, values_text
+from .standin import Values, condition, forward_text, stand_in, values_text
 from .types import ArrayType, ScalarType
 
 __all__ = ["Saved", "applies", "strided", "weak", "wrapper"]
@@ -91,17 +91,17 @@ def wrapper(
     kernel: Kernel,
     fast: Callable[..., int],
     *,
-    cold: Callable[[str, tuple[Any, ...]], Any],
+    other: Callable[[str, Values], Callable[..., Any]],
     why: Callable[[int, tuple[Any, ...], Saved], str | None],
     calls: CellType,
 ) -> FunctionType:
     """`function` compiled. `kernel` is what `fast` calls: the plan's own, after the passes.
 
     ``why(status, given, saved)`` tells why the result of `fast`, given these arguments, does not
-    stand; ``cold(code, values)`` then finds another. `calls` counts the results given here.
+    stand; ``other(code, values)`` is then called instead. `calls` counts the results given here.
     """
     text = _Text(function, plan, kernel)
-    given = {"_tp_fast": fast, "_tp_cold": cold, "_tp_why": why}
+    given = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
     body = [*text.body()]
     helpers = text.cells() | {name: CellType(f) for name, f in given.items()}
     return stand_in(function, body, helpers | {"_tp_calls": calls})
@@ -111,7 +111,9 @@ class _Text:
     """The source of one wrapper, and the values of the helper names in it."""
 
     def __init__(self, function: FunctionType, plan: Plan, kernel: Kernel) -> None:
-        self._values, self._plan, self._kernel = values_text(function.__code__), plan, kernel
+        code = function.__code__
+        self._plan, self._kernel = plan, kernel
+        self._rest = f"{values_text(code)})({forward_text(code)})"
         self._helpers: dict[str, Any] = {"_np": np}
         used = {p.name for p in kernel.params}
         self._bindings = [b for b in plan.bindings if b.name in used or isinstance(b, Fresh)]
@@ -139,7 +141,7 @@ class _Text:
         yield "if _tp_status:"
         yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
         yield "    if _tp_code is not None:"
-        yield f"        return _tp_cold(_tp_code, {self._values})"
+        yield f"        return _tp_other(_tp_code, {self._rest}"
         yield "_tp_calls += 1"
         result = self._result(self._plan.returned)
         if self._slots:
@@ -161,7 +163,7 @@ class _Text:
             yield "try:"
             yield from (f"    {line}" for line in lines)
             yield f"except {self.helper('e', Exception)}:"
-            yield f"    return _tp_cold('', {self._values})"
+            yield f"    return _tp_other('', {self._rest}"
         if self._slots:
             yield from self._take_slots()
 
