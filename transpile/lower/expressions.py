@@ -142,6 +142,8 @@ class Expressions:
         if name == "pow":
             return self._power(x, y, node)
         if _depends(function, x, y):
+            if (got := self._either_int(name, x, y, node, spelled)) is not None:
+                return got
             x, y = self.settled(x, node), self.settled(y, node)
         ty = self._result(function, (x, y), node)
         if ty.dtype == "bool":
@@ -154,6 +156,31 @@ class Expressions:
         if DTYPES[ty.dtype].kind == "f":
             return self._float(name, a, c, ty, (x, y), node, spelled)
         return self._integer(name, a, c, ty, (x, y), node, spelled)
+
+    def _either_int(self, name: str, x: Num, y: Num, node: ast.AST, spelled: str) -> Num | None:
+        """``+ - *`` of integers that may be NumPy's or Python's, in 64 bits.
+
+        The two agree unless NumPy's overflows, and then it warns. None where that is not the case.
+        """
+        strong, weak = (
+            _either_way(_FUNCTIONS[name], (x, y)) if name in _BINARY_INT else (None, None)
+        )
+        if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
+            return None
+        to = DTYPES[strong.dtype]
+        lo, hi = _corners(name, x, y)
+        if to.kind not in "iu" or strong.dtype in ("i64", "u64") or not _in_int64(lo, hi):
+            return None
+        e = self.b.bind(Call(name, (cast(x.ir, "i64"), cast(y.ir, "i64")), "i64"))
+        is_weak = logic("and", x.weak_now, y.weak_now)
+        if lo < to.low or hi > to.high:
+            inside = logic(
+                "and",
+                Call("ge", (e, integer(to.low)), "bool"),
+                Call("le", (e, integer(to.high)), "bool"),
+            )
+            self._fits(logic("or", is_weak, inside), strong, node, spelled)
+        return Num(e, strong.dtype, "i64", is_weak, interval=(lo, hi))
 
     def settled(self, n: Num, node: ast.AST) -> Num:
         """`n` as the NumPy scalar that it is unless no iteration has made it one; then Python must
@@ -474,6 +501,7 @@ class Expressions:
         return got
 
 
+_FUNCTIONS = {name: function for name, function, _ in _BINARY.values()}
 _BINARY_INT: dict[str, Callable[[int, int], int]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -486,6 +514,10 @@ def _plain(cond: Expr) -> bool:
     it.
     """
     return isinstance(cond, Call) and all(isinstance(a, (Var, Const, Load)) for a in cond.args)
+
+
+def _in_int64(lo: int, hi: int) -> bool:
+    return INT64[0] <= lo and hi <= INT64[1]
 
 
 def _corners(name: str, x: Num, y: Num) -> tuple[int, int]:

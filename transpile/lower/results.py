@@ -113,7 +113,7 @@ class Results(Statements):
     def _once(self, built: Built, node: ast.AST) -> str:
         """The buffer of a list; what is made of it is one object, so it is returned once."""
         if built.returned:
-            refuse("LOWER_UNSUPPORTED", f"`{built.name}` is returned twice", node)
+            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is returned twice", node)
         built.returned = True
         return built.buffer
 
