@@ -37,7 +37,7 @@ def expr(text: str) -> Expr:
 def kernel(body: str) -> Kernel:
     arrays = "x: mut(f64[::1]), y: mut(f64[::1]), z: mut(f64[:, ::1]), idx: i64[::1]"
     lines = body.strip("\n").split("\n")
-    return parse(f"def k(n: i64, m: i64, {arrays}):\n" + "\n".join("    " + x for x in lines) + "\n")
+    return parse(f"def k(n: i64, m: i64, {arrays}):\n" + "\n".join(f"    {x}" for x in lines))
 
 
 def loop(body: str) -> Loop:

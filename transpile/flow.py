@@ -33,15 +33,15 @@ def obstruction(loop: Loop, admit_branches: bool) -> tuple[Node, str] | None:
 def _flow(n: Node, admit_branches: bool) -> str | None:
     match n:
         case While():
-            return "it has a loop without a count"
+            return "has a loop without a count"
         case Break() | Return():
-            return "it may be left early"
+            return "may be left early"
         case Loop(until=until) if until is not None:
-            return "it may be left early"
+            return "may be left early"
         case If() if any(isinstance(x, _LOOPS) for x in walk(n)):
-            return "it has a loop inside a branch"
+            return "has a loop inside a branch"
         case If() if not admit_branches:
-            return "it has a branch, and allow_control_flow_simple is False"
+            return "has a branch, and allow_control_flow_simple is False"
     return None
 
 
