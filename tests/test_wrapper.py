@@ -372,6 +372,13 @@ def test_the_error_state_decides_too(modes: Any, action: Any, copies: bool) -> N
     assert [bool(saved) for saved in call.saved] == [copies] * 2
 
 
+@pytest.mark.parametrize("x", [2, None, [1.0], np.ones(3).view(type("S", (np.ndarray,), {}))])
+def test_what_is_no_array_is_not_copied(x: Any) -> None:
+    call = Call(plan(X, writes=("x",), strict=("invalid",)), lambda x: -1)
+    assert call.call(x) == "cold"
+    assert call.saved == [()]
+
+
 def test_other_errors_do_not_matter() -> None:
     call = Call(plan(X, writes=("x",), sources=(SOURCE,)), lambda x: 2)
     with warnings.catch_warnings():

@@ -198,15 +198,16 @@ class _Text:
     def _saved(self) -> str:
         """Copies of what the kernel writes, where Python may have to run after it has."""
         plan = self._plan
-        saved = "".join(f"({n}, {n}.copy()), " for n in map(self._name, plan.writes))
         decided = plan.kernel.strict or any(isinstance(n, Check) for n in walk(plan.kernel))
-        if not saved or not (decided or plan.sources):
+        if not plan.writes or not (decided or plan.sources):
             return "()"
+        written = "".join(f"{self._name(name)}, " for name in plan.writes)
+        saved = f"{self.helper('f', _copies)}(({written}))"
         if decided:
-            return f"({saved})"
+            return saved
         self._helpers |= {"_tp_warnings": warnings, "_tp_calm": CALM, "_tp_errstate": errstate}
         mood = "(_tp_errstate(), _tp_warnings.filters)"
-        return f"({saved}) if {mood} != _tp_calm.mood and {self.helper('f', nervous)}() else ()"
+        return f"{saved} if {mood} != _tp_calm.mood and {self.helper('f', nervous)}() else ()"
 
     def _name(self, name: str) -> str:
         """What the wrapper calls the object bound to `name`."""
@@ -255,6 +256,11 @@ class _Text:
             scalar = f"{self.helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
         python = self.helper("p", _PYTHON[value.weak_dtype or "f64"])
         return f"({python}({self._item(value.slot)}) if {self._item(value.flag)} else {scalar})"
+
+
+def _copies(given: tuple[Any, ...]) -> Saved:
+    """Of arrays; what is none has not been turned down yet, and its methods may do anything."""
+    return tuple((a, a.copy()) for a in given if type(a) is np.ndarray)
 
 
 def _filled(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:
