@@ -1,8 +1,9 @@
-"""C text of the vector math functions: the sections of vmath.h that one needs, written out for one vector type."""
+"""C text of the vector math functions: the sections of vmath*.h that one needs, written for one vector type."""
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -17,13 +18,13 @@ _REGISTERS = {"sse2": (128,), "avx2": (128, 256), "avx512": (128, 256, 512), "ne
 
 _WORDS: dict[str, dict[str, str]] = {
     "f32": {
-        "s": "float", "f": "f", "int": "int", "q": "d", "ps": "ps", "shift": "0x1.8p23f", "top": "31",
+        "s": "float", "f": "f", "int": "int", "q": "d", "ps": "ps", "sf": "sf", "shift": "0x1.8p23f", "top": "31",
         "abs": "0x7fffffff", "sign": "0x80000000u", "inf": "0x7f800000", "minus_nan": "-0x7fffff",
         "normal": "0x00800000", "one": "0x3f800000",
         "expnear": "87.3f", "expfar": "104.5f", "exphalf": "75", "tanhfar": "9.1f",
     },
     "f64": {
-        "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "shift": "0x1.8p52", "top": "63",
+        "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "sf": "df", "shift": "0x1.8p52", "top": "63",
         "abs": "0x7fffffffffffffff", "sign": "0x8000000000000000u", "inf": "0x7ff0000000000000",
         "minus_nan": "-0x000fffff00000000", "normal": "0x0010000000000000", "one": "0x3ff0000000000000",
         "expnear": "708.0", "expfar": "746.0", "exphalf": "512", "tanhfar": "19.1",
@@ -31,6 +32,7 @@ _WORDS: dict[str, dict[str, str]] = {
 }
 
 _SECTION = re.compile(r"^//: (\w+)(?:@(\S+))?(?: needs (.*))?\n", re.M)
+_HORNER = re.compile(r"\bhorner_F\((\w+), ([^()]*)\)")
 _TYPE = re.compile(r"(?<![A-Za-z0-9])[FIUHD]\b")
 
 
@@ -58,7 +60,9 @@ class _Form:
 
     @property
     def tags(self) -> frozenset[str]:
-        return frozenset((self.target, self.dtype, str(self.bits), "" if self.target == "sse2" else "fused"))
+        fused = set() if self.target == "sse2" else {"fused"}
+        x86 = set() if self.target == "neon" else {"x86"}
+        return frozenset({self.target, self.dtype, str(self.bits)} | fused | x86)
 
     def half(self) -> _Form:
         return _Form("f64", self.lanes // 2, self.target)
@@ -76,22 +80,34 @@ class _Form:
 
     def words(self, op: str) -> dict[str, str]:
         return _WORDS[self.dtype] | {
-            "op": op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes), "bits": str(self.bits), "bytes": str(self.bits // 8),
-            "v256": "256" if self.bits == 256 else "",
+            "op": op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes), "bits": str(self.bits),
+            "bytes": str(self.bits // 8), "v256": "256" if self.bits == 256 else "",
         }
 
 
 @functools.cache
 def _sections() -> tuple[_Section, ...]:
-    parts = _SECTION.split(Path(__file__).with_name("vmath.h").read_text())[1:]
-    quads = zip(*(iter(parts),) * 4, strict=True)
-    return tuple(_Section(n, frozenset((t or "").split(".")) - {""}, tuple((d or "").split()), x) for n, t, d, x in quads)
+    return tuple(s for path in sorted(Path(__file__).parent.glob("vmath*.h")) for s in _read(path.read_text()))
+
+
+def _read(text: str) -> Iterator[_Section]:
+    fields = iter(_SECTION.split(text)[1:])
+    for name, tags, needs, body in zip(fields, fields, fields, fields, strict=True):
+        yield _Section(name, frozenset(tags.split(".") if tags else ()), tuple((needs or "").split()), body)
 
 
 def _find(name: str, form: _Form) -> _Section:
     """The section of that name made for the most of what `form` is."""
-    fitting = [s for s in _sections() if s.name == name and s.tags <= form.tags]
-    return max(fitting, key=lambda s: len(s.tags))
+    fitting = sorted((s for s in _sections() if s.name == name and s.tags <= form.tags), key=lambda s: len(s.tags))
+    assert fitting, f"no {name} for {form}"
+    assert len(fitting) == 1 or len(fitting[-2].tags) < len(fitting[-1].tags), f"two {name} for {form}"
+    return fitting[-1]
+
+
+def _horner(m: re.Match[str]) -> str:
+    """The C of ``horner_F(x, c, b, a)``: nested fma."""
+    first, *rest = (c.strip() for c in m[2].split(","))
+    return functools.reduce(lambda p, c: f"fma_F({p}, {m[1]}, all_F({c}))", rest, f"all_F({first})")
 
 
 def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
@@ -104,7 +120,8 @@ def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
 def _write(section: _Section, form: _Form, op: str) -> str:
     """The section for one vector type, in a guard: it may stand several times in a file."""
     own = f"{section.name}_{op}" if "$op" in section.text or "${op}" in section.text else section.name
-    text = _TYPE.sub(lambda m: form.type(m[0]), Template(section.text).substitute(form.words(op)))
+    text = Template(_HORNER.sub(_horner, section.text)).substitute(form.words(op))
+    text = _TYPE.sub(lambda m: form.type(m[0]), text)
     guard = f"VMATH_{own}_{form.type('F')}"
     return f"#ifndef {guard}\n#define {guard}\n{text.rstrip()}\n#endif\n"
 
@@ -120,6 +137,6 @@ def source(op: str, dtype: str, lanes: int, target: str) -> str | None:
     if op not in FUNCTIONS or dtype not in _WORDS or target not in _REGISTERS or lanes < 2:
         return None
     form = _Form(dtype, lanes, target)
-    lanewise = "lanes2" if op == "pow" else "lanes"
+    lanewise = "lanewise2" if op == "pow" else "lanewise"
     native = form.bits in _REGISTERS[target]
     return "\n".join(_write(s, f, op) for s, f in _order(op if native else lanewise, form))

@@ -1,0 +1,167 @@
+/* exp and tanh; a template as vmath.h says. */
+
+//: ln2@f32
+/* ln2 in two parts: k LN2 is exact for the k that occur. */
+#define LOG2E_F 0x1.715476p+0f
+#define LN2_F 0x1.62e4p-1f
+#define LN2LOW_F 0x1.7f7d1cp-20f
+
+//: ln2@f64
+#define LOG2E_F 0x1.71547652b82fep+0
+#define LN2_F 0x1.62e42fefap-1
+#define LN2LOW_F 0x1.cf79abc9e3b3ap-40
+
+//: expreduce needs base ln2
+/* x = n ln2/steps + r: gives r, and n in the low bits of an integer. */
+TP_INLINE F expreduce_F(F x, $s steps, U *n)
+{
+    F t = fma_F(x, all_F(LOG2E_F * steps), all_F($shift)), k = t - $shift;
+    *n = (U)t;
+    return fma_F(k, all_F(-LN2LOW_F / steps), fma_F(k, all_F(-LN2_F / steps), x));
+}
+/* The same as r + l, with an exact r. */
+TP_INLINE F expreduce2_F(F x, $s steps, U *n, F *l)
+{
+    F t = fma_F(x, all_F(LOG2E_F * steps), all_F($shift)), k = t - $shift;
+    *n = (U)t;
+    *l = k * all_F(-LN2LOW_F / steps);
+    return fma_F(k, all_F(-LN2_F / steps), x);
+}
+
+//: root16@avx512.512.f64 needs table
+/* 2**(n/16): the four low bits j of n choose 2**(j/16), kept less j << 48, so that adding n << 48 adds the exponent. */
+TP_INLINE F root16_F(U n)
+{
+    const U lo = {0x3ff0000000000000u, 0x3fefb5586cf9890fu, 0x3fef72b83c7d517bu, 0x3fef387a6e756238u,
+                  0x3fef06fe0a31b715u, 0x3feedea64c123422u, 0x3feebfdad5362a27u, 0x3feeab07dd485429u};
+    const U hi = {0x3feea09e667f3bcdu, 0x3feea11473eb0187u, 0x3feeace5422aa0dbu, 0x3feec49182a3f090u,
+                  0x3feee89f995ad3adu, 0x3fef199bdd85529cu, 0x3fef5818dcfba487u, 0x3fefa4afa2a490dau};
+    return (F)((U)table_F((F)lo, (F)hi, n) + (n << 48));
+}
+
+//: expsum@fused needs base
+/* 1 + r + r**2 p. */
+#define expsum_F(r, p) fma_F(fma_F(p, r, all_F(1)), r, all_F(1))
+
+//: expsum@sse2 needs base
+#define expsum_F(r, p) ((r) * (r) * (p) + (r) + all_F(1))
+
+//: exppoly@f32 needs expreduce expsum
+/* expscale(exppoly(r), n) is exp(n ln2/STEPS + r). */
+TP_INLINE F exppoly_F(F r)
+{
+    F p = horner_F(r, 0.00138470368, 0.00836998969, 0.041668009, 0.166665092, 0.49999994);
+    return expsum_F(r, p);
+}
+#define expscale_F(p, n) ((F)((U)(p) + ((n) << 23)))
+#define STEPS_F 1
+
+//: exppoly@f64 needs expreduce expsum
+TP_INLINE F exppoly_F(F r)
+{
+    F p = horner_F(r, 2.4983434103846146e-08, 2.7630996343028627e-07, 2.7557638988461136e-06, 2.4801491184928392e-05,
+                   0.00019841269447867059, 0.0013888888945270111, 0.0083333333335212922, 0.041666666666524882,
+                   0.16666666666666372, 0.50000000000000111);
+    return expsum_F(r, p);
+}
+#define expscale_F(p, n) ((F)((U)(p) + ((n) << 52)))
+#define STEPS_F 1
+
+//: exppoly@avx512.512.f64 needs expreduce root16
+TP_INLINE F exppoly_F(F r)
+{
+    F p = horner_F(r, 0.0013888589906848416, 0.0083334722013001794, 0.041666666693533382, 0.16666666664408855,
+                   0.499999999999996);
+    return fma_F(r * r, p, r);
+}
+TP_INLINE F expscale_F(F p, U n)
+{
+    F s = root16_F(n);
+    return fma_F(s, p, s);
+}
+#define STEPS_F 16
+
+//: exp needs exppoly
+/* No libm: where the result is not normal, the factor 2**n comes in two, the second of which rounds and raises. */
+TP_INLINE F tp_exp_F(F x)
+{
+    mask_F rare = gt_F((I)x & $abs, (I)all_F($expnear)), special = rare, down = rare;
+    F c = x;
+    if (rarely_F(rare)) {
+        special = gt_F((I)x & $abs, $inf - 1), down = gt_F((I){}, (I)x);
+        c = select_F(gt_F((I)x & $abs, (I)all_F($expfar)), select_F(down, all_F(-$expfar), all_F($expfar)), x);
+        c = select_F(special, all_F(0), c);
+    }
+    U n;
+    F p = exppoly_F(expreduce_F(c, STEPS_F, &n));
+    if (rarely_F(rare)) {
+        U half = (U)select_F(down, (F)((I){} - $exphalf * STEPS_F), (F)((I){} + $exphalf * STEPS_F));
+        F y = expscale_F(p, n - half) * select_F(down, all_F(0x1p-$exphalf$f), all_F(0x1p$exphalf$f));
+        F limit = select_F(gt_F((I){} + $minus_nan, (I)x), all_F(0), x);
+        return select_F(special, limit, y);
+    }
+    return expscale_F(p, n);
+}
+
+//: expm1poly@f32 needs expreduce
+/* (exp(r) - 1 - r)/r**2. */
+#define expm1poly_F(r) horner_F(r, 0.00138417468, 0.00836771168, 0.0416677147, 0.166665345, 0.49999997)
+
+//: expm1poly@f64 needs expreduce
+TP_INLINE F expm1poly_F(F r)
+{
+    return horner_F(r, 2.0898913875030659e-09, 2.5108263735738837e-08, 2.7557301970067954e-07, 2.7557245991333849e-06,
+                    2.480158732285225e-05, 0.00019841269885014008, 0.0013888888888871048, 0.0083333333333217123,
+                    0.041666666666666699, 0.16666666666666677, 0.5);
+}
+
+//: expm1@f32 needs expm1poly
+/* exp(x) - 1 for x from 0 to 40. */
+TP_INLINE F expm1_F(F x)
+{
+    U n;
+    F r = expreduce_F(x, 1, &n), p = fma_F(r * r, expm1poly_F(r), r), s = (F)((n << 23) + $one);
+    return fma_F(s, p, s - all_F(1));
+}
+
+//: expm1@f64 needs expm1poly
+TP_INLINE F expm1_F(F x)
+{
+    U n;
+    F l, r = expreduce2_F(x, 1, &n, &l), p = fma_F(r * r, expm1poly_F(r), l), s = (F)((n << 52) + $one);
+    return fma_F(s, r + fma_F(r + p, l, p), s - all_F(1));
+}
+
+//: exptable@avx512.512.f64 needs expreduce root16
+/* exp(h + l) = s + s (r + p). The second table holds the relative errors of root16's. */
+TP_INLINE F exptable_F(F h, F l, F *r, F *p)
+{
+    const F lo = {0, 8.1893176381955136e-17, -2.7939114859515733e-17, 7.8265732586360749e-17,
+                  3.3484623336251524e-17, 3.7508542013031266e-17, 1.9572585293112036e-17, 5.68648095791174e-17};
+    const F hi = {-6.8358086576619232e-17, -2.3591094770850053e-17, 5.1548301170786783e-17, 1.5341410053603723e-17,
+                  4.8751605262270611e-17, 1.6854872906289731e-17, 1.7901269076045131e-17, -5.5450656186394274e-17};
+    U n;
+    F m, x = expreduce2_F(h, 16, &n, &m);
+    F q = horner_F(x, 0.00019841943227803628, 0.0013889104261950822, 0.0083333333311234031, 0.041666666661312191,
+                   0.16666666666666682, 0.50000000000000033);
+    m += l + table_F(lo, hi, n);
+    q = fma_F(x * x, q, m);
+    *r = x;
+    *p = fma_F(x + q, m, q);
+    return root16_F(n);
+}
+
+//: expm1@avx512.512.f64 needs exptable
+TP_INLINE F expm1_F(F x)
+{
+    F r, p, s = exptable_F(x, all_F(-0.0), &r, &p);
+    return fma_F(s, r + p, s - all_F(1));
+}
+
+//: tanh needs expm1 clamp
+/* u/(u + 2) for u = exp(2|x|) - 1; no lane is rare: from $tanhfar on it is 1, and NaN passes. */
+TP_INLINE F tp_tanh_F(F x)
+{
+    F a = clamp_F((F)((I)x & $abs), $tanhfar), u = expm1_F(a + a), y = u / (u + all_F(2));
+    return (F)((U)y | ((U)x & $sign));
+}
