@@ -98,7 +98,7 @@ def test_loops_without_an_obstacle(body: str) -> None:
         ("for i in loop(0, n, s=0.0):\n    s = step(s * a + x[i])", "CARRIED"),
         ("for i in loop(0, n, s=0.0):\n    y[i] = s\n    s = step(s + x[i])", "CARRIED"),
         ("for i in loop(0, n, s=a, t=a):\n    s = step(s + t)\n    t = step(t + x[i])", "CARRIED"),
-        ("for i in loop(0, n, s=a):\n    s = step(min(x[i], s))", "CARRIED"),
+        ("for i in loop(0, n, s=a):\n    s = step(select(s <= x[i], s, x[i]))", "CARRIED"),
         ("for i in loop(0, n, s=a):\n    s = step(min(min(s, x[i]), w[i]))", "CARRIED"),
         ("for i in loop(0, n, s=a):\n    y[i] = y[i] + 1.0\n    s = step(max(s, y[i]))", "CARRIED"),
         ("for i in loop(0, n, s=1):\n    check(~mul_over(s, k[i]), 'over')\n    s = step(s * k[i])",
@@ -153,7 +153,9 @@ VALUES = [0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf]
 @pytest.mark.parametrize(
     "step",
     ["min(s, x[i])", "max(s, x[i])", "minimum(s, x[i])", "maximum(x[i], s)", "maximum(s, x[i])",
-     "select(x[i] < s, x[i], s)", "max(s, abs(x[i]))", "max(s, x[i] * x[i])"],
+     "select(x[i] < s, x[i], s)", "select(x[i] <= s, x[i], s)", "select(s <= x[i], x[i], s)",
+     "select(x[i] >= s, x[i], s)", "min(x[i], s)", "max(x[i], s)", "max(s, abs(x[i]))",
+     "max(s, x[i] * x[i])"],
 )  # fmt: skip
 def test_extrema_keep_the_sign_of_zero_and_ignore_or_keep_nan(step: str, cond: str) -> None:
     whole = cond.format(step)

@@ -1,7 +1,7 @@
 """Folds: accumulators whose iterations may be taken in another order."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..nodes import Accum, Call, Check, Expr, Loop, Var, counters, walk
 from ..ops import OPS
@@ -16,13 +16,20 @@ __all__ = ["Fold", "checks_of", "fold_of", "needs_reassociation"]
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """``acc = op(acc, value)``, ``op(value, acc)`` if not ``acc_first``; where ``cond`` holds."""
+    """``acc = op(acc, value)``, ``op(value, acc)`` if not ``acc_first``; where ``cond`` holds.
+
+    Of float extrema: with ``takes_last`` the last of several equal zeros stays, else the first.
+    One that ``restarts`` is a fold only as long as there is no NaN, which ``op`` shows: Python's
+    ``min(value, acc)`` takes a NaN, and then whatever comes next.
+    """
 
     acc: Accum
     op: str
     value: Expr
     acc_first: bool = True
     cond: Expr | None = None
+    takes_last: bool = False
+    restarts: bool = False
 
     @property
     def dtype(self) -> str:
@@ -80,6 +87,11 @@ def _is_overflow(name: str, cond: Expr) -> bool:
 
 def _matched(acc: Accum, step: Expr) -> Fold | None:
     match step:
+        case Call(op="select", args=(Call(op="le" | "ge") as test, value, kept)) if (
+            _is(acc, kept) and _is_loose(acc, test, value)
+        ):
+            upwards = (test.op == "ge") == (test.args[0] == value)
+            return Fold(acc, "max" if upwards else "min", value, takes_last=True)
         case Call(op="select", args=(cond, taken, kept)) if _is(acc, kept):
             return _conditional(_matched(acc, taken), cond)
         case Call(op="select", args=(cond, kept, taken)) if _is(acc, kept):
@@ -88,23 +100,37 @@ def _matched(acc: Accum, step: Expr) -> Fold | None:
             minus = rewrite(Call("neg", (value,), value.dtype))
             return _chained(acc, "add", first, minus)
         case Call(op=op, args=(a, b)) if _reduces(op):
-            if _is(acc, b):
-                return Fold(acc, op, a, acc_first=False) if _commutes(op, acc) else None
-            return _chained(acc, op, a, b)
+            return _flipped(acc, op, a) if _is(acc, b) else _chained(acc, op, a, b)
         case _:
             return None
+
+
+def _flipped(acc: Accum, op: str, value: Expr) -> Fold:
+    """``op(value, acc)``."""
+    if op in ("min", "max") and DTYPES[acc.init.dtype].kind == "f":
+        return Fold(acc, _PROPAGATING[op], value, takes_last=True, restarts=True)
+    return Fold(acc, op, value, acc_first=False)
+
+
+_PROPAGATING = {"min": "minimum", "max": "maximum"}
+
+
+def _is_loose(acc: Accum, test: Call, value: Expr) -> bool:
+    """Whether `test` lets `value` take the accumulator's place where it is equal or beyond."""
+    a, b = test.args
+    return value.dtype in ("f32", "f64") and value in (a, b) and _is(acc, b if value == a else a)
 
 
 def _chained(acc: Accum, op: str, first: Expr, value: Expr) -> Fold | None:
     """``op(first, value)``: first is the accumulator, or a chain of the same fold from it."""
     if _is(acc, first):
-        return Fold(acc, op, value)
+        return Fold(acc, op, value, takes_last=op in ("minimum", "maximum"))
     inner = _matched(acc, first)
     if inner is None or inner.op != op or inner.cond or not inner.acc_first:
         return None
-    if not _associates(op, acc):
+    if inner.restarts or not _associates(op, acc):
         return None
-    return Fold(acc, op, rewrite(Call(op, (inner.value, value), value.dtype)))
+    return replace(inner, value=rewrite(Call(op, (inner.value, value), value.dtype)))
 
 
 def _conditional(fold: Fold | None, cond: Expr) -> Fold | None:
@@ -113,9 +139,9 @@ def _conditional(fold: Fold | None, cond: Expr) -> Fold | None:
         return None
     none = unit(fold.op, fold.dtype)
     if none is None:
-        return Fold(fold.acc, fold.op, fold.value, fold.acc_first, cond)
+        return replace(fold, cond=cond)
     value = rewrite(Call("select", (cond, fold.value, none), fold.dtype))
-    return Fold(fold.acc, fold.op, value, fold.acc_first)
+    return replace(fold, value=value)
 
 
 def _is(acc: Accum, e: Expr) -> bool:
@@ -127,11 +153,6 @@ def _reduces(op: str) -> bool:
     return row.arity == 2 and (row.unit is not None or row.idempotent)
 
 
-def _commutes(op: str, acc: Accum) -> bool:
-    """Whether ``op(value, acc)`` folds: Python's min and max start again at each NaN value."""
-    return op not in ("min", "max") or DTYPES[acc.init.dtype].kind != "f"
-
-
 def _associates(op: str, acc: Accum) -> bool:
     """Whether ``op(op(acc, a), b)`` is ``op(acc, op(a, b))``: not for `min` with a NaN `a`."""
-    return _commutes(op, acc)
+    return op not in ("min", "max") or DTYPES[acc.init.dtype].kind != "f"

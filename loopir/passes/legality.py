@@ -30,7 +30,7 @@ from ..nodes import (
 from .folds import fold_of
 from .memory import Memory
 from .subscripts import Subscripts
-from .ties import has_ties, is_repeatable
+from .ties import is_repeatable, is_settled
 from .values import raising, trips
 
 __all__ = ["Reason", "explain"]
@@ -136,7 +136,7 @@ def _carried(case: _Case) -> Reason | None:
         fold = fold_of(acc, loop)
         if fold is None:
             text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
-        elif has_ties(fold) and not is_repeatable(fold, loop, Memory(case.kernel)):
+        elif not is_settled(fold) and not is_repeatable(fold, loop, Memory(case.kernel)):
             text = f"the loop overwrites what `{acc.name}` is taken over"
         else:
             continue

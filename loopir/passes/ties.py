@@ -1,7 +1,7 @@
-"""The sign of a zero: which of several equal zeros a float minimum or maximum keeps."""
+"""Float extrema to the last bit: which of several equal zeros is kept, and what a NaN does."""
 from __future__ import annotations
 
-from ..names import rename
+from ..names import bound, rename
 from ..nodes import (
     Accum,
     Assign,
@@ -22,13 +22,15 @@ from .memory import Memory, loaded, written
 from .names import Fresh, substitute
 from .values import integer, literal
 
-__all__ = ["exact_zero", "has_ties", "is_repeatable"]
+__all__ = ["is_repeatable", "is_settled", "settled"]
 
 
-def has_ties(f: Fold) -> bool:
-    """Whether the result of `f` may be a zero whose sign depends on the order of the terms."""
+def is_settled(f: Fold) -> bool:
+    """Whether lanes and their order make no difference to the result of `f`."""
     extremum = f.op in ("min", "max", "minimum", "maximum")
-    return extremum and DTYPES[f.dtype].kind == "f" and not _has_one_zero(f)
+    if not extremum or DTYPES[f.dtype].kind != "f":
+        return True
+    return _has_one_zero(f) and not f.restarts
 
 
 def _has_one_zero(f: Fold) -> bool:
@@ -51,27 +53,32 @@ def term(f: Fold, loop: Loop) -> tuple[Assign, ...]:
     return needed(loop.body, f.value, *((f.cond,) if f.cond else ()))
 
 
-def exact_zero(f: Fold, result: Expr, loop: Loop, fresh: Fresh) -> If:
-    """Binds the accumulator to `result`, or where that is a zero to the one of Python's order.
+def settled(f: Fold, result: Expr, loop: Loop, fresh: Fresh) -> tuple[Stmt, ...]:
+    """Binds the accumulator to `result`, or to what Python's order makes of it.
 
-    `min` and `max` keep the first zero, ``minimum(acc, x)`` takes the last. The scalar loop that
-    looks for it ends where it finds it.
+    Where the result is a zero, a scalar loop looks for the one that stays, and ends where it finds
+    it. Where a fold that restarts has met a NaN, it runs again as it was.
     """
+    name = fresh.name(f.acc.name) if f.restarts else f.acc.name
     is_zero = Call("eq", (result, literal(0, f.dtype)), "bool")
-    search, found = _search(f, loop, fresh)
-    return If(is_zero, (search,), (), (Yield(f.acc.name, found, result),))
+    search, zero = _own(_last(f, loop) if f.takes_last else _first(f, loop), f, fresh)
+    first = If(is_zero, (search,), (), (Yield(name, zero, result),))
+    if not f.restarts:
+        return (first,)
+    again, end = _own(_again(f, loop), f, fresh)
+    is_nan = Call("isnan", (result,), "bool")
+    return first, If(is_nan, (again,), (), (Yield(f.acc.name, end, Var(name, f.dtype)),))
 
 
-def _search(f: Fold, loop: Loop, fresh: Fresh) -> tuple[Loop, Expr]:
-    """The scalar loop that looks for the zero, and its answer."""
-    takes_last = f.op in ("minimum", "maximum") and f.acc_first
-    found = _last(f, loop) if takes_last else _first(f, loop)
-    names = {n: fresh.name(n) for n in (loop.var, f.acc.name, _HIT, *_names(term(f, loop)))}
-    return rename(found, names), Var(names[f.acc.name], f.dtype)
+def _own(loop: Loop, f: Fold, fresh: Fresh) -> tuple[Loop, Var]:
+    """`loop` with names of its own, and its answer."""
+    names = {n: fresh.name(n) for n in sorted(bound(loop))}
+    return rename(loop, names), Var(names[f.acc.name], f.dtype)
 
 
-def _names(assigns: tuple[Assign, ...]) -> list[str]:
-    return [s.name for s in assigns]
+def _again(f: Fold, loop: Loop) -> Loop:
+    """The fold alone, as it was."""
+    return Loop(loop.var, loop.range, needed(loop.body, f.acc.step), (f.acc,))
 
 
 _HIT = "hit"

@@ -35,7 +35,7 @@ from .lift import WIDTH, Lift, wide
 from .names import Fresh
 from .predicate import predicated
 from .rules import rewrite
-from .ties import exact_zero, has_ties
+from .ties import is_settled, settled
 
 __all__ = ["Reason", "explain", "refusals", "vectorize"]
 
@@ -168,11 +168,10 @@ def _finished(f: Fold, loop: Loop, lanes: Var, fresh: Fresh) -> Iterator[Stmt]:
     """Binds the accumulator's own name to the fold of its lanes and of what it started as."""
     total = HReduce(f.op, lanes)
     if OPS[f.op].unit is None:
-        if not has_ties(f):
-            yield Assign(f.acc.name, total, span=f.acc.span)
-            return
-        result = Assign(fresh.name(f.acc.name), total, span=f.acc.span)
-        yield from (result, exact_zero(f, Var(result.name, f.dtype), loop, fresh))
+        name = f.acc.name if is_settled(f) else fresh.name(f.acc.name)
+        yield Assign(name, total, span=f.acc.span)
+        if not is_settled(f):
+            yield from settled(f, Var(name, f.dtype), loop, fresh)
         return
     checks = checks_of(f.acc, loop)
     if checks:
