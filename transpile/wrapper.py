@@ -1,4 +1,4 @@
-"""A plan to a Python function: checks, allocations, one call of the kernel, the result.
+"""A contract to a Python function: checks, allocations, one call of the kernel, the result.
 
 It is written as source and stands in for the user's function, so that every name is read anew. For
 ``scale(x, k)``, which returns a new array:
@@ -27,25 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Check, Kernel, unhandled, walk
+from loopir.nodes import Check, Kernel, walk
 from loopir.types import DTYPES
 
+from .contract import Contract
 from .floats import CALM, errstate, nervous
-from .plan import (
-    Argument,
-    Captured,
-    Filled,
-    Fresh,
-    Listed,
-    Literal,
-    Nothing,
-    Plan,
-    Returned,
-    Same,
-    Slot,
-    Tupled,
-    Value,
-)
+from .plan import Argument, Captured, Fresh, Plan, Slot
+from .result import result_text
 from .signature import type_of
 from .standin import Values, condition, forward_text, stand_in, values_text
 from .types import ArrayType, ScalarType
@@ -55,30 +43,28 @@ __all__ = ["Saved", "applies", "strided", "weak", "wrapper"]
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
 
-_PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
-
 
 class Mismatch(Exception):
-    """The call is not of the kind that the plan was made for."""
+    """The call is not of the kind that the contract was made for."""
 
 
-def weak(plan: Plan) -> frozenset[str]:
+def weak(contract: Contract) -> frozenset[str]:
     """Parameters of the kernel that are given as Python scalars."""
-    types = ((b.name, b.type) for b in plan.bindings if isinstance(b, (Argument, Captured)))
+    types = ((b.name, b.type) for b in contract.bindings if isinstance(b, (Argument, Captured)))
     return frozenset(name for name, t in types if isinstance(t, ScalarType) and t.weak)
 
 
-def strided(plan: Plan) -> frozenset[str]:
+def strided(contract: Contract) -> frozenset[str]:
     """Parameters of the kernel that are given as arrays with no axis of unit stride."""
-    types = ((b.name, b.type) for b in plan.bindings if isinstance(b, (Argument, Captured)))
+    types = ((b.name, b.type) for b in contract.bindings if isinstance(b, (Argument, Captured)))
     return frozenset(n for n, t in types if isinstance(t, ArrayType) and t.rank and t.unit is None)
 
 
-def applies(function: FunctionType, plan: Plan) -> Callable[[], bool]:
-    """Tells whether the names that the plan relies on still mean what they did."""
-    text = _Text(function, plan, plan.kernel)
+def applies(function: FunctionType, contract: Contract) -> Callable[[], bool]:
+    """Tells whether the names that the contract relies on still mean what they did."""
+    text = _Text(function, contract)
     conditions = text.refs()
-    for b in plan.bindings:
+    for b in contract.bindings:
         if isinstance(b, Captured):
             read = text.helper("f", type_of)
             conditions.append(f"{read}({b.name}) == {text.helper('t', b.type)}")
@@ -87,20 +73,19 @@ def applies(function: FunctionType, plan: Plan) -> Callable[[], bool]:
 
 def wrapper(
     function: FunctionType,
-    plan: Plan,
-    kernel: Kernel,
+    contract: Contract,
     fast: Callable[..., int],
     *,
     other: Callable[[str, Values], Callable[..., Any]],
     why: Callable[[int, tuple[Any, ...], Saved], str | None],
     calls: CellType,
 ) -> FunctionType:
-    """`function` compiled. `kernel` is what `fast` calls: the plan's own, after the passes.
+    """`function` compiled: `fast` is its kernel.
 
     ``why(status, given, saved)`` tells why the result of `fast`, given these arguments, does not
     stand; ``other(code, values)`` is then called instead. `calls` counts the results given here.
     """
-    text = _Text(function, plan, kernel)
+    text = _Text(function, contract)
     given = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
     body = [*text.body()]
     helpers = text.cells() | {name: CellType(f) for name, f in given.items()}
@@ -110,15 +95,15 @@ def wrapper(
 class _Text:
     """The source of one wrapper, and the values of the helper names in it."""
 
-    def __init__(self, function: FunctionType, plan: Plan, kernel: Kernel) -> None:
+    def __init__(self, function: FunctionType, contract: Contract) -> None:
         code = function.__code__
-        self._plan, self._kernel = plan, kernel
+        self._contract = contract
         self._rest = f"{values_text(code)})({forward_text(code)})"
         self._helpers: dict[str, Any] = {"_np": np}
-        used = {p.name for p in kernel.params}
-        self._bindings = [b for b in plan.bindings if b.name in used or isinstance(b, Fresh)]
+        used = {p.name for p in contract.params}
+        self._bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Fresh)]
         self._slots = [b for b in self._bindings if isinstance(b, Slot)]
-        self._dtypes = {b.name: b.dtype for b in self._slots}
+        self.dtypes = {b.name: b.dtype for b in self._slots}
 
     def helper(self, kind: str, value: Any) -> str:
         """A name for `value`."""
@@ -136,14 +121,14 @@ class _Text:
         if saved != "()":
             yield f"_tp_saved = {saved}"
             saved = "_tp_saved"
-        given = "".join(f"{self._name(p.name)}, " for p in self._kernel.params)
+        given = "".join(f"{self.name(p.name)}, " for p in self._contract.params)
         yield f"_tp_status = _tp_fast({given})"
         yield "if _tp_status:"
         yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
         yield "    if _tp_code is not None:"
         yield f"        return _tp_other(_tp_code, {self._rest}"
         yield "_tp_calls += 1"
-        result = self._result(self._plan.returned)
+        result = result_text(self._contract.returned, self)
         if self._slots:
             yield f"_tp_result = {result}"
             yield f"_tp_pool.append({self._slot_names()})"
@@ -153,7 +138,7 @@ class _Text:
     # -- before the call
 
     def refs(self) -> list[str]:
-        return [f"{ref.expr} is {self.helper('r', ref.value)}" for ref in self._plan.refs]
+        return [f"{ref.expr} is {self.helper('r', ref.value)}" for ref in self._contract.refs]
 
     def _before(self) -> Iterator[str]:
         lines = [*self._conditions()]
@@ -197,19 +182,17 @@ class _Text:
 
     def _saved(self) -> str:
         """Copies of what the kernel writes, where Python may have to run after it has."""
-        plan = self._plan
-        decided = plan.kernel.strict or any(isinstance(n, Check) for n in walk(plan.kernel))
-        if not plan.writes or not (decided or plan.sources):
+        contract = self._contract
+        saved = "".join(f"({n}, {n}.copy()), " for n in map(self._name, contract.writes))
+        if not saved or not (contract.snapshot or contract.sources):
             return "()"
-        written = "".join(f"{self._name(name)}, " for name in plan.writes)
-        saved = f"{self.helper('f', _copies)}(({written}))"
-        if decided:
-            return saved
+        if contract.snapshot:
+            return f"({saved})"
         self._helpers |= {"_tp_warnings": warnings, "_tp_calm": CALM, "_tp_errstate": errstate}
         mood = "(_tp_errstate(), _tp_warnings.filters)"
         return f"{saved} if {mood} != _tp_calm.mood and {self.helper('f', nervous)}() else ()"
 
-    def _name(self, name: str) -> str:
+    def name(self, name: str) -> str:
         """What the wrapper calls the object bound to `name`."""
         match next((b for b in self._bindings if b.name == name), None):
             case Captured():
@@ -219,55 +202,7 @@ class _Text:
             case _:
                 return name
 
-    # -- after it
-
-    def _result(self, returned: Returned) -> str:
-        match returned:
-            case Nothing():
-                return "None"
-            case Literal(value):
-                return self.helper("v", value)
-            case Same(name):
-                return self._name(name)
-            case Value():
-                return self._value(returned)
-            case Listed(name, count, python):
-                part = f"{name}[:{self._item(count)}]" if count else name
-                return f"{part}.tolist()" if python else f"{self.helper('f', list)}({part})"
-            case Filled(name, count, dtype):
-                wanted = self.helper("d", DTYPES[dtype].numpy if dtype else None)
-                length = self._item(count) if count else "None"
-                return f"{self.helper('f', _filled)}({name}, {length}, {wanted})"
-            case Tupled(items):
-                return f"({''.join(f'{self._result(item)}, ' for item in items)})"
-            case _:
-                return unhandled(returned)
-
-    def _item(self, slot: str) -> str:
-        return f"{self._name(slot)}.item()"
-
-    def _value(self, value: Value) -> str:
-        scalar = f"{self._name(value.slot)}[()]"
-        if value.weak:
-            return self._item(value.slot)
-        if value.flag is None:
-            return scalar
-        if value.dtype not in (None, self._dtypes[value.slot]):  # wide enough for Python's too
-            scalar = f"{self.helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
-        python = self.helper("p", _PYTHON[value.weak_dtype or "f64"])
-        return f"({python}({self._item(value.slot)}) if {self._item(value.flag)} else {scalar})"
-
 
 def _copies(given: tuple[Any, ...]) -> Saved:
     """Of arrays; what is none has not been turned down yet, and its methods may do anything."""
     return tuple((a, a.copy()) for a in given if type(a) is np.ndarray)
-
-
-def _filled(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:
-    """The first `count` elements as np.array makes them of a list.
-
-    They have memory of their own; without any, and without a `dtype`, it is float64.
-    """
-    if count is not None:
-        a.resize(count, refcheck=False)
-    return a if a.size else np.empty(0, dtype or np.float64)
