@@ -28,6 +28,7 @@ from .nodes import (
     While,
     Zip,
     children,
+    counters,
     unhandled,
 )
 
@@ -62,7 +63,9 @@ def accesses(
 
     `loop_vars`: variables of the loops outside; `bindings`: what names bound outside stand for.
     """
-    walk = _Walk(tuple(loop_vars), bindings or {})
+    stmts = tuple(stmts)
+    counts = frozenset(c for s in stmts for c in counters(s))
+    walk = _Walk(tuple(loop_vars), {**(bindings or {}), **dict.fromkeys(counts)})
     walk.block(stmts)
     return walk.found
 

@@ -312,6 +312,42 @@ for i in loop(0, n):
     assert "out[i] = t[i]" in show(f.kernel)
 
 
+def test_one_name_for_two_values() -> None:
+    """Both branches call what they store `v`; it is not one value after them."""
+    k = kernel(
+        """
+for i in loop(0, n):
+    if a[i] > 0.0:
+        v = a[i] * 2.0
+        t[i] = v
+    else:
+        v = b[i] * 3.0
+        t[i] = v
+for i in loop(0, n):
+    out[i] = t[i] + 1.0
+""",
+        same=False,
+    )
+    assert fused(k, temporaries=frozenset({"t"})).contracted == ("t",)
+
+
+def test_a_count_is_another_element_after_an_append() -> None:
+    k = kernel(
+        """
+for i in loop(0, n, c=0):
+    t[c] = 1.0
+    append(out, c, a[i])
+    t[c] = 2.0
+for i in loop(0, n):
+    b[i] = a[i]
+""",
+        same=False,
+    )
+    f = fused(k)
+    assert f.fused == 1
+    assert show(f.kernel).count("t[c] =") == 2
+
+
 def test_lists_are_built_side_by_side() -> None:
     k = kernel(
         """

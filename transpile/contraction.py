@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopir.loopset import Alias, accesses, alias
+from loopir.names import used
 from loopir.nodes import (
     Append,
     Const,
@@ -21,6 +22,7 @@ from loopir.nodes import (
     Stream,
     Var,
     bottom_up,
+    counters,
     walk,
 )
 
@@ -70,12 +72,15 @@ def overwritten(kernel: Kernel, loop: Loop) -> Loop:
 
     Only stores of a name or number go: dropping a computation could lose a warning.
     """
-    live = tuple(s for k, s in enumerate(loop.body) if not _dies(kernel, s, loop.body[k + 1 :]))
-    return loop if live == loop.body else replace(loop, body=live)
+    body, counts = loop.body, counters(loop)
+    live = tuple(s for k, s in enumerate(body) if not _dies(kernel, s, body[k + 1 :], counts))
+    return loop if live == body else replace(loop, body=live)
 
 
-def _dies(kernel: Kernel, store: Stmt, rest: Iterable[Stmt]) -> bool:
+def _dies(kernel: Kernel, store: Stmt, rest: Iterable[Stmt], counts: frozenset[str]) -> bool:
     if not isinstance(store, Store) or not isinstance(store.value, Var | Const):
+        return False
+    if used(*store.index) & counts:  # the same subscript may be another element by then
         return False
     for s in rest:
         if any(_may_read(kernel, a.array, store.array) for a in accesses((s,)) if not a.is_write):

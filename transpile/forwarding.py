@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from loopir.affine import Affine, affine, variable
 from loopir.loopset import Alias, accesses, alias
-from loopir.names import fresh
+from loopir.names import bound, fresh
 from loopir.nodes import (
     Assign,
     Const,
@@ -61,7 +61,8 @@ class _Forwarder:
         self.may_share: Callable[[str, str], bool] = lambda a, b: (
             alias(kernel, a, b) is not Alias.DISJOINT
         )
-        self.known: dict[str, Affine | None] = {v: variable(v) for v in loops}
+        self.known: dict[str, Affine | None] = dict.fromkeys(counts)
+        self.known.update((v, variable(v)) for v in loops)
         self.taken = taken
         self.counts = counts
 
@@ -130,16 +131,18 @@ class _Forwarder:
             Yield(y.name, self.expr(y.then, before), self.expr(y.orelse, after)) for y in s.yields
         ]
         self.known.update((y.name, None) for y in yields)
+        inside = bound(*s.then, *s.orelse)
         held.clear()
         for element in (e for e in before if e in after):
             a, b = before[element], after[element]
-            if a != b and element[0] in needed:
+            outside = isinstance(a, Const) or a.name not in inside
+            if a == b and outside:
+                held[element] = a
+            elif element[0] in needed:
                 name = fresh(f"{element[0]}_here", self.taken)
                 self.taken.add(name)
                 yields.append(Yield(name, a, b))
                 held[element] = Var(name, a.dtype)
-            elif a == b:
-                held[element] = a
         return replace(s, cond=cond, then=then, orelse=orelse, yields=tuple(yields))
 
     def loop(self, s: Loop, held: Held) -> Loop:
