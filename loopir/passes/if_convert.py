@@ -25,7 +25,7 @@ from .masks import Masked, either_way, negated
 from .names import Fresh
 from .rules import rewrite
 
-__all__ = ["if_convert"]
+__all__ = ["if_convert", "straight"]
 
 
 def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -60,16 +60,23 @@ def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
                 s = step(s + select(m, r, -0.0))
             total[()] = s
     """
-    fresh, tidy = Fresh(kernel), tidier(kernel)
+    fresh = Fresh(kernel)
 
     def edit(s: Stmt) -> Stmt:
-        if not isinstance(s, Loop) or not _convertible(s):
-            return s
-        flat = replace(s, body=tuple(_Flattening(fresh).block(s.body, Masked(None))))
-        flat = bottom_up(map_inner(bottom_up(flat, rewrite), tidy), rewrite)
-        return s if explain(flat, kernel, reassociate=reassociate) else flat
+        flat = straight(s, kernel, fresh) if isinstance(s, Loop) else None
+        return s if flat is None or explain(flat, kernel, reassociate=reassociate) else flat
 
     return map_stmts(kernel, edit)
+
+
+def straight(loop: Loop, kernel: Kernel, fresh: Fresh) -> Loop | None:
+    """`loop` as straight-line code; None where it is that already, or cannot be."""
+    if not _convertible(loop):
+        return None
+    flat = replace(loop, body=tuple(_Flattening(fresh).block(loop.body, Masked(None))))
+    tidied = map_inner(bottom_up(flat, rewrite), tidier(kernel))
+    made: Loop = bottom_up(tidied, rewrite)
+    return made
 
 
 _STRAIGHT = (Assign, Store, Append, Check)

@@ -30,6 +30,7 @@ from ..ops import OPS
 from ..types import DTYPES
 from .blocks import map_stmts
 from .folds import Fold, checks_of, fold_of
+from .if_convert import straight
 from .legality import Reason, explain
 from .lift import WIDTH, Lift, wide
 from .names import Fresh
@@ -82,11 +83,16 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, Reason], ...]:
-    """The innermost loops of `kernel` that ``vectorize`` leaves scalar, each with its reason."""
+    """The innermost loops of `kernel` that stay scalar, each with its reason.
+
+    A loop with branches is judged as if-conversion would leave it.
+    """
+    fresh = Fresh(kernel)
     loops = [n for n in walk(kernel) if isinstance(n, Loop)]
     kinds = (Loop, Zip, While, Scan, VecLoop, PredLoop)
     inner = [n for n in loops if not any(isinstance(x, kinds) for s in n.body for x in walk(s))]
-    found = ((n, explain(n, kernel, reassociate=reassociate)) for n in inner)
+    judged = ((n, straight(n, kernel, fresh) or n) for n in inner)
+    found = ((n, explain(flat, kernel, reassociate=reassociate)) for n, flat in judged)
     return tuple((n, reason) for n, reason in found if reason is not None)
 
 
