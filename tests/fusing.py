@@ -14,9 +14,9 @@ from loopir.types import DTYPES
 from loopir.verify import verify
 from transpile.fusion import Fusion, fuse_kernel
 
-__all__ = ["agree", "codes", "fused", "kernel"]
+__all__ = ["agree", "codes", "fused", "kernel", "nest"]
 
-SIZES = (0, 1, 2, 6)
+SIZES = (0, 1, 2, 5)
 ROOM = 16  # elements that every axis has beyond n
 
 
@@ -33,6 +33,18 @@ def kernel(
     lines = [f"{word}({a}, {b})" for a, b in combinations(names, 2)]
     lines += [*filter(None, head.split("\n")), *body.strip("\n").split("\n")]
     return parse(f"def k({', '.join(params)}):\n" + "\n".join(f"    {x}" for x in lines) + "\n")
+
+
+NESTS = "n: i64, a: mut(f64[:, ::1]), t: mut(f64[:, ::1]), out: mut(f64[:, ::1]), r: mut(f64[::1])"
+
+
+def nest(text: str, same: bool = True) -> Kernel:
+    """A kernel over n × n elements of the matrices `a`, `t`, `out`, and n of `r`."""
+    word = "disjoint_or_same" if same else "disjoint"
+    guards = [f"{word}({x}, {y})" for x, y in ("at", ("a", "out"), ("t", "out"))]
+    guards += [f"disjoint({x}, r)" for x in ("a", "t", "out")]
+    lines = [*guards, *text.strip("\n").split("\n")]
+    return parse(f"def k({NESTS}):\n" + "\n".join("    " + x for x in lines) + "\n")
 
 
 def codes(f: Fusion) -> set[str]:

@@ -2,9 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from fusing import codes, fused, kernel
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from fusing import codes, fused, kernel, nest
 
 from loopir.nodes import Kernel, Loop, walk
 from loopir.text import parse, show
@@ -367,16 +365,6 @@ out[1] = f64(d)
 
 # -- nests
 
-NESTS = "n: i64, a: mut(f64[:, ::1]), t: mut(f64[:, ::1]), out: mut(f64[:, ::1]), r: mut(f64[::1])"
-
-
-def nest(text: str, same: bool = True) -> Kernel:
-    word = "disjoint_or_same" if same else "disjoint"
-    guards = [f"{word}({x}, {y})" for x, y in ("at", ("a", "out"), ("t", "out"))]
-    guards += [f"disjoint({x}, r)" for x in ("a", "t", "out")]
-    lines = [*guards, *text.strip("\n").split("\n")]
-    return parse(f"def k({NESTS}):\n" + "\n".join("    " + x for x in lines) + "\n")
-
 
 def test_a_nest_joins_a_nest_whose_variables_are_swapped() -> None:
     k = nest(
@@ -488,64 +476,3 @@ def test_fusion_can_be_switched_off() -> None:
 def test_what_is_not_fused_is_the_same_kernel() -> None:
     k = kernel("for i in loop(0, n):\n    t[i] = a[i]\nfor i in loop(0, n):\n    out[i] = t[n - i]")
     assert fused(k).kernel is k
-
-
-# -- random pairs of loops
-
-ARRAYS = ("a", "b", "t")
-
-
-def statement(write: tuple[str, int], reads: list[tuple[str, int]]) -> str:
-    terms = [f"{array}[i + {offset}]" for array, offset in reads]
-    return f"    {write[0]}[i + {write[1]}] = " + " + ".join([*terms, "1.0"])
-
-
-def access(arrays: tuple[str, ...] = ARRAYS) -> st.SearchStrategy[tuple[str, int]]:
-    return st.tuples(st.sampled_from(arrays), st.integers(0, 4))
-
-
-loops = st.lists(
-    st.tuples(access(), st.lists(access(), min_size=1, max_size=2)), min_size=1, max_size=2
-)
-
-
-def keeps_order(first: list, second: list) -> bool:  # type: ignore[type-arg]
-    """d2 - d1 <= 0 for every pair of accesses to one array, one of them a write."""
-
-    def touched(loop: list) -> list[tuple[str, int, bool]]:  # type: ignore[type-arg]
-        return [
-            (array, offset, is_write)
-            for write, reads in loop
-            for (array, offset), is_write in [(write, True), *((r, False) for r in reads)]
-        ]
-
-    return all(
-        d2 - d1 <= 0
-        for x, d1, w1 in touched(first)
-        for y, d2, w2 in touched(second)
-        if x == y and (w1 or w2)
-    )
-
-
-@settings(max_examples=120, deadline=None)
-@given(loops, loops)
-def test_fused_exactly_where_the_order_is_kept(first: list, second: list) -> None:  # type: ignore[type-arg]
-    text = "\n".join(
-        line
-        for loop in (first, second)
-        for line in ("for i in loop(0, n):", *(statement(*s) for s in loop))
-    )
-    f = fused(kernel(text, " ".join(ARRAYS), same=False), temporaries=frozenset())
-    assert f.fused == keeps_order(first, second)
-    fused(kernel(text, " ".join(ARRAYS)))
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(loops, min_size=3, max_size=4), st.booleans())
-def test_random_chains(chain: list, fold: bool) -> None:  # type: ignore[type-arg]
-    lines: list[str] = []
-    for k, loop in enumerate(chain):
-        lines += [f"for i in loop(0, n, s_{k}={k}.0):", *(statement(*s) for s in loop)]
-        lines += [f"    s_{k} = step(s_{k} + {loop[0][1][0][0]}[i + 1])"] if fold else []
-    lines += [f"r[{k}] = s_{k}" for k in range(len(chain))]
-    fused(kernel("\n".join(lines), " ".join((*ARRAYS, "r"))))
