@@ -1,4 +1,4 @@
-"""Vector math against libmvec, in L1: ``python -m tests.bench.vmath [target …]``. Read the ratios."""
+"""Vector math against libmvec, in L1 (``python -m tests.bench.vmath [target …]``): ratios count."""
 from __future__ import annotations
 
 import shutil
@@ -42,7 +42,7 @@ def main(names: list[str]) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             text, exe = Path(scratch, "vmath.c"), Path(scratch, "vmath")
             text.write_text(_program(target.name, target.bits))
-            command = [compiler, *FLAGS, *target.cflags, text, "-o", exe, "-lmvec", "-lm"]
+            command = [compiler, *FLAGS, *target.cflags, str(text), "-o", str(exe), "-lmvec", "-lm"]
             subprocess.run(command, check=True)
             print(target.name, flush=True)
             subprocess.run([exe], check=True)
