@@ -11,6 +11,7 @@ from agree import same
 
 from loopir import nodes as ir
 from loopir.interpret import run
+from loopir.ops import STATUS
 from loopir.passes.folds import fold_of
 from loopir.passes.legality import explain
 from loopir.passes.names import Fresh
@@ -120,6 +121,24 @@ def test_loops_with_an_obstacle(body: str, wanted: str) -> None:
     for loop, reason in refusals(k):
         assert reason.text[0] in "`" or reason.text[0].islower()
         assert explain(loop, k) == reason
+
+
+def test_a_search_that_might_warn_leaves_the_decision_to_python() -> None:
+    text = """
+def k(x: f64[::1], a: f64, found: mut(bool[()])):
+    for i in loop(0, x.shape[0], s=False):
+        s = step(s | (x[i] * a > 100.0))
+        until(s)
+    found[()] = s
+"""
+    k = parse(text)
+    after = vectorize(k)
+    assert after.strict == ("over", "under", "invalid")
+    x = np.array([1.0, 200.0, 1e308])
+    for kernel, status in ((k, 0), (after, STATUS["over"])):
+        found = np.zeros((), bool)
+        assert run(kernel, {"x": x, "a": 10.0, "found": found}).status == status
+        assert found
 
 
 def test_a_float_fold_in_order_stays_scalar() -> None:

@@ -31,9 +31,9 @@ from .folds import fold_of
 from .memory import Memory
 from .subscripts import Subscripts
 from .ties import is_repeatable, is_settled
-from .values import raising, trips
+from .values import raised, trips
 
-__all__ = ["Reason", "explain"]
+__all__ = ["Reason", "can_run_again", "explain"]
 
 SMALL = 4  # trips below which vectors do not pay
 
@@ -85,19 +85,27 @@ _WORDS: dict[type[Stmt], str] = {
 
 
 def _exit(case: _Case) -> Reason | None:
-    """An early exit is noticed late: what runs too much must not be noticed at all."""
+    """An early exit is noticed late: what runs too much must not show.
+
+    Where it might raise a flag, Python decides (`vectorize` makes the kernel strict).
+    """
     loop = case.loop
     if loop.until is None:
         return None
     if len(loop.accs) != 1 or any(not isinstance(s, Assign) for s in loop.body):
         why = "the loop leaves early and does more than look for one thing"
-    elif any(raising(n) for n in (*loop.body, loop.accs[0].step)):
+    elif raised(*loop.body, loop.accs[0].step) and not can_run_again(case.kernel):
         why = "the loop leaves early, and what it computes beyond might raise a warning"
     elif not _is_found(loop):
         why = "the loop leaves early on something else than a bool that has become certain"
     else:
         return None
     return Reason("VECTOR_CONTROL_FLOW", why, loop.span)
+
+
+def can_run_again(kernel: Kernel) -> bool:
+    """Whether Python may still decide when `kernel` is done: it has written nothing but results."""
+    return all(p.rank == 0 for p in kernel.params if p.written)
 
 
 def _is_found(loop: Loop) -> bool:

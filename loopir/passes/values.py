@@ -5,12 +5,12 @@ from typing import TypeGuard
 
 import numpy as np
 
-from ..nodes import Broadcast, Call, Const, Expr, Interval, Node, walk
+from ..nodes import Call, Const, Expr, Interval, Node, walk
 from ..ops import OPS, evaluate
 from ..types import DTYPES, INDEX
 
 __all__ = [
-    "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise", "raising", "splat",
+    "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise", "raised", "raising",
     "trips", "unit",
 ]  # fmt: skip
 
@@ -60,16 +60,29 @@ def _constants(args: tuple[Expr, ...]) -> TypeGuard[tuple[Const, ...]]:
     return all(isinstance(a, Const) for a in args)
 
 
+def flags(e: Call) -> tuple[str, ...]:
+    """The classes of floating-point flags that some operands make `e` raise."""
+    if e.op == "cast":
+        source = e.args[0].dtype
+        calm = DTYPES[source].kind != "f" or is_lossless(source, e.dtype)
+        return () if calm else ("over", "under", "invalid")
+    return OPS[e.op].raises if any(DTYPES[a.dtype].kind == "f" for a in e.args) else ()
+
+
 def may_raise(e: Call) -> bool:
     """Whether some operands make `e` raise a floating-point flag."""
-    if e.op == "cast":
-        return DTYPES[e.args[0].dtype].kind == "f" and not is_lossless(e.args[0].dtype, e.dtype)
-    return bool(OPS[e.op].raises) and any(DTYPES[a.dtype].kind == "f" for a in e.args)
+    return bool(flags(e))
+
+
+def raised(*code: Node) -> frozenset[str]:
+    """The classes of floating-point flags that `code` may raise."""
+    calls = (n for part in code for n in walk(part) if isinstance(n, Call))
+    return frozenset(c for call in calls for c in flags(call))
 
 
 def raising(n: Node) -> bool:
     """Whether evaluating `n` may raise a floating-point flag."""
-    return any(isinstance(x, Call) and may_raise(x) for x in walk(n))
+    return bool(raised(n))
 
 
 _MANTISSA = {"f32": 24, "f64": 53}
@@ -96,8 +109,3 @@ def trips(r: Interval) -> int | None:
     if isinstance(r.lo, Const) and isinstance(r.hi, Const):
         return max(0, int(r.hi.value) - int(r.lo.value))
     return None
-
-
-def splat(e: Expr) -> Expr:
-    """What every lane of `e` holds, where that is one scalar; else `e`."""
-    return e.value if isinstance(e, Broadcast) else e

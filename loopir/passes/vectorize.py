@@ -26,7 +26,7 @@ from ..nodes import (
     counters,
     walk,
 )
-from ..ops import OPS
+from ..ops import OPS, STATUS
 from ..types import DTYPES
 from .blocks import map_stmts
 from .folds import Fold, checks_of, fold_of
@@ -37,6 +37,7 @@ from .names import Fresh
 from .predicate import predicated
 from .rules import rewrite
 from .ties import is_settled, settled
+from .values import raised
 
 __all__ = ["Reason", "explain", "refusals", "vectorize"]
 
@@ -49,7 +50,8 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Innermost loops without an obstacle (``explain``) become vector loops of abstract width.
 
     Each of the lanes of a fold starts as its neutral element, or for minima as the start itself.
-    A loop whose whole effect is under one mask becomes a predicated one. Before::
+    A loop whose whole effect is under one mask becomes a predicated one. A search runs a little
+    further than its exit; the kernel becomes strict of the flags that this may raise. Before::
 
         def k(x: f32[::1], y: mut(f32[::1]), total: mut(f32[()])):
             disjoint(x, y)
@@ -72,14 +74,18 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             s = f32(0.0) + hreduce("add", s_1)
             total[()] = s
     """
-    fresh = Fresh(kernel)
+    fresh, strict = Fresh(kernel), set(kernel.strict)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         if not isinstance(s, Loop) or explain(s, kernel, reassociate=reassociate):
             return s
+        if s.until:
+            strict.update(raised(s))
         return tuple(_vectorised(s, fresh))
 
-    return map_stmts(kernel, edit)
+    done = map_stmts(kernel, edit)
+    classes = tuple(c for c in STATUS if c in strict)
+    return done if strict == set(kernel.strict) else replace(done, strict=classes)
 
 
 def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, Reason], ...]:
