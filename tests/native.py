@@ -28,7 +28,11 @@ DRIVER = Path(__file__).with_name("neon_driver.c")
 
 
 class _Array(ctypes.Structure):
-    _fields_ = (("data", ctypes.c_void_p), ("dims", ctypes.c_int64 * 3), ("strides", ctypes.c_int64 * 3))
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("dims", ctypes.c_int64 * 3),
+        ("strides", ctypes.c_int64 * 3),
+    )
 
 
 def _runnable() -> tuple[str, ...]:
@@ -42,16 +46,16 @@ RUNNABLE: tuple[str, ...] = _runnable()
 
 
 def run_native(kernel: Kernel, target: str, args: Mapping[str, Any]) -> int:
-    """Compiles the kernel for `target` and runs it on `args` by name; arrays are mutated. Gives the ABI's status."""
+    """Runs the kernel, compiled for `target`, on `args` by name; arrays are mutated. Gives the ABI's status."""
     t = TARGETS[target]
-    source = emit(legalize(kernel, t), t)
     if t in available():
-        return _call(_loaded(source, t), kernel, args)
-    return _emulate(_cross_built(source, t), kernel, args)
+        return _call(_loaded(kernel, t), kernel, args)
+    return _emulate(_cross_built(kernel, t), kernel, args)
 
 
 def _split(kernel: Kernel) -> tuple[list[Param], list[Param]]:
-    return [p for p in kernel.params if p.rank is not None], [p for p in kernel.params if p.rank is None]
+    arrays = [p for p in kernel.params if p.rank is not None]
+    return arrays, [p for p in kernel.params if p.rank is None]
 
 
 def _scalar(p: Param, value: Any) -> bytes:
@@ -62,7 +66,8 @@ def _scalar(p: Param, value: Any) -> bytes:
 
 
 @cache
-def _loaded(source: str, target: Target) -> Any:
+def _loaded(kernel: Kernel, target: Target) -> Any:
+    source = emit(legalize(kernel, target), target)
     function = ctypes.CDLL(str(build(source, target))).tp_kernel
     function.restype = ctypes.c_int64
     return function
@@ -83,13 +88,14 @@ def _call(function: Any, kernel: Kernel, args: Mapping[str, Any]) -> int:
 
 
 @cache
-def _cross_built(source: str, target: Target) -> Path:
+def _cross_built(kernel: Kernel, target: Target) -> Path:
+    source = emit(legalize(kernel, target), target)
     folder = Path(tempfile.mkdtemp(prefix="neon-"))
     (folder / "kernel.c").write_text(source)
     flags = [f for f in FLAGS if f not in ("-fPIC", "-fvisibility=protected")]
-    files = [str(folder / "kernel.c"), str(DRIVER)]
+    files = [folder / "kernel.c", DRIVER, "-o", folder / "run", "-lm"]
     assert CROSS
-    subprocess.run([CROSS, *flags, *target.cflags, "-static", *files, "-o", folder / "run", "-lm"], check=True)
+    subprocess.run([CROSS, *flags, *target.cflags, "-static", *files], check=True)
     return folder / "run"
 
 

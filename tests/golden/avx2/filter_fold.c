@@ -1,0 +1,223 @@
+/* filter_fold, avx2 */
+/* What a kernel and its caller share; stands at the head of every kernel. */
+#include <stdint.h>
+#ifdef __clang__
+#pragma clang fp exceptions(maytrap) contract(off)
+#endif
+
+typedef struct { char *data; int64_t dims[3], strides[3]; } tp_array;      /* strides in bytes */
+typedef union {
+    double f64; float f32;
+    int64_t i64; int32_t i32; int16_t i16; int8_t i8;
+    uint64_t u64; uint32_t u32; uint16_t u16; uint8_t u8;
+} tp_scalar;
+
+/* The hardware's floating-point flags, in ops.STATUS's order: divide 1, over 2, under 4, invalid 8. */
+#if defined __x86_64__
+static inline void tp_flags_clear(void)
+{
+    unsigned word = __builtin_ia32_stmxcsr();
+    if (word & 29) __builtin_ia32_ldmxcsr(word & ~29u);
+}
+static inline int64_t tp_flags(void)
+{
+    unsigned word = __builtin_ia32_stmxcsr();
+    return (word >> 2 & 7) | (word & 1) << 3;
+}
+#elif defined __aarch64__
+static inline void tp_flags_clear(void)
+{
+    uint64_t word;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(word) : : "memory");
+    if (word & 15) __asm__ volatile("msr fpsr, %0" : : "r"(word & ~(uint64_t)15) : "memory");
+}
+static inline int64_t tp_flags(void)
+{
+    uint64_t word;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(word) : : "memory");
+    return (int64_t)((word >> 1 & 7) | (word & 1) << 3);
+}
+#else
+#include <fenv.h>
+static inline void tp_flags_clear(void) { feclearexcept(FE_ALL_EXCEPT); }
+static inline int64_t tp_flags(void)
+{
+    int set = fetestexcept(FE_ALL_EXCEPT);
+    return (set & FE_DIVBYZERO ? 1 : 0) | (set & FE_OVERFLOW ? 2 : 0) | (set & FE_UNDERFLOW ? 4 : 0) | (set & FE_INVALID ? 8 : 0);
+}
+#endif
+
+/* Whether two arrays share no byte, by the range of addresses that each spans; or, with `same`, are one array. */
+static inline int tp_apart(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size, int same)
+{
+    int64_t a_lo = 0, a_hi = a_size, b_lo = 0, b_hi = b_size, equal = a->data == b->data && a_rank == b_rank && a_size == b_size;
+    for (int k = 0; k < a_rank; k++) {
+        int64_t reach = (a->dims[k] - 1) * a->strides[k];
+        if (a->dims[k] == 0) return 1;
+        *(reach < 0 ? &a_lo : &a_hi) += reach;
+    }
+    for (int k = 0; k < b_rank; k++) {
+        int64_t reach = (b->dims[k] - 1) * b->strides[k];
+        if (b->dims[k] == 0) return 1;
+        *(reach < 0 ? &b_lo : &b_hi) += reach;
+    }
+    for (int k = 0; equal && k < a_rank; k++) equal = a->dims[k] == b->dims[k] && a->strides[k] == b->strides[k];
+    return (same && equal) || a->data + a_hi <= b->data + b_lo || b->data + b_hi <= a->data + a_lo;
+}
+
+typedef float f32x8 __attribute__((vector_size(32)));
+typedef float f32x8_u __attribute__((vector_size(32), may_alias, aligned(4)));
+typedef int32_t i32x8 __attribute__((vector_size(32)));
+static inline f32x8 tp_splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
+static inline i32x8 tp_lt_f32x8(f32x8 a, f32x8 b) { return (i32x8)__builtin_ia32_cmpps256(a, b, 17); }
+static inline i32x8 tp_gt_f32x8(f32x8 a, f32x8 b) { return tp_lt_f32x8(b, a); }
+static inline i32x8 tp_splat_i32x8(int32_t x) { return (i32x8){x, x, x, x, x, x, x, x}; }
+static inline i32x8 tp_first_i32x8(int64_t n) { return (i32x8){0, 1, 2, 3, 4, 5, 6, 7} < tp_splat_i32x8((int32_t)n); }
+static inline f32x8 tp_select_f32x8(i32x8 a, f32x8 b, f32x8 c) { return __builtin_ia32_blendvps256(c, b, (f32x8)a); }
+static inline f32x8 tp_loadpart_f32x8(const float *p, int64_t n)
+{
+    i32x8 m = tp_first_i32x8(n);
+    return tp_select_f32x8(m, (f32x8)__builtin_ia32_maskloadd256((const void *)p, (i32x8)m), tp_splat_f32x8(*p));
+}
+static inline f32x8 tp_swap4_f32x8(f32x8 a)
+{
+#ifdef __clang__
+    return __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3);
+#else
+    return __builtin_shuffle(a, (i32x8){4, 5, 6, 7, 0, 1, 2, 3});
+#endif
+}
+static inline f32x8 tp_swap2_f32x8(f32x8 a)
+{
+#ifdef __clang__
+    return __builtin_shufflevector(a, a, 2, 3, 0, 1, 6, 7, 4, 5);
+#else
+    return __builtin_shuffle(a, (i32x8){2, 3, 0, 1, 6, 7, 4, 5});
+#endif
+}
+static inline f32x8 tp_swap1_f32x8(f32x8 a)
+{
+#ifdef __clang__
+    return __builtin_shufflevector(a, a, 1, 0, 3, 2, 5, 4, 7, 6);
+#else
+    return __builtin_shuffle(a, (i32x8){1, 0, 3, 2, 5, 4, 7, 6});
+#endif
+}
+static inline float tp_fold_add_8_f32x8(const f32x8 *p)
+{
+    f32x8 r0 = p[0], r1 = p[1], r2 = p[2], r3 = p[3], r4 = p[4], r5 = p[5], r6 = p[6], r7 = p[7];
+    r0 = (r0 + r4);
+    r1 = (r1 + r5);
+    r2 = (r2 + r6);
+    r3 = (r3 + r7);
+    r0 = (r0 + r2);
+    r1 = (r1 + r3);
+    r0 = (r0 + r1);
+    r0 = (r0 + tp_swap4_f32x8(r0));
+    r0 = (r0 + tp_swap2_f32x8(r0));
+    r0 = (r0 + tp_swap1_f32x8(r0));
+    return r0[0];
+}
+
+static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const tp_scalar *scalars)
+{
+    float *const x = (float *)arrays[0].data;
+    const int64_t x_n0 = arrays[0].dims[0];
+    const float t = scalars[0].f32;
+    float *const r = (float *)arrays[1].data;
+    int64_t status = 0;
+    f32x8 s_0 = tp_splat_f32x8(0.0f), s_1 = s_0, s_2 = s_0, s_3 = s_0, s_4 = s_0, s_5 = s_0, s_6 = s_0, s_7 = s_0;
+    {
+        int64_t i = (int64_t)0;
+        const int64_t i_end = x_n0;
+        for (; i_end - i >= 64; i += 64) {
+            {
+                f32x8 x_i = *(const f32x8_u *)(x + i);
+                __asm__("" : "+x"(x_i));
+                const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t));
+                s_0 = __builtin_ia32_blendvps256(s_0, (s_0 + x_i), (f32x8)on);
+            }
+            {
+                const int64_t i_v1 = i + 8;
+                f32x8 x_i = *(const f32x8_u *)(x + i_v1);
+                __asm__("" : "+x"(x_i));
+                const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t));
+                s_1 = __builtin_ia32_blendvps256(s_1, (s_1 + x_i), (f32x8)on);
+            }
+            {
+                const int64_t i_v1 = i + 16;
+                f32x8 x_i = *(const f32x8_u *)(x + i_v1);
+                __asm__("" : "+x"(x_i));
+                const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t));
+                s_2 = __builtin_ia32_blendvps256(s_2, (s_2 + x_i), (f32x8)on);
+            }
+            {
+                const int64_t i_v1 = i + 24;
+                f32x8 x_i = *(const f32x8_u *)(x + i_v1);
+                __asm__("" : "+x"(x_i));
+                const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t));
+                s_3 = __builtin_ia32_blendvps256(s_3, (s_3 + x_i), (f32x8)on);
+            }
+            {
+                const int64_t i_v1 = i + 32;
+                f32x8 x_i = *(const f32x8_u *)(x + i_v1);
+                __asm__("" : "+x"(x_i));
+                const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t));
+                s_4 = __builtin_ia32_blendvps256(s_4, (s_4 + x_i), (f32x8)on);
+            }
+            {
+                const int64_t i_v1 = i + 40;
+                f32x8 x_i = *(const f32x8_u *)(x + i_v1);
+                __asm__("" : "+x"(x_i));
+                const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t));
+                s_5 = __builtin_ia32_blendvps256(s_5, (s_5 + x_i), (f32x8)on);
+            }
+            {
+                const int64_t i_v1 = i + 48;
+                f32x8 x_i = *(const f32x8_u *)(x + i_v1);
+                __asm__("" : "+x"(x_i));
+                const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t));
+                s_6 = __builtin_ia32_blendvps256(s_6, (s_6 + x_i), (f32x8)on);
+            }
+            {
+                const int64_t i_v1 = i + 56;
+                f32x8 x_i = *(const f32x8_u *)(x + i_v1);
+                __asm__("" : "+x"(x_i));
+                const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t));
+                s_7 = __builtin_ia32_blendvps256(s_7, (s_7 + x_i), (f32x8)on);
+            }
+        }
+        if (i < i_end) {
+            int64_t r_v1 = 0;
+            f32x8 s_all[8] = {s_0, s_1, s_2, s_3, s_4, s_5, s_6, s_7};
+            for (; i_end - i >= 8; i += 8, r_v1++) {
+                {
+                    f32x8 x_i = *(const f32x8_u *)(x + i);
+                    __asm__("" : "+x"(x_i));
+                    const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t));
+                    s_all[r_v1] = __builtin_ia32_blendvps256(s_all[r_v1], (s_all[r_v1] + x_i), (f32x8)on);
+                }
+            }
+            if (i < i_end) {
+                const int64_t count = i_end - i;
+                const i32x8 live = tp_first_i32x8(count);
+                {
+                    f32x8 x_i = tp_loadpart_f32x8(x + i, count);
+                    __asm__("" : "+x"(x_i));
+                    const i32x8 on = tp_gt_f32x8(x_i, tp_splat_f32x8(t)) & live;
+                    s_all[r_v1] = __builtin_ia32_blendvps256(s_all[r_v1], (s_all[r_v1] + x_i), (f32x8)on);
+                }
+            }
+            s_0 = s_all[0]; s_1 = s_all[1]; s_2 = s_all[2]; s_3 = s_all[3]; s_4 = s_all[4]; s_5 = s_all[5]; s_6 = s_all[6]; s_7 = s_all[7];
+        }
+    }
+    *(r) = tp_fold_add_8_f32x8((f32x8[]){s_0, s_1, s_2, s_3, s_4, s_5, s_6, s_7});
+    return status;
+}
+
+int64_t tp_kernel(const tp_array *arrays, const tp_scalar *scalars)
+{
+    tp_flags_clear();
+    int64_t status = tp_body(arrays, scalars);
+    return status | tp_flags();
+}

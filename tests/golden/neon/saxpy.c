@@ -1,0 +1,145 @@
+/* saxpy, neon */
+/* What a kernel and its caller share; stands at the head of every kernel. */
+#include <stdint.h>
+#ifdef __clang__
+#pragma clang fp exceptions(maytrap) contract(off)
+#endif
+
+typedef struct { char *data; int64_t dims[3], strides[3]; } tp_array;      /* strides in bytes */
+typedef union {
+    double f64; float f32;
+    int64_t i64; int32_t i32; int16_t i16; int8_t i8;
+    uint64_t u64; uint32_t u32; uint16_t u16; uint8_t u8;
+} tp_scalar;
+
+/* The hardware's floating-point flags, in ops.STATUS's order: divide 1, over 2, under 4, invalid 8. */
+#if defined __x86_64__
+static inline void tp_flags_clear(void)
+{
+    unsigned word = __builtin_ia32_stmxcsr();
+    if (word & 29) __builtin_ia32_ldmxcsr(word & ~29u);
+}
+static inline int64_t tp_flags(void)
+{
+    unsigned word = __builtin_ia32_stmxcsr();
+    return (word >> 2 & 7) | (word & 1) << 3;
+}
+#elif defined __aarch64__
+static inline void tp_flags_clear(void)
+{
+    uint64_t word;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(word) : : "memory");
+    if (word & 15) __asm__ volatile("msr fpsr, %0" : : "r"(word & ~(uint64_t)15) : "memory");
+}
+static inline int64_t tp_flags(void)
+{
+    uint64_t word;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(word) : : "memory");
+    return (int64_t)((word >> 1 & 7) | (word & 1) << 3);
+}
+#else
+#include <fenv.h>
+static inline void tp_flags_clear(void) { feclearexcept(FE_ALL_EXCEPT); }
+static inline int64_t tp_flags(void)
+{
+    int set = fetestexcept(FE_ALL_EXCEPT);
+    return (set & FE_DIVBYZERO ? 1 : 0) | (set & FE_OVERFLOW ? 2 : 0) | (set & FE_UNDERFLOW ? 4 : 0) | (set & FE_INVALID ? 8 : 0);
+}
+#endif
+
+/* Whether two arrays share no byte, by the range of addresses that each spans; or, with `same`, are one array. */
+static inline int tp_apart(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size, int same)
+{
+    int64_t a_lo = 0, a_hi = a_size, b_lo = 0, b_hi = b_size, equal = a->data == b->data && a_rank == b_rank && a_size == b_size;
+    for (int k = 0; k < a_rank; k++) {
+        int64_t reach = (a->dims[k] - 1) * a->strides[k];
+        if (a->dims[k] == 0) return 1;
+        *(reach < 0 ? &a_lo : &a_hi) += reach;
+    }
+    for (int k = 0; k < b_rank; k++) {
+        int64_t reach = (b->dims[k] - 1) * b->strides[k];
+        if (b->dims[k] == 0) return 1;
+        *(reach < 0 ? &b_lo : &b_hi) += reach;
+    }
+    for (int k = 0; equal && k < a_rank; k++) equal = a->dims[k] == b->dims[k] && a->strides[k] == b->strides[k];
+    return (same && equal) || a->data + a_hi <= b->data + b_lo || b->data + b_hi <= a->data + a_lo;
+}
+
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef float f32x4_u __attribute__((vector_size(16), may_alias, aligned(4)));
+typedef int32_t i32x4 __attribute__((vector_size(16)));
+static inline int64_t tp_peel_f32x4(const float *p, int64_t n)
+{
+    int64_t bytes = -(intptr_t)p & (int64_t)(sizeof(f32x4) - 1);
+    return n < 16 * 4 || bytes % (int64_t)sizeof(float) ? 0 : bytes / (int64_t)sizeof(float);
+}
+static inline f32x4 tp_splat_f32x4(float x) { return (f32x4){x, x, x, x}; }
+static inline i32x4 tp_splat_i32x4(int32_t x) { return (i32x4){x, x, x, x}; }
+static inline i32x4 tp_first_i32x4(int64_t n) { return (i32x4){0, 1, 2, 3} < tp_splat_i32x4((int32_t)n); }
+static inline uint64_t tp_bits_i32x4(i32x4 a)
+{
+    uint64_t r = 0;
+    for (int k = 0; k < 4; k++) r |= (uint64_t)(a[k] & 1) << k;
+    return r;
+}
+static inline void tp_storemask_f32x4(float *p, f32x4 v, i32x4 m)
+{
+    uint64_t on = tp_bits_i32x4(m);
+    for (int k = 0; k < 4; k++) if (on >> k & 1) p[k] = v[k];
+}
+static inline f32x4 tp_loadpart_f32x4(const float *p, int64_t n)
+{
+    f32x4 r;
+    for (int k = 0; k < 4; k++) r[k] = p[k < n ? k : 0];
+    return r;
+}
+
+static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const tp_scalar *scalars)
+{
+    float *const x = (float *)arrays[0].data;
+    const int64_t x_n0 = arrays[0].dims[0];
+    float *const y = (float *)arrays[1].data;
+    const float a = scalars[0].f32;
+    int64_t status = 0;
+    {
+        int64_t i = (int64_t)0;
+        const int64_t i_end = x_n0;
+        int64_t stop = i + tp_peel_f32x4(y + i, i_end - i);
+        for (;;) {
+            for (; stop - i >= 4; i += 4) {
+                *(f32x4_u *)(y + i) = (tp_splat_f32x4(a) * *(const f32x4_u *)(x + i)) + *(const f32x4_u *)(y + i);
+            }
+            if (i < stop) {
+                const int64_t count = stop - i;
+                const i32x4 live = tp_first_i32x4(count);
+                tp_storemask_f32x4(y + i, ((tp_splat_f32x4(a) * tp_loadpart_f32x4(x + i, count)) + tp_loadpart_f32x4(y + i, count)), live);
+            }
+            if (stop == i_end) break;
+            i = stop;
+            for (; i_end - i >= 16; i += 16) {
+                *(f32x4_u *)(y + i) = (tp_splat_f32x4(a) * *(const f32x4_u *)(x + i)) + *(const f32x4_u *)(y + i);
+                {
+                    const int64_t i_v1 = i + 4;
+                    *(f32x4_u *)(y + i_v1) = (tp_splat_f32x4(a) * *(const f32x4_u *)(x + i_v1)) + *(const f32x4_u *)(y + i_v1);
+                }
+                {
+                    const int64_t i_v1 = i + 8;
+                    *(f32x4_u *)(y + i_v1) = (tp_splat_f32x4(a) * *(const f32x4_u *)(x + i_v1)) + *(const f32x4_u *)(y + i_v1);
+                }
+                {
+                    const int64_t i_v1 = i + 12;
+                    *(f32x4_u *)(y + i_v1) = (tp_splat_f32x4(a) * *(const f32x4_u *)(x + i_v1)) + *(const f32x4_u *)(y + i_v1);
+                }
+            }
+            stop = i_end;
+        }
+    }
+    return status;
+}
+
+int64_t tp_kernel(const tp_array *arrays, const tp_scalar *scalars)
+{
+    tp_flags_clear();
+    int64_t status = tp_body(arrays, scalars);
+    return status | tp_flags();
+}

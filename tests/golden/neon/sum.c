@@ -1,0 +1,216 @@
+/* sum, neon */
+/* What a kernel and its caller share; stands at the head of every kernel. */
+#include <stdint.h>
+#ifdef __clang__
+#pragma clang fp exceptions(maytrap) contract(off)
+#endif
+
+typedef struct { char *data; int64_t dims[3], strides[3]; } tp_array;      /* strides in bytes */
+typedef union {
+    double f64; float f32;
+    int64_t i64; int32_t i32; int16_t i16; int8_t i8;
+    uint64_t u64; uint32_t u32; uint16_t u16; uint8_t u8;
+} tp_scalar;
+
+/* The hardware's floating-point flags, in ops.STATUS's order: divide 1, over 2, under 4, invalid 8. */
+#if defined __x86_64__
+static inline void tp_flags_clear(void)
+{
+    unsigned word = __builtin_ia32_stmxcsr();
+    if (word & 29) __builtin_ia32_ldmxcsr(word & ~29u);
+}
+static inline int64_t tp_flags(void)
+{
+    unsigned word = __builtin_ia32_stmxcsr();
+    return (word >> 2 & 7) | (word & 1) << 3;
+}
+#elif defined __aarch64__
+static inline void tp_flags_clear(void)
+{
+    uint64_t word;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(word) : : "memory");
+    if (word & 15) __asm__ volatile("msr fpsr, %0" : : "r"(word & ~(uint64_t)15) : "memory");
+}
+static inline int64_t tp_flags(void)
+{
+    uint64_t word;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(word) : : "memory");
+    return (int64_t)((word >> 1 & 7) | (word & 1) << 3);
+}
+#else
+#include <fenv.h>
+static inline void tp_flags_clear(void) { feclearexcept(FE_ALL_EXCEPT); }
+static inline int64_t tp_flags(void)
+{
+    int set = fetestexcept(FE_ALL_EXCEPT);
+    return (set & FE_DIVBYZERO ? 1 : 0) | (set & FE_OVERFLOW ? 2 : 0) | (set & FE_UNDERFLOW ? 4 : 0) | (set & FE_INVALID ? 8 : 0);
+}
+#endif
+
+/* Whether two arrays share no byte, by the range of addresses that each spans; or, with `same`, are one array. */
+static inline int tp_apart(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size, int same)
+{
+    int64_t a_lo = 0, a_hi = a_size, b_lo = 0, b_hi = b_size, equal = a->data == b->data && a_rank == b_rank && a_size == b_size;
+    for (int k = 0; k < a_rank; k++) {
+        int64_t reach = (a->dims[k] - 1) * a->strides[k];
+        if (a->dims[k] == 0) return 1;
+        *(reach < 0 ? &a_lo : &a_hi) += reach;
+    }
+    for (int k = 0; k < b_rank; k++) {
+        int64_t reach = (b->dims[k] - 1) * b->strides[k];
+        if (b->dims[k] == 0) return 1;
+        *(reach < 0 ? &b_lo : &b_hi) += reach;
+    }
+    for (int k = 0; equal && k < a_rank; k++) equal = a->dims[k] == b->dims[k] && a->strides[k] == b->strides[k];
+    return (same && equal) || a->data + a_hi <= b->data + b_lo || b->data + b_hi <= a->data + a_lo;
+}
+
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef float f32x4_u __attribute__((vector_size(16), may_alias, aligned(4)));
+typedef int32_t i32x4 __attribute__((vector_size(16)));
+static inline f32x4 tp_splat_f32x4(float x) { return (f32x4){x, x, x, x}; }
+static inline i32x4 tp_splat_i32x4(int32_t x) { return (i32x4){x, x, x, x}; }
+static inline i32x4 tp_first_i32x4(int64_t n) { return (i32x4){0, 1, 2, 3} < tp_splat_i32x4((int32_t)n); }
+static inline f32x4 tp_select_f32x4(i32x4 m, f32x4 a, f32x4 b) { return (f32x4)((m & (i32x4)a) | (~m & (i32x4)b)); }
+static inline f32x4 tp_loadpart_f32x4(const float *p, int64_t n)
+{
+    f32x4 r;
+    for (int k = 0; k < 4; k++) r[k] = p[k < n ? k : 0];
+    return r;
+}
+static inline f32x4 tp_swap2_f32x4(f32x4 a)
+{
+#ifdef __clang__
+    return __builtin_shufflevector(a, a, 2, 3, 0, 1);
+#else
+    return __builtin_shuffle(a, (i32x4){2, 3, 0, 1});
+#endif
+}
+static inline f32x4 tp_swap1_f32x4(f32x4 a)
+{
+#ifdef __clang__
+    return __builtin_shufflevector(a, a, 1, 0, 3, 2);
+#else
+    return __builtin_shuffle(a, (i32x4){1, 0, 3, 2});
+#endif
+}
+static inline float tp_fold_add_16_f32x4(const f32x4 *p)
+{
+    f32x4 r0 = p[0], r1 = p[1], r2 = p[2], r3 = p[3], r4 = p[4], r5 = p[5], r6 = p[6], r7 = p[7], r8 = p[8], r9 = p[9], r10 = p[10], r11 = p[11], r12 = p[12], r13 = p[13], r14 = p[14], r15 = p[15];
+    r0 = (r0 + r8);
+    r1 = (r1 + r9);
+    r2 = (r2 + r10);
+    r3 = (r3 + r11);
+    r4 = (r4 + r12);
+    r5 = (r5 + r13);
+    r6 = (r6 + r14);
+    r7 = (r7 + r15);
+    r0 = (r0 + r4);
+    r1 = (r1 + r5);
+    r2 = (r2 + r6);
+    r3 = (r3 + r7);
+    r0 = (r0 + r2);
+    r1 = (r1 + r3);
+    r0 = (r0 + r1);
+    r0 = (r0 + tp_swap2_f32x4(r0));
+    r0 = (r0 + tp_swap1_f32x4(r0));
+    return r0[0];
+}
+
+static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const tp_scalar *scalars)
+{
+    float *const x = (float *)arrays[0].data;
+    const int64_t x_n0 = arrays[0].dims[0];
+    float *const r = (float *)arrays[1].data;
+    int64_t status = 0;
+    f32x4 s_0 = tp_splat_f32x4(0.0f), s_1 = s_0, s_2 = s_0, s_3 = s_0, s_4 = s_0, s_5 = s_0, s_6 = s_0, s_7 = s_0, s_8 = s_0, s_9 = s_0, s_10 = s_0, s_11 = s_0, s_12 = s_0, s_13 = s_0, s_14 = s_0, s_15 = s_0;
+    {
+        int64_t i = (int64_t)0;
+        const int64_t i_end = x_n0;
+        for (; i_end - i >= 64; i += 64) {
+            s_0 = s_0 + *(const f32x4_u *)(x + i);
+            {
+                const int64_t i_v1 = i + 4;
+                s_1 = s_1 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 8;
+                s_2 = s_2 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 12;
+                s_3 = s_3 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 16;
+                s_4 = s_4 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 20;
+                s_5 = s_5 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 24;
+                s_6 = s_6 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 28;
+                s_7 = s_7 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 32;
+                s_8 = s_8 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 36;
+                s_9 = s_9 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 40;
+                s_10 = s_10 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 44;
+                s_11 = s_11 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 48;
+                s_12 = s_12 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 52;
+                s_13 = s_13 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 56;
+                s_14 = s_14 + *(const f32x4_u *)(x + i_v1);
+            }
+            {
+                const int64_t i_v1 = i + 60;
+                s_15 = s_15 + *(const f32x4_u *)(x + i_v1);
+            }
+        }
+        if (i < i_end) {
+            int64_t r_v1 = 0;
+            f32x4 s_all[16] = {s_0, s_1, s_2, s_3, s_4, s_5, s_6, s_7, s_8, s_9, s_10, s_11, s_12, s_13, s_14, s_15};
+            for (; i_end - i >= 4; i += 4, r_v1++) {
+                s_all[r_v1] = s_all[r_v1] + *(const f32x4_u *)(x + i);
+            }
+            if (i < i_end) {
+                const int64_t count = i_end - i;
+                const i32x4 live = tp_first_i32x4(count);
+                s_all[r_v1] = tp_select_f32x4(live, (s_all[r_v1] + tp_loadpart_f32x4(x + i, count)), s_all[r_v1]);
+            }
+            s_0 = s_all[0]; s_1 = s_all[1]; s_2 = s_all[2]; s_3 = s_all[3]; s_4 = s_all[4]; s_5 = s_all[5]; s_6 = s_all[6]; s_7 = s_all[7]; s_8 = s_all[8]; s_9 = s_all[9]; s_10 = s_all[10]; s_11 = s_all[11]; s_12 = s_all[12]; s_13 = s_all[13]; s_14 = s_all[14]; s_15 = s_all[15];
+        }
+    }
+    *(r) = tp_fold_add_16_f32x4((f32x4[]){s_0, s_1, s_2, s_3, s_4, s_5, s_6, s_7, s_8, s_9, s_10, s_11, s_12, s_13, s_14, s_15});
+    return status;
+}
+
+int64_t tp_kernel(const tp_array *arrays, const tp_scalar *scalars)
+{
+    tp_flags_clear();
+    int64_t status = tp_body(arrays, scalars);
+    return status | tp_flags();
+}

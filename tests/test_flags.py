@@ -1,0 +1,64 @@
+"""The floating-point flags of every operation, on every target: NumPy's, from partly filled registers too."""
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from native import RUNNABLE, run_native
+from test_ops import edges
+
+from loopir import nodes as ir
+from loopir.ops import OPS, STATUS, evaluate
+from loopir.types import DTYPES
+
+EXACT = [op.name for op in OPS.values() if "f" in op.kinds and op.name not in ("cast", "select")]
+LIBM = {"exp", "log", "sin", "cos", "tan", "tanh", "pow"}
+FLAGS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
+NATIVE = [t for t in RUNNABLE if t != "neon"]
+
+
+def kernel(op: str, dtype: str, vector: bool = True) -> ir.Kernel:
+    """``r[i] = op(a[i], b[i])``"""
+    row = OPS[op]
+    lanes: ir.Lanes = "W" if vector else 1
+    at = (ir.Var("i", "i64"),)
+    result = "bool" if row.result == "m" else dtype
+    args = tuple(ir.Load(x, at, dtype, lanes) for x in "ab"[: row.arity])
+    body = (ir.Store("r", at, ir.Call(op, args, result, lanes)),)
+    rng = ir.Interval(ir.Const(0, "i64"), ir.Dim("a", 0))
+    loop = ir.VecLoop("i", rng, "W", body) if vector else ir.Loop("i", rng, body)
+    params = [ir.Param(x, dtype, 1, 0) for x in "ab"] + [ir.Param("r", result, 1, 0, True)]
+    return ir.Kernel(op, tuple(params), (loop,))
+
+
+def raised(op: str, a: Any, b: Any, dtype: str) -> int:
+    """The status bits of NumPy's own scalar operation."""
+    seen = set()
+    with np.errstate(all="call", call=lambda kind, _: seen.add(FLAGS[kind])):
+        evaluate(op, (a, b)[: OPS[op].arity], "bool" if OPS[op].result == "m" else dtype)
+    return sum(STATUS[x] for x in seen)
+
+
+def status(k: ir.Kernel, target: str, a: Any, b: Any, dtype: str, count: int) -> int:
+    r = np.empty(count, DTYPES[k.params[2].dtype].numpy)
+    args = {"a": np.full(count, a), "b": np.full(count, b), "r": r}
+    return run_native(k, target, args)
+
+
+@pytest.mark.parametrize("target", NATIVE)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("op", [x for x in EXACT if x not in LIBM])
+def test_flags(op: str, dtype: str, target: str) -> None:
+    k = kernel(op, dtype)
+    values = np.array(edges(dtype), DTYPES[dtype].numpy)
+    pairs = itertools.product(values, values if OPS[op].arity == 2 else values[:1])
+    wrong = []
+    for a, b in pairs:
+        want = raised(op, a, b, dtype)
+        for count in (1, 19):
+            got = status(k, target, a, b, dtype, count)
+            if got != want:
+                wrong.append((a, b, count, got, want))
+    assert not wrong, f"{len(wrong)} wrong; (a, b, count, got, want) = {wrong[:8]}"
