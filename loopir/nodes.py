@@ -10,7 +10,9 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
+
+from .exhaustive import unhandled
 
 __all__ = [
     "Accum", "Append", "Assign", "Break", "Broadcast", "Call", "Check", "Const", "Dim", "Disjoint", "Expr", "Guard",
@@ -511,8 +513,3 @@ def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
 def counters(n: Node) -> frozenset[str]:
     """The accumulators that an Append below `n` advances: scalars, in vector loops too."""
     return frozenset(x.count for x in walk(n) if isinstance(x, Append))
-
-
-def unhandled(n: NoReturn) -> NoReturn:
-    """The last case of every match over nodes: the type checker proves that it is never reached."""
-    raise AssertionError(f"unhandled node: {n!r}")

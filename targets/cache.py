@@ -15,14 +15,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .compiler import BuildError
+from .errors import BuildError
 
-__all__ = ["CacheInfo", "cache_clear", "cache_dir", "cache_info", "kept", "publish"]
+__all__ = [
+    "OBJECT", "RECIPE", "CacheInfo", "cache_clear", "cache_dir", "cache_info", "content", "kept", "publish",
+]
 
 CACHE_BYTES = 256 << 20
 """Size of the cache above which the objects longest unused are removed."""
 
-_SUFFIX = ".so"
+OBJECT, RECIPE = ".so", ".call"
+"""Suffixes: a shared object; what a caller needs to know of one."""
+
 _MAGIC = b"transpile"
 _TRAILER = len(_MAGIC) + 32
 
@@ -51,13 +55,15 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
 
 def cache_info() -> CacheInfo:
     """How full the disk cache is."""
-    sizes = [size for _, size, _ in _objects(cache_dir())]
-    return CacheInfo(cache_dir(), len(sizes), sum(sizes), CACHE_BYTES)
+    found = _objects(cache_dir())
+    objects = sum(path.suffix == OBJECT for _, _, path in found)
+    return CacheInfo(cache_dir(), objects, sum(size for _, size, _ in found), CACHE_BYTES)
 
 
 def cache_clear() -> int:
     """Removes every object from the disk cache; the number removed. What is loaded stays loaded."""
-    return sum(_remove(path) for _, _, path in _objects(cache_dir()))
+    removed = [path for _, _, path in _objects(cache_dir()) if _remove(path)]
+    return sum(path.suffix != RECIPE for path in removed)
 
 
 def _objects(folder: Path) -> list[tuple[float, int, Path]]:
@@ -65,7 +71,7 @@ def _objects(folder: Path) -> list[tuple[float, int, Path]]:
     found = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith((_SUFFIX, _SUFFIX + ".tmp")):
+            if entry.name.endswith((OBJECT, RECIPE, ".tmp")):
                 with suppress(OSError):
                     stat = entry.stat()
                     found.append((stat.st_mtime, stat.st_size, Path(entry.path)))
@@ -92,10 +98,10 @@ def _trim(folder: Path, keep: Path) -> None:
             total -= size
 
 
-def kept(name: str) -> Path | None:
+def kept(name: str, suffix: str = OBJECT) -> Path | None:
     """A sound object of that name, which may be a pattern."""
     folders = filter(None, (cache_dir(), _private.get(os.getpid())))
-    found = (path for folder in folders for path in folder.glob(name + _SUFFIX))
+    found = (path for folder in folders for path in folder.glob(name + suffix))
     return next(filter(_sound, found), None)
 
 
@@ -116,7 +122,12 @@ def _sound(path: Path) -> bool:
     return True
 
 
-def publish(body: bytes, name: str | None) -> Path:
+def content(path: Path) -> bytes:
+    """What was published as `path`."""
+    return path.read_bytes()[:-_TRAILER]
+
+
+def publish(body: bytes, name: str | None, suffix: str = OBJECT) -> Path:
     """Puts an object into the cache or, failing that, or without a name, into the private directory. Raises BuildError."""
     from hashlib import sha256
 
@@ -124,13 +135,13 @@ def publish(body: bytes, name: str | None) -> Path:
     if name:
         folder = cache_dir()
         try:
-            path = _place(data, folder / (name + _SUFFIX))
+            path = _place(data, folder / (name + suffix))
             _trim(folder, keep=path)
             return path
         except OSError as error:
             _note_unwritable(str(folder), error.strerror or str(error))
     try:
-        return _place(data, _private_dir() / ((name or os.urandom(8).hex()) + _SUFFIX))
+        return _place(data, _private_dir() / ((name or os.urandom(8).hex()) + suffix))
     except OSError as error:
         raise BuildError(f"there is no room for the object: {error}") from error
 
@@ -144,7 +155,7 @@ def _place(data: bytes, path: Path) -> Path:
     import tempfile
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".", suffix=_SUFFIX + ".tmp", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
     try:
         with open(handle, "wb") as file:
             file.write(data)

@@ -11,22 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from .errors import BuildError, NoCompiler
+
 __all__ = ["BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for", "run_compiler"]
 
 TIMEOUT = 120.0
 """Seconds after which a compiler is taken to hang."""
-
-
-class NoCompiler(Exception):
-    """There is no C compiler on this machine, or the one that ``$CC`` names does not exist."""
-
-
-class BuildError(Exception):
-    """The C compiler failed. The message holds the first lines of what it said; ``output`` all of it."""
-
-    def __init__(self, message: str, output: str = "") -> None:
-        super().__init__(message)
-        self.output = output
 
 
 @dataclass(frozen=True, slots=True)

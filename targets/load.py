@@ -14,16 +14,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
-from loopir.nodes import Kernel, Param
 from loopir.types import DTYPES
 
-from .build import BuildError, build_object
+from .errors import BuildError
 
-__all__ = ["MISMATCH", "Entry", "load"]
+__all__ = ["MISMATCH", "Entry", "HasParam", "HasParams", "load"]
 
 MISMATCH: Final = -1
 """The status of a call whose arguments the kernel was not compiled for."""
@@ -35,14 +34,36 @@ ARRAY, FLOAT, INT, BOOL, NUMPY = range(5)
 _WEAK: dict[str, tuple[int, type]] = {"f64": (FLOAT, float), "i64": (INT, int), "bool": (BOOL, bool)}
 
 
+class HasParam(Protocol):
+    """A parameter, with the fields of ``loopir.nodes.Param``."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def unit(self) -> int | None: ...
+    @property
+    def written(self) -> bool: ...
+
+
+class HasParams(Protocol):
+    """A kernel, as far as calling it goes."""
+
+    @property
+    def params(self) -> Sequence[HasParam]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A loaded kernel. ``fast(*args)`` takes arrays and scalars in the order of ``kernel.params`` and gives the status."""
+    """A loaded kernel. ``fast(*args)`` takes arrays and scalars in the order of the kernel's parameters and gives the status."""
 
-    kernel: Kernel
     path: Path
     fast: Callable[..., int]
     native: bool
+    trampoline: Path | None = None
 
     def run(self, args: Sequence[object]) -> int:
         """As ``fast(*args)``."""
@@ -50,22 +71,25 @@ class Entry:
 
 
 def load(
-    path: Path, kernel: Kernel, *, weak: Collection[str] = (), strided: Collection[str] = (), native: bool = True
+    path: Path, kernel: HasParams, *, weak: Collection[str] = (), strided: Collection[str] = (), native: bool = True,
+    trampoline: Path | None = None,
 ) -> Entry:
     """The kernel ``tp_kernel`` of the shared object at `path`. Raises BuildError where it cannot be opened.
 
     Scalars named in `weak` are given as Python scalars, others as NumPy's. Arrays named in `strided` have no axis of unit
-    stride, and one that has is refused (there is faster code for it). ``native=False`` asks for the safe road.
+    stride, and one that has is refused (there is faster code for it). ``native=False`` asks for the safe road. ``trampoline``: that of
+    an earlier Entry, where it is known.
     """
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
         raise BuildError(f"a kernel takes at most {MAX_PARAMS} parameters, of rank {MAX_RANK} at most")
     rows = [_row(p, p.name in weak, p.name in strided) for p in kernel.params]
     address = _symbol(str(path), "tp_kernel")
-    wrap = _trampoline() if native else None
-    if wrap is None:
-        return Entry(kernel, path, _SafeCall(address, rows), native=False)
+    found = _trampoline(trampoline) if native else None
+    if found is None:
+        return Entry(path, _SafeCall(address, rows), native=False)
+    wrap, trampoline = found
     spec = [address, len(rows), *(field for row in rows for field in row.fields())]
-    return Entry(kernel, path, wrap(np.array(spec, dtype=np.int64)), native=True)
+    return Entry(path, wrap(np.array(spec, dtype=np.int64)), native=True, trampoline=trampoline)
 
 
 # -- what an argument must be
@@ -85,7 +109,7 @@ class _Row:
         return self.kind, id(self.type), self.rank, self.unit, self.bytes, self.flags
 
 
-def _row(p: Param, weak: bool, strided: bool) -> _Row:
+def _row(p: HasParam, weak: bool, strided: bool) -> _Row:
     dtype = DTYPES[p.dtype]
     if p.rank is not None:
         unit = p.unit if p.unit is not None else NO_UNIT if strided else ANY_UNIT
@@ -125,16 +149,26 @@ def _symbol(path: str, name: str) -> int:
 
 # -- the fast road
 
-@functools.cache
-def _trampoline() -> Callable[[np.ndarray], Callable[..., int]] | None:
+_Wrap = Callable[[np.ndarray], Callable[..., int]]
+_opened: list[tuple[_Wrap, Path] | None] = []
+"""The trampoline of this process, once it has been asked for."""
+
+
+def _trampoline(known: Path | None) -> tuple[_Wrap, Path] | None:
     """Makes a builtin from a spec; None where the fast road is not open."""
+    if not _opened:
+        _opened.append(_open_trampoline(known))
+    return _opened[0]
+
+
+def _open_trampoline(known: Path | None) -> tuple[_Wrap, Path] | None:
     if not _proved():
         return None
     import ctypes
 
     try:
-        entry = str(build_object(Path(__file__).with_name("entry.c").read_text()))
-        bind, method = _symbol(entry, "tp_bind"), _symbol(entry, "tp_method")
+        path = known or _built_trampoline()
+        bind, method = _symbol(str(path), "tp_bind"), _symbol(str(path), "tp_method")
     except BuildError:
         return None
     lent = np.array(_lent(), dtype=np.uintp)
@@ -142,7 +176,13 @@ def _trampoline() -> Callable[[np.ndarray], Callable[..., int]] | None:
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
-    return lambda spec: new(method, spec, None)
+    return (lambda spec: new(method, spec, None)), path
+
+
+def _built_trampoline() -> Path:
+    from .build import build_object
+
+    return build_object(Path(__file__).with_name("entry.c").read_text())
 
 
 def _lent() -> list[int]:

@@ -21,8 +21,8 @@ import pytest
 from loopir.interpret import Outcome
 from targets.build import BuildError
 from transpile import Fused, FuseError, FuseWarning, fuse
+from transpile import compiling as compiling_module
 from transpile import errors as errors_module
-from transpile import variant as variant_module
 from transpile.types import ArrayType, ScalarType
 
 HOUSE = str(Path(__file__).parent.parent)
@@ -448,7 +448,7 @@ def test_a_bug_of_ours_is_told_and_python_runs(
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("unhandled node")
 
-    monkeypatch.setattr(variant_module, "compile_stages", broken)
+    monkeypatch.setattr(compiling_module, "compile_stages", broken)
     f = fuse(doubled)
     with caplog.at_level(logging.WARNING), pytest.warns(FuseWarning, match="unhandled node"):
         assert f(np.ones(2)) == [2.0, 2.0]
@@ -634,9 +634,9 @@ def test_verified_exceptions_and_overlaps() -> None:
 
 def test_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[int] = []
-    real = variant_module.compile_stages
+    real = compiling_module.compile_stages
     monkeypatch.setattr(
-        variant_module, "compile_stages", lambda *a, **k: compiled.append(1) or real(*a, **k)
+        compiling_module, "compile_stages", lambda *a, **k: compiled.append(1) or real(*a, **k)
     )
     f, barrier, results = fuse(doubled), threading.Barrier(4), []
 
@@ -658,7 +658,7 @@ def test_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_while_another_thread_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     entered, leave = threading.Event(), threading.Event()
-    real = variant_module.compile_stages
+    real = compiling_module.compile_stages
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         entered.set()
@@ -666,7 +666,7 @@ def test_a_fork_while_another_thread_compiles(monkeypatch: pytest.MonkeyPatch) -
         return real(*args, **kwargs)
 
     f = fuse(doubled)
-    monkeypatch.setattr(variant_module, "compile_stages", slow)
+    monkeypatch.setattr(compiling_module, "compile_stages", slow)
     thread = threading.Thread(target=f, args=(np.ones(2),))
     thread.start()
     entered.wait(60)
@@ -698,7 +698,7 @@ def test_an_object_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> Non
     def unloadable(*args: Any, **kwargs: Any) -> Any:
         raise BuildError("x.so cannot be loaded: failed to map segment")
 
-    monkeypatch.setattr(variant_module, "load", unloadable)
+    monkeypatch.setattr(compiling_module, "load", unloadable)
     f = fuse(doubled)
     with pytest.warns(FuseWarning, match=r"BUILD_FAILED.*failed to map"):
         assert f(np.ones(2)) == [2.0, 2.0]

@@ -11,6 +11,8 @@ import pytest
 
 from loopir.nodes import Check, Const, Kernel, Param
 from loopir.ops import STATUS
+from transpile.compiling import contract_of
+from transpile.contract import Contract
 from transpile.floats import judge
 from transpile.plan import (
     Argument,
@@ -42,10 +44,10 @@ def original(x: Any, k: Any = 2.0) -> Any:
 
 
 class Call:
-    """A wrapper of a plan around a kernel written in Python, and what came of it."""
+    """A wrapper around a kernel written in Python, and what came of it."""
 
     def __init__(
-        self, plan: Plan, kernel: Callable[..., int], function: FunctionType = original,
+        self, contract: Contract, kernel: Callable[..., int], function: FunctionType = original,
         why: str | None = "CODE",
     ) -> None:
         self.cold: list[tuple[str, Any]] = []
@@ -53,7 +55,7 @@ class Call:
         self.saved: list[Any] = []
         self.calls = CellType(0)
         self.call = wrapper(
-            function, plan, plan.kernel, kernel,
+            function, contract, kernel,
             other=self._other, why=self._why, calls=self.calls,
         )
         self._code = why
@@ -75,11 +77,12 @@ def param(b: Any) -> Param:
     return Param(b.name, b.type.dtype, rank, 0 if rank else None)
 
 
-def plan(*bindings: Any, returned: Returned = Nothing(), **rest: Any) -> Plan:  # noqa: B008
+def plan(*bindings: Any, returned: Returned = Nothing(), **rest: Any) -> Contract:  # noqa: B008
     body = rest.pop("body", ())
     strict = rest.pop("strict", ())
     kernel = Kernel("k", tuple(map(param, bindings)), body, strict=strict)
-    return Plan(kernel, bindings, returned, **rest)
+    rest.setdefault("snapshot", bool(strict or body) and bool(rest.get("writes")))
+    return contract_of(Plan(kernel, bindings, returned, **rest), kernel)
 
 
 def given(call: Call, *args: Any, **kwargs: Any) -> Any:

@@ -22,6 +22,7 @@ from .signature import parameters, type_of
 from .standin import Values, chooser, counter
 
 if TYPE_CHECKING:
+    from .knobs import Knobs
     from .rejections import Rejection
     from .types import ArgType
     from .variant import Variant
@@ -126,21 +127,27 @@ class Calls:
         if case.rejection:
             return None
         from . import knobs
-        from .variant import chosen_target, compile_variant, rejection_of
+        from .options import chosen_target
 
         settings = knobs.read()
-        chosen_target(self.options, settings)  # a wrong word is an error, not a reason for Python
+        target = chosen_target(self.options, settings)  # a wrong word is an error, not a reason
         with self._lock:
             if case.rejection or (variant := case.variant()):  # another thread was first
                 return None if case.rejection else variant
             start = perf_counter()
             types = dict(zip(parameters(self._function.__code__), case.types, strict=True))
             try:
-                variant, fast = compile_variant(self._function, types, self.options, settings)
-                variant.attach(fast, functools.partial(self._other, case), case.calls)
+                variant = self._kept(types, target.name, settings)
+                if variant is None:
+                    from .compiling import compile_variant
+
+                    variant = compile_variant(self._function, types, self.options, settings)
+                variant.attach(functools.partial(self._other, case), case.calls)
             except Exception as error:  # whatever went wrong, the original still runs
                 if settings.check and isinstance(error, AssertionError):
                     raise
+                from .compiling import rejection_of
+
                 case.rejection, case.error = rejection_of(error), error
                 self._refuse(case, case.rejection)
                 return None
@@ -148,6 +155,14 @@ class Calls:
                 case.seconds += perf_counter() - start
             case.add(variant)
             return variant
+
+    def _kept(self, types: dict[str, ArgType], target: str, settings: Knobs) -> Variant | None:
+        """What an earlier process has compiled, if nothing is to be seen of the compiling."""
+        if not self.options.cache or settings.debug or settings.dump or settings.check:
+            return None
+        from .recipe import find
+
+        return find(self._function, types, self.options, target)
 
     def _refuse(self, case: Case, rejection: Rejection) -> None:
         if fallback_is_error() or self.options.on_reject == "raise":

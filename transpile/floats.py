@@ -12,7 +12,8 @@ import numpy as np
 
 from loopir.ops import STATUS
 
-from .plan import Plan, StatusSource
+from .contract import Contract
+from .plan import StatusSource
 
 __all__ = ["CALM", "errstate", "judge", "nervous"]
 
@@ -66,7 +67,7 @@ def _warnings_may_raise() -> bool:
     return any(f[0] == "error" and issubclass(RuntimeWarning, f[2]) for f in warnings.filters)
 
 
-def judge(plan: Plan, function: FunctionType, status: int, *, again: bool) -> str | None:
+def judge(contract: Contract, function: FunctionType, status: int, *, again: bool) -> str | None:
     """What follows from the status of a kernel that ran: None if its result stands, else a code.
 
     Warnings are shown from here where that cannot be told from Python's own, and where Python
@@ -75,7 +76,7 @@ def judge(plan: Plan, function: FunctionType, status: int, *, again: bool) -> st
     if status & STATUS["replay"]:
         return "GUARD_RAISES"
     raised = [c for c in _CLASSES if status & STATUS[c]]
-    if any(c in plan.kernel.strict for c in raised):
+    if any(c in contract.strict for c in raised):
         return "GUARD_FLOAT_STATUS"
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     active = [c for c in raised if modes[c] != "ignore"]
@@ -83,7 +84,7 @@ def judge(plan: Plan, function: FunctionType, status: int, *, again: bool) -> st
         return None
     if any(modes[c] != "warn" for c in active):
         return "GUARD_ERRSTATE"
-    found = dict.fromkeys(s for s in plan.sources if s.status in active)
+    found = dict.fromkeys(s for s in contract.sources if s.status in active)
     certain = len(found) == 1 and _action(next(iter(found)), function) in _ONE_IS_ENOUGH
     if not certain and again:
         return "GUARD_FLOAT_STATUS"

@@ -8,15 +8,15 @@ from targets.isa import Target
 from . import knobs
 from .account import account, account_of_refused
 from .case import Case
+from .compiling import rejection_of
 from .errors import FuseError, sentence
-from .options import Options
+from .options import Options, chosen_target
 from .rejections import Refused, Rejection
 from .report import Report
 from .signature import parameters
 from .source import Source, read
 from .stages import Stages, compile_stages
 from .types import ArgType
-from .variant import chosen_target, rejection_of
 
 __all__ = ["STAGES", "emit", "report"]
 

@@ -3,9 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-__all__ = ["Options", "options_of"]
+if TYPE_CHECKING:
+    from targets.isa import Target
+
+    from .knobs import Knobs
+
+__all__ = ["Options", "chosen_target", "options_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,22 @@ def options_of(given: Mapping[str, Any]) -> Options:
             raise TypeError(f"fuse() has no option {name!r} (options: {', '.join(known)})")
         _CHECKS.get(name, _flag)(name, value)
     return Options(**given)
+
+
+def chosen_target(options: Options, settings: Knobs) -> Target:
+    """The option's target; for auto what ``TRANSPILE_TARGET`` says, or this machine's best.
+
+    Raises ValueError where the variable does not name a target.
+    """
+    from targets.host import best
+    from targets.isa import TARGETS
+
+    name = options.target if options.target != "auto" else settings.target
+    if name == "auto":
+        return best()
+    if name not in TARGETS:
+        raise ValueError(f"TRANSPILE_TARGET: no target {name!r} (known: {', '.join(TARGETS)})")
+    return TARGETS[name]
 
 
 def _flag(name: str, value: object) -> None:

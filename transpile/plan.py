@@ -5,11 +5,12 @@ call returns.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
-
-from loopir.nodes import Kernel
+from typing import TYPE_CHECKING, TypeAlias
 
 from .types import ArrayType, ScalarType
+
+if TYPE_CHECKING:
+    from loopir.nodes import Kernel
 
 __all__ = [
     "Argument",

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from loopir.nodes import unhandled
+from loopir.exhaustive import unhandled
 from loopir.types import DTYPES
 
 from .plan import Filled, Listed, Literal, Nothing, Returned, Same, Tupled, Value

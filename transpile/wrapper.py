@@ -27,12 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Check, Kernel, walk
 from loopir.types import DTYPES
 
 from .contract import Contract
 from .floats import CALM, errstate, nervous
-from .plan import Argument, Captured, Fresh, Plan, Slot
+from .plan import Argument, Captured, Fresh, Slot
 from .result import result_text
 from .signature import type_of
 from .standin import Values, condition, forward_text, stand_in, values_text
@@ -183,11 +182,12 @@ class _Text:
     def _saved(self) -> str:
         """Copies of what the kernel writes, where Python may have to run after it has."""
         contract = self._contract
-        saved = "".join(f"({n}, {n}.copy()), " for n in map(self._name, contract.writes))
-        if not saved or not (contract.snapshot or contract.sources):
+        if not contract.writes or not (contract.snapshot or contract.sources):
             return "()"
+        written = "".join(f"{self.name(n)}, " for n in contract.writes)
+        saved = f"{self.helper('f', _copies)}(({written}))"
         if contract.snapshot:
-            return f"({saved})"
+            return saved
         self._helpers |= {"_tp_warnings": warnings, "_tp_calm": CALM, "_tp_errstate": errstate}
         mood = "(_tp_errstate(), _tp_warnings.filters)"
         return f"{saved} if {mood} != _tp_calm.mood and {self.helper('f', nervous)}() else ()"

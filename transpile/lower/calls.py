@@ -8,6 +8,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,20 @@ __all__ = ["Calls"]
 
 
 def _table(module: Any, prefix: str) -> dict[Any, Op]:
-    return {
-        getattr(module, s.split(".")[1]): op
-        for op in OPS.values()
-        for s in op.spellings
-        if s.startswith(prefix)
-    }
+    """What the rows' names stand for in `module`; not what somebody has put in their place."""
+    out: dict[Any, Op] = {}
+    for op in OPS.values():
+        names = [s.removeprefix(prefix) for s in op.spellings if s.startswith(prefix)]
+        for value in (getattr(module, name, None) for name in names):
+            if getattr(value, "__name__", None) in names and _made_in_c(value):
+                out[value] = op
+    return out
+
+
+def _made_in_c(value: object) -> bool:
+    return isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or (
+        type(value).__module__.startswith("numpy")
+    )
 
 
 _UFUNCS = _table(np, "numpy.")
@@ -278,14 +287,19 @@ class Calls(Expressions):
 
 
 _Special = Callable[[Calls, list[Num], ast.Call], Num]
+_BY_NAME: dict[str, tuple[Any, _Special]] = {
+    "abs": (builtins, Calls._abs),
+    "min": (builtins, Calls._min),
+    "max": (builtins, Calls._max),
+    "round": (builtins, Calls._round),
+    "int": (builtins, Calls._as_int),
+    "float": (builtins, Calls._as_float),
+    "bool": (builtins, Calls._as_bool),
+    "where": (np, Calls._where),
+    "clip": (np, Calls._clip),
+}
 _SPECIAL: dict[Any, _Special] = {
-    abs: Calls._abs,
-    min: Calls._min,
-    max: Calls._max,
-    round: Calls._round,
-    int: Calls._as_int,
-    float: Calls._as_float,
-    bool: Calls._as_bool,
-    np.where: Calls._where,
-    np.clip: Calls._clip,
+    value: special
+    for name, (module, special) in _BY_NAME.items()
+    if _made_in_c(value := getattr(module, name)) and value.__name__ == name
 }

@@ -1,0 +1,16 @@
+"""Why there is no kernel."""
+from __future__ import annotations
+
+__all__ = ["BuildError", "NoCompiler"]
+
+
+class NoCompiler(Exception):
+    """There is no C compiler on this machine, or the one that ``$CC`` names does not exist."""
+
+
+class BuildError(Exception):
+    """The C compiler failed. The message holds the first lines of what it said; ``output`` all of it."""
+
+    def __init__(self, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output

@@ -1,0 +1,45 @@
+"""A function by way of any stage: its kernel, run by whatever, in the wrapper of compiled code."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CellType
+from typing import Any
+
+from native import run_native
+
+from loopir.interpret import run
+from loopir.nodes import Kernel
+from transpile.compiling import contract_of
+from transpile.plan import Plan
+from transpile.stages import Stages
+from transpile.variant import Variant
+
+__all__ = ["Replayed", "emulated", "interpreted", "through"]
+
+
+class Replayed(Exception):
+    """Python would have to answer."""
+
+
+def through(stages: Stages, plan: Plan, kernel: Kernel, fast: Callable[..., int]) -> Any:
+    """The function by way of `fast`, in the wrapper that compiled code has."""
+
+    def cold(_: Variant, status: int, *__: object) -> Any:
+        raise Replayed(status)
+
+    function: Any = stages.source.function
+    variant = Variant(function, contract_of(plan, kernel), fast)
+    variant.attach(cold, CellType(0))
+    return variant.call
+
+
+def interpreted(kernel: Kernel) -> Callable[..., int]:
+    return lambda *args: run(kernel, _by_name(kernel, args)).status
+
+
+def emulated(kernel: Kernel, target: str) -> Callable[..., int]:
+    return lambda *args: run_native(kernel, target, _by_name(kernel, args))
+
+
+def _by_name(kernel: Kernel, args: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip((p.name for p in kernel.params), args, strict=True))
