@@ -136,11 +136,9 @@ def test_every_pass_keeps_the_meaning(file: Path) -> None:
             now = step.run(now)
             well_formed(now)
             after, got = results(now, args)
-            exact = all(same(got[k], wanted[k]) for k in wanted)
+            exact = after == status and all(same(got[k], wanted[k]) for k in wanted)
             assert exact or (step.reorders and near(got, wanted)), (step.name, n, got, wanted)
-            assert after == status, (step.name, n)
-            if not exact:
-                wanted = got
+            status, wanted = after, got  # in another order, infinities may meet or miss each other
 
 
 def check_case(case: Case, reassociate: bool) -> None:

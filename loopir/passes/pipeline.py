@@ -13,6 +13,7 @@ from .last_value import last_value
 from .reuse import reuse
 from .simplify import simplify
 from .sink import sink
+from .split import split
 from .tile import tile
 from .unroll import unroll
 from .vectorize import vectorize
@@ -41,6 +42,7 @@ PIPELINE = (
     Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),
     Pass(reuse, "what both sides of a branch compute is computed before it"),
     Pass(sink, "a value that is chosen needs no mask"),
+    Pass(split, "a fold that waits for its first term is none until it has one", reorders=True),
     Pass(if_convert, "vectors have no branches", reorders=True),
     Pass(simplify, "masks of nested branches"),
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
