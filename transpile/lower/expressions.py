@@ -112,7 +112,7 @@ class Expressions:
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
                 return self.binary(type(op), self.num(left), self.num(right), node)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Num(logic("not", truth(self.num(operand))), weak="bool")
+                return Num(logic("not", self.test(operand)), weak="bool")
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.negative(self.num(operand), node)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -289,7 +289,7 @@ class Expressions:
         if linear is not None:
             lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
         if lo < DTYPES[dtype].low or hi > DTYPES[dtype].high:
-            self._fits(logic("not", Call(f"{name}_over", (a, c), "bool")), ty, node, spelled)
+            self._fits(_no_overflow(name, a, c), ty, node, spelled)
             return out
         return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
 
@@ -463,6 +463,19 @@ class Expressions:
         ty = self._result(operator.add, (x, y), node)
         return ty.dtype
 
+    def test(self, node: ast.expr) -> Expr:
+        """``bool(node)``: where only that matters, ``and`` and ``or`` may join any two types."""
+        if not isinstance(node, ast.BoolOp):
+            return truth(self.num(node))
+        name = "and" if isinstance(node.op, ast.And) else "or"
+        out = self.test(node.values[0])
+        for value in node.values[1:]:
+            out = self.b.bind(out, "left")
+            with self.b.under(out if name == "and" else logic("not", out)):
+                right = self.test(value)
+            out = logic(name, out, right)
+        return out
+
     def boolean(self, node: ast.BoolOp) -> Num:
         """``and``/``or``: the first operand that decides; a later one is evaluated only where it is
         needed.
@@ -486,7 +499,7 @@ class Expressions:
         return replace(got, ir=logic(name, x.ir, y.ir)) if x.dtype == y.dtype == "bool" else got
 
     def conditional(self, test: ast.expr, body: ast.expr, orelse: ast.expr, node: ast.AST) -> Num:
-        cond = truth(self.num(test))
+        cond = self.test(test)
         if isinstance(cond, Const):
             return self.num(body if cond.value else orelse)
         if not _plain(cond):
@@ -514,6 +527,32 @@ def _plain(cond: Expr) -> bool:
     it.
     """
     return isinstance(cond, Call) and all(isinstance(a, (Var, Const, Load)) for a in cond.args)
+
+
+def _no_overflow(name: str, a: Expr, c: Expr) -> Expr:
+    """Whether ``a name c`` fits its dtype; with a constant, whether the other is in a range."""
+    for const, other, flipped in ((c, a, False), (a, c, True)):
+        if isinstance(const, Const) and const.value:
+            lo, hi = _fitting(name, int(const.value), a.dtype, flipped)
+            above = Call("ge", (other, Const(lo, a.dtype)), "bool")
+            below = Call("le", (other, Const(hi, a.dtype)), "bool")
+            d = DTYPES[a.dtype]
+            return logic("and", TRUE if lo == d.low else above, TRUE if hi == d.high else below)
+    return logic("not", Call(f"{name}_over", (a, c), "bool"))
+
+
+def _fitting(name: str, k: int, dtype: str, flipped: bool) -> tuple[int, int]:
+    """The operands x for which ``x name k`` (``k name x`` if flipped) fits `dtype`."""
+    low, high = DTYPES[dtype].low, DTYPES[dtype].high
+    match name:
+        case "add":
+            lo, hi = low - k, high - k
+        case "sub":
+            lo, hi = (k - high, k - low) if flipped else (low + k, high + k)
+        case _:
+            ends = (low, high) if k > 0 else (high, low)
+            lo, hi = -(-ends[0] // k), ends[1] // k
+    return max(lo, low), min(hi, high)
 
 
 def _in_int64(lo: int, hi: int) -> bool:

@@ -17,7 +17,6 @@ from ..ranges import LENGTH, Linear
 from ..types import ArrayType
 from .arrays import ALLOCATORS, allocation
 from .builder import ArrayRef, ListRef, Made, Unbound, Value, refuse, span
-from .expressions import truth
 from .liveness import assigned, reads
 from .loops import Loops
 from .pytext import as_python, inlined
@@ -84,7 +83,7 @@ class Statements(Loops):
                     target, self.binary(type(op), self.num(read_at), self.num(value), stmt), stmt
                 )
             case ast.If(test=test, body=[ast.Raise()], orelse=[]):
-                self.b.require(logic("not", truth(self.num(test))), "GUARD_RAISES", stmt)
+                self.b.require(logic("not", self.test(test)), "GUARD_RAISES", stmt)
             case ast.If(test=test, body=body, orelse=orelse):
                 self._if(test, body, orelse, stmt, live)
             case ast.For():
@@ -222,7 +221,7 @@ class Statements(Loops):
         live: frozenset[str],
     ) -> None:
         b = self.b
-        raw = truth(self.num(test))
+        raw = self.test(test)
         if isinstance(raw, Const):
             self.statements(body if raw.value else orelse, live)
             return
@@ -285,8 +284,12 @@ class Statements(Loops):
             b.env[name] = Unbound()
             return
         y = Yield(b.name(name), cast(a.ir, carrier), cast(c.ir, carrier))
-        merged = joined(Var(y.name, carrier), cond, a, c)
         yields.append(y)
+        merged = joined(Var(y.name, carrier), cond, a, c)
+        if a.is_weak is not None or c.is_weak is not None:  # told by names of the branches
+            flag = Yield(b.name(f"{name}_py"), a.weak_now, c.weak_now)
+            yields.append(flag)
+            merged = replace(merged, is_weak=Var(flag.name, "bool"))
         if merged.python_int:
             merged = b.integer_num(merged.ir, merged.interval)
         b.env[name] = merged
