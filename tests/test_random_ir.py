@@ -1,0 +1,145 @@
+"""Random kernels: the text reads back, every pass keeps the meaning, every target agrees.
+
+``pytest --long`` runs thousands; ``--seed N`` repeats a run. A status may lose the flags of code
+whose value nobody needs, but gains none; except that a predicated body written by hand may raise
+them in its idle lanes (the passes see to it that theirs does not).
+"""
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from agree import same
+from hypothesis import HealthCheck, Phase, given, note, seed, settings
+from hypothesis.strategies import SearchStrategy
+from kernels_case import Case
+from kernels_strategy import cases
+from native import RUNNABLE, run_native
+
+from loopir import nodes as ir
+from loopir.interpret import run
+from loopir.ops import STATUS
+from loopir.passes.pipeline import optimise
+from loopir.text import parse, show
+from loopir.verify import Stage, verify
+from targets.isa import TARGETS
+from targets.legalize import legalize
+
+Judge = Callable[[Case], None]
+
+
+@pytest.fixture
+def count() -> Counter[str]:
+    """What ran how often."""
+    return Counter()
+
+
+@pytest.fixture
+def examine(
+    request: pytest.FixtureRequest, count: Counter[str]
+) -> Iterator[Callable[..., None]]:
+    """``examine(strategy, judge, few)``: `few` random cases, or thousands, and then the counts."""
+    start = request.config.getoption("--seed")
+    start = random.randrange(1 << 32) if start is None else start
+
+    def examine(strategy: SearchStrategy[Case], judge: Judge, few: int) -> None:
+        @seed(start)
+        @settings(
+            max_examples=2000 if request.config.getoption("--long") else few,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            phases=(Phase.generate, Phase.shrink),
+        )
+        @given(strategy)
+        def every(case: Case) -> None:
+            count["kernels"] += 1
+            judge(case)
+
+        every()
+
+    yield examine
+    if request.config.getoption("--long"):
+        capture = request.config.pluginmanager.get_plugin("capturemanager")
+        with capture.global_and_fixture_disabled():
+            print(f"\n{request.node.name}, seed {start}: {dict(count)}")
+
+
+class Wanted:
+    """What a case leaves behind, by the interpreter."""
+
+    def __init__(self, case: Case, flags: bool = True) -> None:
+        self.case, self.flags = case, flags
+        args = case.arguments()
+        self.status = run(case.kernel, args).status
+        self.results = case.results(args)
+
+    def is_what(self, runs: Callable[[dict[str, Any]], int], where: str, kernel: ir.Kernel) -> None:
+        note(f"{where}:\n{show(kernel)}")
+        args = self.case.arguments()
+        status = runs(args)
+        for name, value in self.case.results(args).items():
+            wanted = self.results[name]
+            assert same(value, wanted), f"{where}: {name} is {value!r}, not {wanted!r}"
+        told = f"{where}: status {status}, not {self.status}"
+        assert status & STATUS["replay"] == self.status & STATUS["replay"], told
+        assert not (self.flags and status & ~self.status), told
+
+
+def reads_back(kernel: ir.Kernel, stage: Stage) -> None:
+    assert parse(show(kernel)) == kernel
+    verify(kernel, stage)
+
+
+@pytest.mark.parametrize("vectors", [False, True], ids=["scalar", "vector"])
+def test_the_text_reads_back(examine: Callable[..., None], vectors: bool) -> None:
+    def judge(case: Case) -> None:
+        reads_back(case.kernel, "vector" if vectors else "scalar")
+
+    examine(cases(vectors=vectors), judge, 40)
+
+
+@pytest.mark.parametrize("reassociate", [False, True], ids=["ordered", "reassociated"])
+def test_every_pass_keeps_the_meaning(
+    examine: Callable[..., None], count: Counter[str], reassociate: bool
+) -> None:
+    def judge(case: Case) -> None:
+        wanted = Wanted(case)
+
+        def after(name: str, kernel: ir.Kernel) -> None:
+            count[name] += 1
+            reads_back(kernel, "vector")
+            wanted.is_what(lambda args: run(kernel, args).status, f"after {name}", kernel)
+
+        done = optimise(case.kernel, reassociate=reassociate, on_pass=after)
+        vectors = [n for n in ir.walk(done) if isinstance(n, ir.VecLoop | ir.PredLoop)]
+        count.update(type(n).__name__ for n in vectors)
+
+    examine(cases(exact=reassociate), judge, 25)
+
+
+def on_target(kernel: ir.Kernel, target: str, wanted: Wanted) -> None:
+    legal = legalize(kernel, TARGETS[target])
+    reads_back(legal, "legal")
+    wanted.is_what(lambda args: run(legal, args).status, f"{target}, interpreted", legal)
+    wanted.is_what(lambda args: run_native(kernel, target, args), target, legal)
+
+
+@pytest.mark.parametrize("vectors", [False, True], ids=["optimised", "by hand"])
+def test_every_target_agrees(
+    examine: Callable[..., None], count: Counter[str], vectors: bool
+) -> None:
+    def judge(case: Case) -> None:
+        if not vectors:
+            case.kernel = optimise(case.kernel)
+        wanted = Wanted(case, flags=not vectors)
+        for target in RUNNABLE:
+            if target == "neon" and count["kernels"] % 4:
+                continue  # emulated
+            on_target(case.kernel, target, wanted)
+            count[target] += 1
+
+    examine(cases(vectors=vectors), judge, 8)
