@@ -44,6 +44,11 @@ def _quiet(_shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors_module, "_told", set())
 
 
+@pytest.fixture
+def _empty_cache(_quiet: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
+
+
 def axpy(a: Any, x: Any, y: Any, out: Any) -> None:
     """a * x + y."""
     for i in range(len(x)):
@@ -632,6 +637,7 @@ def test_verified_exceptions_and_overlaps() -> None:
 
 # -- at once
 
+@pytest.mark.usefixtures("_empty_cache")
 def test_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[int] = []
     real = compiling_module.compile_stages
@@ -654,6 +660,7 @@ def test_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counts(f) == (200, {})
 
 
+@pytest.mark.usefixtures("_empty_cache")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_while_another_thread_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -694,6 +701,7 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
     assert [p.communicate()[0].strip() for p in running] == ["True 1"] * 2
 
 
+@pytest.mark.usefixtures("_empty_cache")
 def test_an_object_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     def unloadable(*args: Any, **kwargs: Any) -> Any:
         raise BuildError("x.so cannot be loaded: failed to map segment")
