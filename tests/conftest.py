@@ -1,4 +1,4 @@
-"""``pytest --bless`` rewrites the golden files instead of comparing with them."""
+"""``pytest --bless`` rewrites golden files; ``--long`` and ``--seed`` are of random programs."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,6 +9,8 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite the golden files")
+    parser.addoption("--long", action="store_true", help="thousands of random programs")
+    parser.addoption("--seed", type=int, help="of the random programs, to repeat a run")
 
 
 @pytest.fixture
