@@ -404,15 +404,22 @@ class Expressions:
 
     # -- comparison and logic
 
-    def compare(self, node: ast.Compare) -> Num:
+    def compare(self, node: ast.Compare, *, only_truth: bool = False) -> Num:
         """``a < b < c``: each operand once, the later ones only where the earlier comparisons hold.
         """
         left = self.num(node.left)
         if len(node.ops) > 1:
             left = self.b.rebind(left, "left")
-        return self._chain(left, list(zip(node.ops, node.comparators, strict=True)), node)
+        rest = list(zip(node.ops, node.comparators, strict=True))
+        return self._chain(left, rest, node, only_truth)
 
-    def _chain(self, left: Num, rest: list[tuple[ast.cmpop, ast.expr]], node: ast.AST) -> Num:
+    def _chain(
+        self,
+        left: Num,
+        rest: list[tuple[ast.cmpop, ast.expr]],
+        node: ast.AST,
+        only_truth: bool,
+    ) -> Num:
         (op, right_node), *more = rest
         right = self.num(right_node)
         if more:
@@ -421,7 +428,9 @@ class Expressions:
         if not more:
             return first
         with self.b.under(first.ir):
-            second = self._chain(right, more, node)
+            second = self._chain(right, more, node, only_truth)
+        if only_truth:
+            return Num(logic("and", first.ir, second.ir), weak="bool")
         return self._and_or("and", first, second, node)
 
     def compare_nums(self, op: ast.cmpop, x: Num, y: Num, node: ast.AST) -> Num:
@@ -465,6 +474,8 @@ class Expressions:
 
     def test(self, node: ast.expr) -> Expr:
         """``bool(node)``: where only that matters, ``and`` and ``or`` may join any two types."""
+        if isinstance(node, ast.Compare):
+            return self.compare(node, only_truth=True).ir
         if not isinstance(node, ast.BoolOp):
             return truth(self.num(node))
         name = "and" if isinstance(node.op, ast.And) else "or"
