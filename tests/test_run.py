@@ -7,21 +7,17 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
-from types import CellType
 from typing import Any
 
 import numpy as np
 import pytest
 from agree import Outcome, assert_same, outcome
-from native import RUNNABLE, run_native
+from native import RUNNABLE
 from run.programs import PROGRAMS, Program
+from staged import Replayed, emulated, interpreted, through
 
-from loopir.interpret import run
-from loopir.nodes import Kernel
 from targets.host import available
-from targets.isa import TARGETS
 from transpile import fuse
 from transpile.errors import FuseError
 from transpile.lower import lower
@@ -30,7 +26,6 @@ from transpile.plan import Plan
 from transpile.scope import Scope
 from transpile.signature import parameters, type_of
 from transpile.stages import Stages, compile_stages
-from transpile.variant import Variant
 
 SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 1000)
 NATIVE = [t.name for t in available()]
@@ -48,10 +43,6 @@ def _count(request: pytest.FixtureRequest) -> Iterator[None]:
     with request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled():
         print(f"\n{functions} programs in {len(PROGRAMS)} forms, {len(SIZES)} sizes")
         print(f"calls that agreed with Python: {calls or 'none'}")
-
-
-class Replayed(Exception):
-    """Python would have to answer."""
 
 
 def arguments(program: Program, n: int) -> tuple[Any, ...]:
@@ -85,31 +76,6 @@ def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Stage
 
 def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
     return _stages(program.function, tuple(map(type_of, arguments(program, n))))
-
-
-def through(stages: Stages, plan: Plan, kernel: Kernel, fast: Callable[..., int]) -> Any:
-    """The function by way of `fast`, in the wrapper that compiled code has."""
-
-    def cold(_: Variant, status: int, *__: object) -> Any:
-        raise Replayed(status)
-
-    function: Any = stages.source.function
-    staged = replace(stages, plan=plan)
-    variant = Variant(function, staged, TARGETS["scalar"], kernel, applies=lambda: True)
-    variant.attach(fast, cold, CellType(0))
-    return variant.call
-
-
-def by_name(kernel: Kernel, args: tuple[Any, ...]) -> dict[str, Any]:
-    return dict(zip((p.name for p in kernel.params), args, strict=True))
-
-
-def interpreted(kernel: Kernel) -> Callable[..., int]:
-    return lambda *args: run(kernel, by_name(kernel, args)).status
-
-
-def emulated(kernel: Kernel, target: str) -> Callable[..., int]:
-    return lambda *args: run_native(kernel, target, by_name(kernel, args))
 
 
 @each_program

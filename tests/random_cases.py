@@ -1,0 +1,147 @@
+"""One random program on its arguments: what Python does, and whether another way does the same."""
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from choices import Choices
+from hypothesis import strategies as st
+from nearness import MARKS, Nudge, close, unmarked
+from random_arguments import Arguments, arguments
+from random_programs import Program, program
+
+__all__ = ["MODES", "RandomCase", "Ran", "random_cases", "ran"]
+
+HEADER = "import math\n\nimport numpy as np\n\n\n"
+MODES: dict[str, dict[str, Any]] = {
+    "ignore": {"all": "ignore"},
+    "warn": {},
+    "raise": {"all": "raise"},
+}
+"""Error states by name; "warn" is NumPy's own."""
+
+_modules = itertools.count()
+
+
+class Ran(NamedTuple):
+    """What a call gave, what its memory holds afterwards, and which warnings it showed."""
+
+    value: Any
+    error: tuple[type, str] | None
+    memory: tuple[Any, ...]
+    warned: frozenset[tuple[type, str]]
+
+
+def ran(function: Callable[..., Any], given: Arguments, mode: str) -> Ran:
+    """`function` called on fresh arguments."""
+    args, memory = given.make()
+    value, error = None, None
+    with np.errstate(**MODES[mode]), warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        try:
+            value = function(*args)
+        except Exception as e:
+            error = type(e), str(e)
+    warned = frozenset((w.category, str(w.message)) for w in shown)
+    return Ran(_placed(value, args), error, memory, warned)
+
+
+def _placed(value: Any, args: tuple[Any, ...]) -> Any:
+    """An array that is an argument, by its place: identity counts."""
+    if isinstance(value, np.ndarray):
+        return next((f"argument {k}" for k, a in enumerate(args) if a is value), value)
+    return tuple(_placed(v, args) for v in value) if type(value) is tuple else value
+
+
+@dataclass
+class RandomCase:
+    """A program, its arguments, and the options it is compiled with."""
+
+    program: Program
+    given: Arguments
+    options: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"{self.source}\n{self.given}\n{self.options}"
+
+    @cached_property
+    def source(self) -> str:
+        return unmarked(self.program.text)
+
+    def function(self, folder: Path) -> Any:
+        """The program as a function of a module that was written to `folder`."""
+        path = folder / f"random_{next(_modules)}.py"
+        path.write_text(HEADER + self.source)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.f
+
+    def wanted(self, function: Any, mode: str) -> Wanted:
+        """What Python does."""
+        return Wanted(ran(function, self.given, mode), self._nudged(mode))
+
+    def _nudged(self, mode: str) -> list[tuple[Ran, Nudge]]:
+        if not any(mark in self.program.text for mark in MARKS):
+            return []
+        code = compile(self.program.text, "marked", "exec")
+        directions: list[Iterator[int]] = [
+            itertools.repeat(1), itertools.repeat(-1), itertools.cycle((1, -1, -1)),
+            itertools.cycle((-1, 1)),
+        ]
+        out = []
+        for signs in directions:
+            nudge = Nudge(signs, self.options["reassociate"])
+            names: dict[str, Any] = {"np": np, "math": math, **nudge.names()}
+            exec(code, names)
+            out.append((ran(names["f"], self.given, mode), nudge))
+        return out
+
+
+class Wanted:
+    """Python's own outcome, and those with what is free nudged."""
+
+    def __init__(self, base: Ran, nudged: list[tuple[Ran, Nudge]]) -> None:
+        self.base, self.others = base, [run for run, _ in nudged] or [base]
+        self.known = not any(nudge.wild for _, nudge in nudged)
+        self.known &= all(run.error == base.error for run in self.others)
+        warned = all(run.warned == base.warned for run in self.others)
+        self.warnings_known = warned and not any(nudge.special for _, nudge in nudged)
+
+    def difference(self, got: Ran) -> str | None:
+        """How `got` is not what Python gives, None where it may be."""
+        if not self.known:
+            return None
+        if got.error != self.base.error:
+            return f"raised {got.error}, not {self.base.error}"
+        if close(got.value, self.base.value, [o.value for o in self.others]) is False:
+            return f"gave {got.value!r}\nnot  {self.base.value!r}"
+        if close(got.memory, self.base.memory, [o.memory for o in self.others]) is False:
+            return f"left {got.memory!r}\nnot  {self.base.memory!r}"
+        if self.warnings_known and got.warned != self.base.warned:
+            return f"warned {set(got.warned)}\nnot    {set(self.base.warned)}"
+        return None
+
+
+def random_case(program_tape: bytes, other_tape: bytes) -> RandomCase:
+    """The case that two tapes describe."""
+    made, choices = program(program_tape), Choices(other_tape)
+    options = {"reassociate": not choices.chance(4), "fusion": not choices.chance(5)}
+    return RandomCase(made, arguments(other_tape[2:], made.params), options)
+
+
+def random_cases() -> st.SearchStrategy[RandomCase]:
+    """Programs of all sizes, which shrink to small ones."""
+    return st.builds(
+        random_case, st.binary(min_size=400, max_size=400), st.binary(min_size=40, max_size=40)
+    )
