@@ -65,7 +65,7 @@ class _Machine(Values):
                 x, y = self.arrays[a], self.arrays[b]
                 return (or_same and _same(x, y)) or not np.shares_memory(x, y)
             case _:
-                ir.unhandled(guard)
+                return ir.unhandled(guard)
 
     # -- statements
 
@@ -161,7 +161,7 @@ class _Machine(Values):
             case ir.RangeDesc(start, end, by):
                 return map(np.int64, range(int(self.expr(start)), int(self.expr(end)), by))
             case _:
-                ir.unhandled(rng)
+                return ir.unhandled(rng)
 
     def scan(self, s: ir.Scan) -> None:
         acc = ir.Var(s.acc, s.value.dtype)

@@ -53,7 +53,7 @@ class Values:
             case ir.HReduce(op, value):
                 return self.halve(op, self.expr(value), e.dtype)
             case _:
-                ir.unhandled(e)
+                return ir.unhandled(e)
 
     def call(self, e: ir.Call) -> Any:
         args = tuple(self.expr(x) for x in e.args)

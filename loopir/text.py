@@ -74,7 +74,7 @@ def _bound(e: ir.Expr) -> tuple[str, int]:
         case ir.Call():
             return _call(e)
         case _:
-            ir.unhandled(e)
+            return ir.unhandled(e)
 
 
 def _call(e: ir.Call) -> tuple[str, int]:
@@ -188,7 +188,7 @@ def _loop(s: ir.LoopLike) -> list[str]:
         case ir.While(cond, body, accs):
             return [f"while loop({_head((cond,), accs)}):", *_block(body, _tail(accs, None))]
         case _:
-            ir.unhandled(s)
+            return ir.unhandled(s)
 
 
 def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) -> str:

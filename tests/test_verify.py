@@ -187,7 +187,8 @@ def test_stages(body: str, stage: Stage, says: str) -> None:
         "for i in loop(0, n):\n    t = i\nfor i in loop(0, n):\n    t = a",
         "if b:\n    t = 1\nelse:\n    t = 2.0\nt = a",
         "for i in loop(0, n, k=0):\n    for j in loop(0, n):\n        append(y, k, where(b, a))",
-        "for i in loop(0, n):\n    while loop(j < 3, j=0):\n        if b: break\n        j = step(j + 1)",
+        "for i in loop(0, n):\n    while loop(j < 3, j=0):\n        if b: break\n"
+        "        j = step(j + 1)",
         "return",
         "z[()] = z[()] + 1.0",
     ],
