@@ -131,8 +131,8 @@ def source(op: str, dtype: str, lanes: int, target: str) -> str | None:
     """C text that defines ``tp_<op>_<dtype>x<lanes>``, or None where there is no such vector function.
 
     It relies on the vector types of that many lanes (``f32x16``, ``i32x16``, ``u32x16``), and may be joined with others.
-    Results are within 1 ULP for exp and log in f32, 1.2 in f64, else 2.5; special values and the flags divide, overflow
-    and invalid are libm's. A size that `target` has no register for goes through libm, lane by lane.
+    Special values and the flags divide, overflow and invalid are libm's; vmath.h has the bounds of the errors. A size
+    that `target` has no register for goes through libm, lane by lane.
     """
     if op not in FUNCTIONS or dtype not in _WORDS or target not in _REGISTERS or lanes < 2:
         return None

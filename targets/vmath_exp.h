@@ -105,7 +105,7 @@ TP_INLINE F tp_exp_F(F x)
 
 //: expm1poly@f32 needs expreduce
 /* (exp(r) - 1 - r)/r**2. */
-#define expm1poly_F(r) horner_F(r, 0.00138417468, 0.00836771168, 0.0416677147, 0.166665345, 0.49999997)
+#define expm1poly_F(r) horner_F(r, 0.000198459573, 0.00139416521, 0.00833339151, 0.0416663475, 0.166666657, 0.5)
 
 //: expm1poly@f64 needs expreduce
 TP_INLINE F expm1poly_F(F r)
