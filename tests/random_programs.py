@@ -77,7 +77,7 @@ class _Maker(Expressions):
         return f"min({', '.join(f'len({v})' for v in self.vectors)}, len(x))"
 
     def ending(self) -> Lines:
-        some = [r for r in self.results if not self.chance(6)]
+        some = list(self.results)  # all: nobody promises the warnings of what is not used
         some += [v for v in (*self.vectors, *self.matrices) if self.chance(8)]
         some += [f"{s} / n" for s in self.accs if self.chance(6)]
         if len(some) == 1 and not self.chance(4):

@@ -127,6 +127,8 @@ class Calls(Expressions):
     def _abs(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)
         ty = self._result(operator.abs, (x,), node)
+        if ty.dtype == "bool":
+            return typed(x.ir, ty, x)
         e = self.b.bind(convert(self.b, x, ty.dtype, node))
         if DTYPES[ty.dtype].kind == "i":
             ok = Call("ne", (e, Const(DTYPES[ty.dtype].low, ty.dtype)), "bool")
