@@ -44,9 +44,13 @@ class HasFlags(Protocol):
     def cflags(self) -> tuple[str, ...]: ...
 
 
-def build(source: str, target: HasFlags, *, cache: bool = True) -> Path:
+CONTRACT = ("-ffp-contract=fast", "-DTP_CONTRACT")
+"""Flags under which a product and a sum may become one FMA."""
+
+
+def build(source: str, target: HasFlags, *, cache: bool = True, contract: bool = False) -> Path:
     """The shared object of one C translation unit for `target`. Raises NoCompiler and BuildError."""
-    return build_object(source, target.cflags, cache=cache)
+    return build_object(source, (*target.cflags, *(CONTRACT if contract else ())), cache=cache)
 
 
 def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = True) -> Path:

@@ -429,3 +429,11 @@ def test_one_warning_stands_for_many_only_where_it_looks_the_same(action: Any) -
         warnings.simplefilter(action)
         code = judge(plan(X, sources=(SOURCE,)), original, STATUS["over"], again=True)
     assert (code is None) == (action not in ("always", "error"))
+
+
+def test_a_sum_that_may_overflow_only_in_our_order_runs_again() -> None:
+    uncertain = StatusSource("over", "overflow encountered in scalar add", 7, certain=False)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        code = judge(plan(X, sources=(uncertain,)), original, STATUS["over"], again=True)
+    assert (code, shown) == ("GUARD_FLOAT_STATUS", [])

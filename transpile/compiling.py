@@ -67,7 +67,8 @@ def compile_variant(
     clock.lap("stages")
     _tell(settings, stages, kernel, text, target)
     clock.lap("knobs")
-    path = build(text, target, cache=options.cache)
+    fma = options.contract or options.fast
+    path = build(text, target, cache=options.cache, contract=fma)
     clock.lap("build")
     contract = contract_of(plan, kernel)
     entry = load(path, contract, weak=weak(contract), strided=strided(contract))

@@ -85,7 +85,9 @@ def judge(contract: Contract, function: FunctionType, status: int, *, again: boo
     if any(modes[c] != "warn" for c in active):
         return "GUARD_ERRSTATE"
     found = dict.fromkeys(s for s in contract.sources if s.status in active)
-    certain = len(found) == 1 and _action(next(iter(found)), function) in _ONE_IS_ENOUGH
+    certain = len(found) == 1 and all(
+        s.certain and _action(s, function) in _ONE_IS_ENOUGH for s in found
+    )
     if not certain and again:
         return "GUARD_FLOAT_STATUS"
     for source in {s.status: s for s in reversed(found)}.values():

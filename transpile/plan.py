@@ -155,12 +155,13 @@ class Ref:
 @dataclass(frozen=True, slots=True)
 class StatusSource:
     """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the
-    line it stands on.
+    line it stands on. Not ``certain``: it may not be raised when Python does the same, in order.
     """
 
     status: str
     message: str
     line: int
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from ..loopset import Access, Dependence, dependences
 from ..nodes import (
+    Accum,
     Append,
     Assign,
     Break,
@@ -27,6 +28,7 @@ from ..nodes import (
     counters,
     walk,
 )
+from ..types import DTYPES
 from .folds import fold_of
 from .memory import Memory
 from .subscripts import Subscripts
@@ -144,6 +146,8 @@ def _carried(case: _Case) -> Reason | None:
         fold = fold_of(acc, loop)
         if fold is None:
             text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
+        elif _wraps_in_order(acc, loop):
+            text = f"whether `{acc.name}` overflows on the way depends on the order"
         elif not is_settled(fold) and not is_repeatable(fold, loop, Memory(case.kernel)):
             text = f"the loop overwrites what `{acc.name}` is taken over"
         else:
@@ -155,6 +159,12 @@ def _carried(case: _Case) -> Reason | None:
 def _moving_steps(loop: Loop) -> list[Expr]:
     """The steps that do not just keep what a counter has come to."""
     return [a.step for a in loop.accs if a.step != Var(a.name, a.init.dtype)]
+
+
+def _wraps_in_order(acc: Accum, loop: Loop) -> bool:
+    """Whether the overflow of a narrow sum is watched: lanes of their own would tell another."""
+    narrow = DTYPES[acc.init.dtype].kind in "iu" and DTYPES[acc.init.dtype].bytes < 4
+    return narrow and any(_mentions(s, acc.name) for s in loop.body if isinstance(s, Check))
 
 
 def _mentions(n: Node, name: str) -> bool:

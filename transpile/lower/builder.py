@@ -129,6 +129,7 @@ class Builder:
     intervals: dict[Expr, Interval] = field(default_factory=dict)
     deltas: dict[Expr, tuple[Expr, Interval]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    accumulators: set[Expr] = field(default_factory=set)
     path: Expr | None = None
     branches: int = 0
     raises: bool = False
@@ -228,12 +229,18 @@ class Builder:
             self.emit(Check(cond, status))
 
     def source(
-        self, op: str, spelled: str, node: ast.AST, classes: tuple[str, ...] | None = None
+        self,
+        op: str,
+        spelled: str,
+        node: ast.AST,
+        classes: tuple[str, ...] | None = None,
+        *,
+        certain: bool = True,
     ) -> None:
         """Notes that `op` may warn, under NumPy's name for it."""
         for status in OPS[op].raises if classes is None else classes:
             message = f"{_CLASS[status]} encountered in {spelled}"
-            self.sources.append(StatusSource(status, message, span(node).line))
+            self.sources.append(StatusSource(status, message, span(node).line, certain))
 
     def apply(self, op: str, *args: Expr, dtype: str | None = None) -> Expr:
         """``Call(op, …)``; where the value may not matter, an operand that could raise is replaced

@@ -236,7 +236,8 @@ class Expressions:
         if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
             refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
         if not ty.weak:
-            self.b.source(name, spelled, node)
+            summed = any(n.ir in self.b.accumulators for n in operands)
+            self.b.source(name, spelled, node, certain=not summed)
         if name in ("floordiv", "mod"):
             c = self.b.bind(c)
         return typed(self.b.apply(name, a, c), ty, *operands)
@@ -289,7 +290,8 @@ class Expressions:
         if linear is not None:
             lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
         if lo < DTYPES[dtype].low or hi > DTYPES[dtype].high:
-            self._fits(_no_overflow(name, a, c), ty, node, spelled)
+            summed = any(n.ir in b.accumulators for n in operands)
+            self._fits(_no_overflow(name, a, c), ty, node, spelled, certain=not summed)
             return out
         return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
 
@@ -297,13 +299,18 @@ class Expressions:
     def _as_linear(n: Num, e: Expr) -> Num:
         return n if n.linear is not None or e.dtype != "i64" else replace(n, linear=Linear.of(e))
 
-    def _fits(self, ok: Expr, ty: ScalarType, node: ast.AST, spelled: str) -> None:
-        """An overflow: Python's ints would grow, NumPy's wrap and warn."""
+    def _fits(
+        self, ok: Expr, ty: ScalarType, node: ast.AST, spelled: str, *, certain: bool = True
+    ) -> None:
+        """An overflow: Python's ints would grow, NumPy's wrap and warn.
+
+        That of a sum is not ``certain``: its parts may be added in another order.
+        """
         if ty.weak:
             self.b.require(ok, "GUARD_INT_RANGE", node)
         else:
             self.b.check(ok, "over")
-            self.b.source("add", spelled, node, ("over",))
+            self.b.source("add", spelled, node, ("over",), certain=certain)
 
     def _int_quotient(self, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
         x, y = operands

@@ -227,6 +227,7 @@ class Loops(Names):
         if isinstance(init, Unbound):
             return Unbound()
         n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
+        self.b.accumulators.add(carry.var)
         if carry.turning and carry.weak:
             first = Call("eq", (frame.var, integer(0)), "bool")
             n = replace(n, is_weak=logic("and", first, init.weak_now))
