@@ -31,10 +31,10 @@ _COMPARISONS = (
 
 _ROWS = (
     Row(op="sqrt", dtypes=FLOATS, bits=512, asm="vsqrt{s} %1, %0"),
-    Row(op="rint", dtypes=FLOATS, bits=512, asm="vrndscale{s} $8, %1, %0"),
-    Row(op="floor", dtypes=FLOATS, bits=512, asm="vrndscale{s} $9, %1, %0"),
-    Row(op="ceil", dtypes=FLOATS, bits=512, asm="vrndscale{s} $10, %1, %0"),
-    Row(op="trunc", dtypes=FLOATS, bits=512, asm="vrndscale{s} $11, %1, %0"),
+    Row(op="rint", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $8, %1, %0"),
+    Row(op="floor", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $9, %1, %0"),
+    Row(op="ceil", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $10, %1, %0"),
+    Row(op="trunc", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $11, %1, %0"),
     Row(op="min", dtypes=FLOATS, bits=512, asm="vmin{s} %{{sae%}}, %1, %2, %0"),   # b < a ? b : a, and quiet
     Row(op="max", dtypes=FLOATS, bits=512, asm="vmax{s} %{{sae%}}, %1, %2, %0"),
     Row(op="min", dtypes=SIGNED, bits=512, asm="vpmins{s} %2, %1, %0"),
