@@ -19,7 +19,8 @@ from loopir.types import DTYPES, dtype_of
 
 from ..infer import Num, cast, constant, join, logic
 from .builder import ArrayRef, refuse
-from .expressions import Expressions, convert, truth, typed
+from .expressions import Expressions
+from .operands import convert, truth, typed
 
 __all__ = ["Calls"]
 

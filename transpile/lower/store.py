@@ -11,7 +11,7 @@ from loopir.types import DTYPES
 
 from ..infer import Num, cast, logic
 from .builder import Builder
-from .expressions import convert, truth
+from .operands import convert, truth
 
 __all__ = ["as_item"]
 

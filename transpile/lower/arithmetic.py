@@ -1,0 +1,171 @@
+"""Arithmetic on scalars, with the type and the failures that Python or NumPy would have."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from loopir.nodes import Call, Const, Expr
+from loopir.types import DTYPES
+
+from ..infer import Num, cast, constant, logic, result
+from ..ranges import integer
+from ..types import ScalarType
+from .builder import refuse
+from .integers import Integers
+from .operands import convert, depends, either_way, typed
+
+__all__ = ["BINARY", "Arithmetic"]
+
+BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
+    ast.Add: ("add", operator.add, "scalar add"),
+    ast.Sub: ("sub", operator.sub, "scalar subtract"),
+    ast.Mult: ("mul", operator.mul, "scalar multiply"),
+    ast.Div: ("div", operator.truediv, "scalar divide"),
+    ast.FloorDiv: ("floordiv", operator.floordiv, "scalar floor_divide"),
+    ast.Mod: ("mod", operator.mod, "scalar remainder"),
+    ast.Pow: ("pow", operator.pow, "scalar power"),
+    ast.BitAnd: ("bitand", operator.and_, "scalar bitwise_and"),
+    ast.BitOr: ("bitor", operator.or_, "scalar bitwise_or"),
+    ast.BitXor: ("bitxor", operator.xor, "scalar bitwise_xor"),
+}
+_ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
+_EXACT_F64 = 1 << 53
+
+
+class Arithmetic(Integers):
+    """Lowers operators on numbers."""
+
+    def binary(self, op: type[ast.operator], x: Num, y: Num, node: ast.AST) -> Num:
+        name, function, spelled = BINARY[op]
+        if x.python_int and y.python_int and name in ("add", "sub", "mul"):
+            return self._int_linear(name, x, y, node)
+        if name == "pow":
+            return self._power(x, y, node)
+        if depends(function, x, y):
+            if (got := self._either_int(name, x, y, node, spelled)) is not None:
+                return got
+            x, y = self.settled(x, node), self.settled(y, node)
+        ty = self._result(function, (x, y), node)
+        if ty.dtype == "bool":
+            if name not in _ON_BOOLS:
+                refuse("LOWER_TYPE", f"`{name}` of two bools is not compiled", node)
+            return typed(Call(_ON_BOOLS[name], (x.ir, y.ir), "bool"), ty, x, y)
+        if name == "div":
+            self._exact_ints(x, y, node)
+        a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
+        if DTYPES[ty.dtype].kind == "f":
+            return self._float(name, a, c, ty, (x, y), node, spelled)
+        return self._integer(name, a, c, ty, (x, y), node, spelled)
+
+    def settled(self, n: Num, node: ast.AST) -> Num:
+        """`n` as the NumPy scalar that it is unless no iteration has made it one; then Python must
+        decide.
+        """
+        if not n.either or self.b.frames:
+            return n
+        assert n.strong is not None
+        self.b.require(logic("not", n.weak_now), "GUARD_EMPTY", node)
+        return Num(cast(n.ir, n.strong), strong=n.strong, boxed=n.boxed)
+
+    def _result(
+        self, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
+    ) -> ScalarType:
+        ty = result(function, *operands)
+        if ty is not None:
+            return ty
+        if any(n.either for n in operands):
+            strong, weak = either_way(function, operands)
+            if strong and weak and strong.dtype == weak.dtype:
+                return weak
+            return refuse("LOWER_JOIN", "the type of the operation depends on the data", node)
+        kinds = ", ".join(str(n.strong or n.weak) for n in operands)
+        return refuse(
+            "LOWER_TYPE", f"the operation on {kinds} gives a type that is not compiled", node
+        )
+
+    def _exact_ints(self, x: Num, y: Num, node: ast.AST) -> None:
+        """Python divides ints exactly; converting them first is the same only up to 2**53."""
+        if x.weak != "i64" or y.weak != "i64":
+            return
+        for n in (x, y):
+            if n.dtype == "i64" and (n.range[0] < -_EXACT_F64 or n.range[1] > _EXACT_F64):
+                inside = logic(
+                    "and",
+                    Call("le", (n.ir, integer(_EXACT_F64)), "bool"),
+                    Call("ge", (n.ir, integer(-_EXACT_F64)), "bool"),
+                )
+                self.b.require(inside, "GUARD_INT_RANGE", node)
+
+    def _float(
+        self,
+        name: str,
+        a: Expr,
+        c: Expr,
+        ty: ScalarType,
+        operands: tuple[Num, ...],
+        node: ast.AST,
+        spelled: str,
+    ) -> Num:
+        if name in ("div", "floordiv", "mod") and ty.weak:
+            self._nonzero(operands[1], c, node)
+        if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
+            refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
+        if not ty.weak:
+            summed = any(n.ir in self.b.accumulators for n in operands)
+            self.b.source(name, spelled, node, certain=not summed)
+        if name in ("floordiv", "mod"):
+            c = self.b.bind(c)
+        return typed(self.b.apply(name, a, c), ty, *operands)
+
+    def _power(self, x: Num, y: Num, node: ast.AST) -> Num:
+        exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
+        if exponent in (2, 3) and not isinstance(exponent, bool) and (x.dtype != "bool"):
+            n = self.b.rebind(x, "base")
+            square = self.binary(ast.Mult, n, n, node)
+            return square if exponent == 2 else self.binary(ast.Mult, square, n, node)
+        ty = self._result(operator.pow, (x, y), node)
+        if DTYPES[ty.dtype].kind != "f":
+            refuse(
+                "LOWER_UNSUPPORTED",
+                "an integer power is compiled for the exponents 2 and 3 only",
+                node,
+            )
+        a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
+        if ty.weak:
+            self.strict("divide", "over", "invalid")
+        else:
+            self.b.source("pow", "scalar power", node)
+        return typed(self.b.apply("pow", a, c), ty, x, y)
+
+    def strict(self, *classes: str) -> None:
+        """After any of these float-status classes Python must decide, because it would raise."""
+        self.b.strict.update(classes)
+        self.b.raises = True
+
+    def negative(self, x: Num, node: ast.AST) -> Num:
+        if isinstance(x.ir, Const) and x.weak and not x.strong and x.dtype != "bool":
+            return constant(-x.ir.value)
+        if x.python_int:
+            return self._int_linear("sub", constant(0), x, node)
+        ty = self._result(operator.neg, (x,), node)
+        e = convert(self.b, x, ty.dtype, node)
+        kind = DTYPES[ty.dtype].kind
+        if kind in "iu":
+            e = self.b.bind(e)
+            bad = Const(DTYPES[ty.dtype].low, ty.dtype)
+            ok = Call("ne" if kind == "i" else "eq", (e, bad), "bool")
+            self._fits(ok, ty, node, "scalar negative")
+        return typed(Call("neg", (e,), ty.dtype), ty, x)
+
+    def _plus(self, x: Num, node: ast.AST) -> Num:
+        ty = self._result(operator.pos, (x,), node)
+        return typed(convert(self.b, x, ty.dtype, node), ty, x)
+
+    def _invert(self, x: Num, node: ast.AST) -> Num:
+        ty = self._result(operator.invert, (x,), node)
+        if ty.dtype == "bool":
+            return typed(logic("not", x.ir), ty, x)
+        return typed(Call("invert", (convert(self.b, x, ty.dtype, node),), ty.dtype), ty, x)

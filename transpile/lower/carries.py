@@ -1,0 +1,188 @@
+"""Scalars that a loop carries: the types that they settle on, and how far integers can go."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+
+from loopir.nodes import Call, Expr, Var
+
+from ..infer import Num, exactly, logic
+from ..ranges import ANY, INT64, LENGTH, Linear, integer
+from .builder import Frame, Unbound, Value, refuse
+from .names import Names
+
+__all__ = ["Carries", "Carry"]
+
+_SAFE_TRIPS = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """How one name is carried: the accumulator's dtype, its types inside, and whether they change
+    after the first iteration.
+    """
+
+    var: Var
+    strong: str | None
+    weak: str | None
+    turning: bool = False
+    flagged: bool = False
+    exact: bool = True
+    bounded: bool = True
+
+
+class Carries(Names):
+    """Finds the types of what a loop carries, and what is known of it."""
+
+    counters: set[str]
+    arguments: dict[str, object]
+
+    def _initial(self, name: str) -> Num | Unbound:
+        got: Value | None = self.b.env.get(name)
+        if got is None and name in self.arguments:
+            got = self._name(
+                name,
+                ast.Name(name, ast.Load(), lineno=0, col_offset=0, end_lineno=0, end_col_offset=0),
+            )
+        if isinstance(got, Unbound) and got.value is not None:
+            return got
+        return got if isinstance(got, Num) else Unbound()
+
+    def _first_guess(self, name: str, init: Num | Unbound, absorbing: str | None) -> Carry:
+        var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
+        if (
+            absorbing
+            and isinstance(init, Num)
+            and init.weak in ("i64", "f64")
+            and exactly(init.ir, absorbing)
+        ):
+            return Carry(replace(var, dtype=absorbing), absorbing, init.weak, flagged=True)
+        if isinstance(init, Num):
+            return Carry(var, init.strong, init.weak, flagged=init.either, exact=init.exact)
+        return Carry(var, None, "i64")
+
+    def _entry(self, carry: Carry, init: Num | Unbound, frame: Frame) -> Value:
+        """The name's value at the start of an iteration."""
+        if isinstance(init, Unbound):
+            return Unbound()
+        n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
+        self.b.accumulators.add(carry.var)
+        if carry.turning and carry.weak:
+            first = Call("eq", (frame.var, integer(0)), "bool")
+            n = replace(n, is_weak=logic("and", first, init.weak_now))
+        elif carry.flagged:
+            n = replace(n, is_weak=Var(carry.var.name + "py", "bool"))
+        if carry.var.dtype == "i64":
+            interval = ANY if carry.bounded else INT64
+            self.b.intervals[carry.var] = interval
+            n = replace(n, linear=Linear.of(carry.var), interval=interval)
+        return n
+
+    def _refine(
+        self,
+        name: str,
+        carry: Carry,
+        init: Num | Unbound,
+        end: Num | Unbound,
+        frame: Frame,
+        node: ast.For,
+    ) -> Carry:
+        if isinstance(end, Unbound):
+            return carry
+        if end.boxed:
+            refuse("LOWER_TYPE", f"`{name}` is a 0-d array, not a scalar", node)
+        if isinstance(init, Unbound):
+            return replace(
+                carry,
+                var=replace(carry.var, dtype=end.dtype),
+                strong=end.strong,
+                weak=end.weak,
+                flagged=end.either,
+            )
+        carry = self._retype(name, carry, init, end, node)
+        if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
+            total = self._growth(end, carry.var)
+            return replace(
+                carry, bounded=total is not None and self._stays(total, init, frame) is not None
+            )
+        if carry.var.dtype == "i64" and carry.bounded and name not in self.counters:
+            return replace(carry, bounded=end.ir == carry.var)
+        return carry
+
+    def _retype(self, name: str, carry: Carry, init: Num, end: Num, node: ast.For) -> Carry:
+        if end.types == init.types and not end.either and end.dtype == init.dtype:
+            return replace(
+                carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak
+            )
+        if init.strong and end.strong and init.strong != end.strong:
+            refuse(
+                "LOWER_JOIN",
+                f"`{name}` is {init.strong} before the loop and {end.strong} after it",
+                node,
+            )
+        if init.weak and end.weak and init.weak != end.weak:
+            if exactly(init.ir, end.dtype) and not init.strong and not end.strong:
+                return replace(
+                    carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak, turning=True
+                )
+            refuse("LOWER_JOIN", f"the type of `{name}` changes in the loop", node)
+        strong, weak = end.strong or init.strong, end.weak or init.weak
+        held = init.dtype == end.dtype or exactly(init.ir, end.dtype)
+        if init.weak and not end.weak:
+            return replace(
+                carry,
+                var=replace(carry.var, dtype=end.dtype),
+                strong=strong,
+                weak=weak,
+                turning=True,
+                flagged=False,
+                exact=held,
+            )
+        if not held:
+            refuse(
+                "LOWER_JOIN",
+                f"`{name}` may be a Python or a NumPy number, depending on the data",
+                node,
+            )
+        narrow = end.strong if end.strong and exactly(init.ir, end.strong) else end.dtype
+        return replace(
+            carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, flagged=True
+        )
+
+    def growth_from(self, linear: Linear | None, base: Expr) -> tuple[int, int] | None:
+        """An interval of ``linear - base``; None where it is not known."""
+        if linear is None:
+            return None
+        lo = hi = 0
+        while True:
+            known = [
+                a for a, c in linear.terms.items() if c == 1 and a in self.b.deltas and a != base
+            ]
+            if not known:
+                break
+            origin, (dlo, dhi) = self.b.deltas[known[0]]
+            linear, lo, hi = linear.substitute(known[0], Linear.of(origin)), lo + dlo, hi + dhi
+        rest = linear - Linear.of(base)
+        if base in rest.terms:
+            return None
+        return lo + self.b.low(rest), hi + self.b.high(rest)
+
+    def _growth(self, end: Num, var: Var) -> tuple[int, int] | None:
+        return self.growth_from(end.linear, var)
+
+    def _stays(self, step: tuple[int, int], init: Num, frame: Frame) -> int | None:
+        """The trip count up to which an accumulator with these steps stays within its assumed
+        interval.
+        """
+        lo, hi = min(0, step[0]), max(0, step[1])
+        start = init.interval if init.linear is not None else INT64
+        longest = min(LENGTH[1], self.b.interval(frame.trips)[1])
+        for trips in (min(longest, _SAFE_TRIPS),) if self.b.frames else (longest, _SAFE_TRIPS):
+            if start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]:
+                return trips
+            if (
+                start == ANY and trips * max(-lo, hi) < ANY[1]
+            ):  # the enclosing loop answers for the sum
+                return trips
+        return None

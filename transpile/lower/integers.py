@@ -1,0 +1,206 @@
+"""Integers: Python's grow without bound and NumPy's wrap, so both are proved in range or watched.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+
+from loopir.nodes import Call, Const, Expr
+from loopir.types import DTYPES
+
+from ..infer import FALSE, TRUE, Num, cast, logic
+from ..ranges import INT64, Linear, integer
+from ..types import ScalarType
+from .builder import Builder
+from .operands import either_way, typed
+
+__all__ = ["BINARY_INT", "Integers"]
+
+BINARY_INT: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+}
+
+
+class Integers:
+    """Lowers ``+ - * // %`` of integers."""
+
+    b: Builder
+
+    def _integer(
+        self,
+        name: str,
+        a: Expr,
+        c: Expr,
+        ty: ScalarType,
+        operands: tuple[Num, ...],
+        node: ast.AST,
+        spelled: str,
+    ) -> Num:
+        b, dtype = self.b, ty.dtype
+        a, c = b.bind(a), b.bind(c)
+        if name in ("floordiv", "mod"):
+            if ty.weak:
+                self._nonzero(operands[1], c, node)
+            elif not (isinstance(c, Const) and c.value):
+                b.check(Call("ne", (c, Const(0, dtype)), "bool"), "divide")
+                b.source(name, spelled, node, ("divide",))
+            if (
+                name == "floordiv"
+                and DTYPES[dtype].kind == "i"
+                and not (isinstance(c, Const) and c.value != -1)
+            ):
+                lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
+                both = logic("and", lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
+                self._fits(logic("not", both), ty, node, spelled)
+            out = typed(b.apply(name, a, c), ty, *operands)
+            return self._int_quotient(name, out, operands)
+        out = typed(b.apply(name, a, c), ty, *operands)
+        if name not in BINARY_INT:
+            return out
+        lo, hi = _corners(name, *operands)
+        linear = self._combine(
+            name, *(self._as_linear(n, e) for n, e in zip(operands, (a, c), strict=True))
+        )
+        if linear is not None:
+            lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
+        if lo < DTYPES[dtype].low or hi > DTYPES[dtype].high:
+            summed = any(n.ir in b.accumulators for n in operands)
+            self._fits(_no_overflow(name, a, c), ty, node, spelled, certain=not summed)
+            return out
+        return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
+
+    @staticmethod
+    def _as_linear(n: Num, e: Expr) -> Num:
+        return n if n.linear is not None or e.dtype != "i64" else replace(n, linear=Linear.of(e))
+
+    def _fits(
+        self, ok: Expr, ty: ScalarType, node: ast.AST, spelled: str, *, certain: bool = True
+    ) -> None:
+        """An overflow: Python's ints would grow, NumPy's wrap and warn.
+
+        That of a sum is not ``certain``: its parts may be added in another order.
+        """
+        if ty.weak:
+            self.b.require(ok, "GUARD_INT_RANGE", node)
+        else:
+            self.b.check(ok, "over")
+            self.b.source("add", spelled, node, ("over",), certain=certain)
+
+    def _nonzero(self, n: Num, e: Expr, node: ast.AST) -> None:
+        """Python raises where a divisor is zero."""
+        if n.python_int and (n.interval[0] > 0 or n.interval[1] < 0):
+            return
+        if isinstance(e, Const):
+            if not e.value:
+                self.b.require(FALSE, "GUARD_DIVISION", node)
+            return
+        self.b.require(Call("ne", (e, Const(0, e.dtype)), "bool"), "GUARD_DIVISION", node)
+
+    def _either_int(self, name: str, x: Num, y: Num, node: ast.AST, spelled: str) -> Num | None:
+        """``+ - *`` of integers that may be NumPy's or Python's, in 64 bits.
+
+        The two agree unless NumPy's overflows, and then it warns. None where that is not the case.
+        """
+        strong, weak = either_way(BINARY_INT[name], (x, y)) if name in BINARY_INT else (None, None)
+        if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
+            return None
+        to = DTYPES[strong.dtype]
+        lo, hi = _corners(name, x, y)
+        if to.kind not in "iu" or strong.dtype in ("i64", "u64") or not _in_int64(lo, hi):
+            return None
+        e = self.b.bind(Call(name, (cast(x.ir, "i64"), cast(y.ir, "i64")), "i64"))
+        is_weak = logic("and", x.weak_now, y.weak_now)
+        if lo < to.low or hi > to.high:
+            inside = logic(
+                "and",
+                Call("ge", (e, integer(to.low)), "bool"),
+                Call("le", (e, integer(to.high)), "bool"),
+            )
+            self._fits(logic("or", is_weak, inside), strong, node, spelled)
+        return Num(e, strong.dtype, "i64", is_weak, interval=(lo, hi))
+
+    def _int_quotient(self, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
+        x, y = operands
+        if not (out.python_int and y.interval[0] > 0):
+            return out
+        if name == "mod":
+            return replace(
+                out, linear=Linear.of(out.ir), interval=self._note(out.ir, (0, y.interval[1] - 1))
+            )
+        lo = min(x.interval[0] // y.interval[0], x.interval[0] // y.interval[1])
+        hi = max(x.interval[1] // y.interval[0], x.interval[1] // y.interval[1])
+        return replace(out, linear=Linear.of(out.ir), interval=self._note(out.ir, (lo, hi)))
+
+    def _note(self, e: Expr, interval: tuple[int, int]) -> tuple[int, int]:
+        self.b.intervals[e] = interval
+        return interval
+
+    def _int_linear(self, name: str, x: Num, y: Num, node: ast.AST) -> Num:
+        """``+ - *`` of Python ints: unbounded, so provably in range or checked."""
+        b = self.b
+        linear = self._combine(name, x, y)
+        lo, hi = _corners(name, x, y)
+        if linear is not None:
+            lo, hi = max(lo, b.low(linear)), min(hi, b.high(linear))
+        if INT64[0] <= lo and hi <= INT64[1]:
+            if linear is not None:
+                return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
+            return b.integer_num(Call(name, (x.ir, y.ir), "i64"), (lo, hi))
+        p, q = b.bind(x.ir), b.bind(y.ir)
+        b.require(logic("not", Call(f"{name}_over", (p, q), "bool")), "GUARD_INT_RANGE", node)
+        e = Call(name, (p, q), "i64")
+        return Num(e, weak="i64", linear=linear, interval=(max(lo, INT64[0]), min(hi, INT64[1])))
+
+    @staticmethod
+    def _combine(name: str, x: Num, y: Num) -> Linear | None:
+        if x.linear is None or y.linear is None:
+            return None
+        if name == "add":
+            return x.linear + y.linear
+        if name == "sub":
+            return x.linear - y.linear
+        for p, q in ((x.linear, y.linear), (y.linear, x.linear)):
+            if not q.terms:
+                return p * q.constant
+        return None
+
+
+def _no_overflow(name: str, a: Expr, c: Expr) -> Expr:
+    """Whether ``a name c`` fits its dtype; with a constant, whether the other is in a range."""
+    for const, other, flipped in ((c, a, False), (a, c, True)):
+        if isinstance(const, Const) and const.value:
+            lo, hi = _fitting(name, int(const.value), a.dtype, flipped)
+            above = Call("ge", (other, Const(lo, a.dtype)), "bool")
+            below = Call("le", (other, Const(hi, a.dtype)), "bool")
+            d = DTYPES[a.dtype]
+            return logic("and", TRUE if lo == d.low else above, TRUE if hi == d.high else below)
+    return logic("not", Call(f"{name}_over", (a, c), "bool"))
+
+
+def _fitting(name: str, k: int, dtype: str, flipped: bool) -> tuple[int, int]:
+    """The operands x for which ``x name k`` (``k name x`` if flipped) fits `dtype`."""
+    low, high = DTYPES[dtype].low, DTYPES[dtype].high
+    match name:
+        case "add":
+            lo, hi = low - k, high - k
+        case "sub":
+            lo, hi = (k - high, k - low) if flipped else (low + k, high + k)
+        case _:
+            ends = (low, high) if k > 0 else (high, low)
+            lo, hi = -(-ends[0] // k), ends[1] // k
+    return max(lo, low), min(hi, high)
+
+
+def _in_int64(lo: int, hi: int) -> bool:
+    return INT64[0] <= lo and hi <= INT64[1]
+
+
+def _corners(name: str, x: Num, y: Num) -> tuple[int, int]:
+    """An interval of a sum, difference or product."""
+    corners = [BINARY_INT[name](p, q) for p in x.range for q in y.range]
+    return min(corners), max(corners)

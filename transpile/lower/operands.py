@@ -1,0 +1,88 @@
+"""Operands: their truth, their conversion to a common dtype, and the type of a result."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from loopir.nodes import Call, Const, Expr
+from loopir.types import DTYPES
+
+from ..infer import FALSE, TRUE, Num, cast, logic, result
+from ..ranges import INT64, integer
+from ..types import ScalarType
+from .builder import Builder, refuse
+
+__all__ = ["convert", "depends", "either_way", "truth", "typed"]
+
+
+def truth(n: Num) -> Expr:
+    """``bool(n)``."""
+    if n.dtype == "bool":
+        return n.ir
+    if isinstance(n.ir, Const):
+        return TRUE if n.ir.value else FALSE
+    return Call("ne", (n.ir, Const(0, n.dtype)), "bool")
+
+
+def typed(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
+    """`ir` with the type that NumPy or Python gave for `operands`."""
+    if not ty.weak:
+        return Num(ir, strong=ty.dtype)
+    if any(n.either for n in operands):
+        weak: Expr = TRUE
+        for n in operands:
+            weak = logic("and", weak, n.weak_now)
+        return Num(ir, ty.dtype, ty.dtype, weak)
+    return Num(ir, weak=ty.dtype)
+
+
+def convert(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
+    """`n` as an operand of dtype `dtype`, as NumPy converts it; Python raises where a Python int
+    does not fit.
+    """
+    if not n.exact and n.dtype != dtype:
+        refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
+    to = DTYPES[dtype]
+    e: Expr
+    if n.weak == "i64" and to.kind in "iu" and dtype != "i64" and n.dtype != dtype:
+        lo, hi = n.range
+        if lo < to.low or hi > to.high:
+            if isinstance(n.ir, Const) and n.strong is None:
+                refuse(
+                    "LOWER_TYPE",
+                    f"the Python int {n.ir.value} is out of bounds for {to.numpy}",
+                    node,
+                )
+            e = b.bind(n.ir)
+            top = TRUE if to.high > INT64[1] else Call("le", (e, integer(to.high)), "bool")
+            e = cast(e, "i64")
+            b.require(
+                logic("and", Call("ge", (e, integer(to.low)), "bool"), top), "GUARD_INT_RANGE", node
+            )
+            return cast(e, dtype)
+    return cast(n.ir, dtype)
+
+
+def either_way(
+    function: Callable[..., Any], operands: tuple[Num, ...]
+) -> tuple[ScalarType | None, ScalarType | None]:
+    """The result types with every operand that may be either taken as NumPy's, and as Python's."""
+    strong = result(function, *(replace(n, weak=None) if n.strong else n for n in operands))
+    weak = result(function, *(replace(n, strong=None) if n.weak else n for n in operands))
+    return strong, weak
+
+
+def depends(function: Callable[..., Any], *operands: Num) -> bool:
+    """Whether the dtype of the operation depends on which of its types an operand has."""
+    if not any(n.either for n in operands):
+        return False
+    strong, weak = either_way(function, operands)
+    return (
+        strong is None
+        or weak is None
+        or strong.dtype != weak.dtype
+        or not all(n.exact for n in operands)
+    )

@@ -1,0 +1,126 @@
+"""After a loop: accumulators, and the values of the carried names."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from loopir.nodes import Accum, Call, Const, Expr, Var
+from loopir.types import DTYPES
+
+from ..infer import FALSE, TRUE, Num, cast, logic
+from ..ranges import ANY, INT64, Linear, integer
+from .builder import Frame, Unbound, Value
+from .carries import Carries, Carry
+
+__all__ = ["Outcomes"]
+
+
+class Outcomes(Carries):
+    """Makes the accumulators of a loop, and knows their values after it."""
+
+    @staticmethod
+    def _stop(named: dict[str, Carry], accs: list[Accum]) -> Expr | None:
+        """``any`` and ``all``, whose macros carry one bool of that name, stop when it is decided.
+        """
+        if len(accs) != 1:
+            return None
+        ((name, c),) = named.items()
+        if name.startswith("_any"):
+            return c.var
+        return logic("not", c.var) if name.startswith("_all") else None
+
+    def _accumulators(self, c: Carry, init: Num | Unbound, end: Num | Unbound) -> list[Accum]:
+        zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
+        start = zero if isinstance(init, Unbound) else cast(init.ir, c.var.dtype)
+        step = c.var if isinstance(end, Unbound) else cast(end.ir, c.var.dtype)
+        out = [Accum(c.var.name, start, step)]
+        if c.flagged and isinstance(end, Num) and not self._keeps_extreme(c, end):
+            flag = init.weak_now if isinstance(init, Num) else FALSE
+            out.append(Accum(c.var.name + "py", flag, end.weak_now))
+        return out
+
+    @staticmethod
+    def _keeps_extreme(c: Carry, end: Num) -> bool:
+        """Whether the step is ``max(acc, NumPy value)``: then the final value tells whether it was
+        ever replaced.
+        """
+        match end.ir:
+            case Call("max" | "min", (first, _), _) if first == c.var:
+                return True
+            case _:
+                return False
+
+    def _after(
+        self,
+        name: str,
+        c: Carry,
+        init: Num | Unbound,
+        end: Num | Unbound,
+        frame: Frame,
+        node: ast.For,
+    ) -> Value:
+        b = self.b
+        some = TRUE if b.low(frame.linear) >= 1 else Call("gt", (frame.trips, integer(0)), "bool")
+        n = Num(c.var, c.strong, c.weak)
+        if isinstance(init, Unbound):
+            if isinstance(end, Unbound):
+                return end
+            n = replace(n, is_weak=Var(c.var.name + "py", "bool") if c.flagged else None)
+            return (
+                self._settled(n, c, None, end, frame)
+                if some == TRUE
+                else Unbound(self._settled(n, c, None, end, frame), some)
+            )
+        if c.turning:
+            return self._turned(c, init, some)
+        if c.flagged and isinstance(end, Num):
+            if self._keeps_extreme(c, end):
+                assert isinstance(end.ir, Call)
+                better = "gt" if end.ir.op == "max" else "lt"
+                replaced = Call(better, (c.var, cast(init.ir, c.var.dtype)), "bool")
+                return replace(n, is_weak=logic("and", init.weak_now, logic("not", replaced)))
+            return replace(n, is_weak=Var(c.var.name + "py", "bool"))
+        return self._settled(n, c, init, end, frame)
+
+    def _turned(self, c: Carry, init: Num, some: Expr) -> Value:
+        """A Python scalar before the loop that its first iteration turns into something else."""
+        if c.strong is None:
+            after = Num(c.var, None, c.weak)
+            return after if some == TRUE else Unbound(after, some)
+        if some == TRUE:
+            return Num(c.var, c.strong)
+        empty = logic("and", logic("not", some), init.weak_now)
+        if c.exact:
+            return Num(c.var, c.strong, c.weak, empty)
+        wide = Call("select", (some, cast(c.var, init.dtype), init.ir), init.dtype)
+        return Num(wide, c.strong, c.weak, empty)
+
+    def _settled(self, n: Num, c: Carry, init: Num | None, end: Num | Unbound, frame: Frame) -> Num:
+        """`n` with what is known of an integer accumulator after the loop."""
+        if c.var.dtype != "i64":
+            return n
+        b = self.b
+        b.intervals[c.var] = ANY if c.bounded else INT64
+        total = self._growth(end, c.var) if isinstance(end, Num) else None
+        if init is not None and total is not None and c.bounded:
+            trips = self._stays(total, init, frame)
+            if trips is not None:
+                if b.interval(frame.trips)[1] > trips:
+                    b.require(
+                        Call("le", (frame.trips, integer(trips)), "bool"),
+                        "GUARD_INT_RANGE",
+                        ast.Pass(lineno=0, col_offset=0, end_lineno=0, end_col_offset=0),
+                    )
+                grown = (trips * min(0, total[0]), trips * max(0, total[1]))
+                if (
+                    init.linear is not None
+                    and len(init.linear.terms) == 1
+                    and not init.linear.constant
+                ):
+                    ((atom, k),) = init.linear.terms.items()
+                    if k == 1:
+                        b.deltas[c.var] = (atom, grown)
+                elif init.linear is not None and not init.linear.terms:
+                    b.intervals[c.var] = (init.interval[0] + grown[0], init.interval[1] + grown[1])
+        return replace(n, linear=Linear.of(c.var), interval=b.intervals[c.var])
