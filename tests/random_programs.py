@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from random_expressions import Expressions
 
-__all__ = ["Program", "program"]
+__all__ = ["TEMPORARY", "Program", "program"]
 
 Lines: TypeAlias = "list[str]"
 
@@ -23,6 +23,7 @@ SHAPED = (
     "np.ones({1}, dtype=bool)", "np.zeros({1}, np.int8)", "np.empty({1}, dtype={0}.dtype)",
 )
 WHOLE = ("range(n)", "range(n - 1, -1, -1)", "reversed(range(0, n))")
+TEMPORARY = "t"
 STEPS = (1, 1, 1, 1, 2, 3, -1, -1, -2)
 
 
@@ -199,7 +200,7 @@ class _Maker(Expressions):
         return out
 
     def temporary(self) -> Lines:
-        name, value = self.new("t"), self.num(2)
+        name, value = self.new(TEMPORARY), self.num(2)
         self.scalars.append(name)
         return [f"{name} = {value}"]
 
@@ -220,7 +221,7 @@ class _Maker(Expressions):
 
     def change(self) -> Lines:
         """A temporary has a new value."""
-        temps = [t for t in self.scalars if t.startswith("t")]
+        temps = [t for t in self.scalars if t.startswith(TEMPORARY)]
         if not temps:
             return self.store() if self.at else ["pass"]
         name = self.one_of(*temps)

@@ -54,7 +54,7 @@ class Run:
         """Whether machine code gave an answer."""
         fused = fuse(function, target=target, on_reject="silent", **case.options)
         for mode, right in wanted.items():
-            got = ran(fused, case.given, mode)
+            got = ran(fused, case.given.make, mode)
             self.agree(case, right, got, f"{target}, {mode}, {fused.stats}")
         replays = dict(fused.stats.replays)
         assert "BUILD_FAILED" not in replays, f"{fused.report(*case.given.make()[0])}\n{case}"
@@ -91,7 +91,7 @@ class Run:
         wanted: Wanted,
         where: str,
     ) -> None:
-        got = ran(through(stages, stages.plan, kernel, fast), case.given, "ignore")
+        got = ran(through(stages, stages.plan, kernel, fast), case.given.make, "ignore")
         if got.error is None or not issubclass(got.error[0], Replayed):
             self.agree(case, wanted, got, where)
             self.agreed[where.partition(" ")[0]] += 1

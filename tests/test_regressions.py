@@ -1,0 +1,94 @@
+"""Small programs that once went wrong, found by random ones."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from random_cases import Wanted, ran
+
+from targets.host import available
+from transpile import fuse
+
+TARGETS = [t.name for t in available()]
+EXAMPLES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = []
+
+
+def example(make: Callable[[], tuple[Any, ...]]) -> Callable[..., Any]:
+    """The decorated function must be compiled for these arguments, and do as Python does."""
+
+    def keep(function: Callable[..., Any]) -> Callable[..., Any]:
+        EXAMPLES.append((function, make))
+        return function
+
+    return keep
+
+
+def numbers(dtype: str = "f8", low: int = -4, high: int = 20) -> np.ndarray:
+    return np.arange(low, high).astype(dtype)
+
+
+@example(lambda: (numbers(),))
+def a_list_under_a_name(x):
+    doubled = [v * 2 for v in x]
+    return doubled, len(doubled)
+
+
+@example(lambda: (numbers(),))
+def a_filtered_list_under_a_name(x):
+    positive = count = [v for v in x if v > 0]
+    return positive, len(count)
+
+
+@example(lambda: (numbers("i4"), numbers("i4", 1, 25)))
+def maximum_of_some_quotients(x, y):
+    return max(np.ceil(v // y[i]) for i, v in enumerate(x) if x[i])
+
+
+@example(lambda: (numbers(), 3))
+def truth_of_two_types(x, k):
+    s = 0.0
+    for v in x:
+        if (k and v > 0) or v:
+            s = s + v
+        if np.abs(v) < v + k <= v * v:
+            s = s - k
+    return s
+
+
+@example(lambda: (numbers(), np.True_))
+def size_of_a_numpy_bool(x, flag):
+    for i in range(len(x)):
+        x[i] = abs(flag)
+
+
+@example(lambda: (numbers(),))
+def rounded_in_half_a_register(x):
+    p = 1.0
+    s = 0.0
+    for v in x:
+        p *= np.trunc(np.float32(v))
+        s += np.ceil(v * 0.25) / 4
+    return p, s
+
+
+def _kept(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    return args, tuple(a for a in args if isinstance(a, np.ndarray))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("function", "make"), EXAMPLES, ids=lambda x: getattr(x, "__name__", ""))
+def test_as_python(
+    function: Callable[..., Any],
+    make: Callable[[], tuple[Any, ...]],
+    target: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(function, target=target)
+    for mode in ("ignore", "warn"):
+        wanted = Wanted(ran(function, lambda: _kept(make()), mode), [])
+        difference = wanted.difference(ran(fused, lambda: _kept(make()), mode))
+        assert difference is None, difference
+    assert fused.stats.compiled >= 1
