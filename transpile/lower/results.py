@@ -16,7 +16,8 @@ from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Slot, Tuple
 from ..ranges import integer
 from .arrays import dtype_named
 from .builder import ArrayRef, ListRef, Made, refuse
-from .statements import Built, Statements
+from .lists import Built
+from .statements import Statements
 
 __all__ = ["Results", "alias_guards"]
 
