@@ -10,7 +10,9 @@ import functools
 import os
 import struct
 import sys
+import threading
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +24,7 @@ from loopir.types import DTYPES
 
 from .errors import BuildError
 
-__all__ = ["MISMATCH", "Entry", "HasParam", "HasParams", "load"]
+__all__ = ["MISMATCH", "Entry", "HasParam", "HasParams", "load", "prepare"]
 
 MISMATCH: Final = -1
 """The status of a call whose arguments the kernel was not compiled for."""
@@ -167,6 +169,8 @@ def _open_trampoline(known: Path | None) -> tuple[_Wrap, Path] | None:
     import ctypes
 
     try:
+        for thread in _building:
+            thread.join()
         path = known or _built_trampoline()
         bind, method = _symbol(str(path), "tp_bind"), _symbol(str(path), "tp_method")
     except BuildError:
@@ -177,6 +181,24 @@ def _open_trampoline(known: Path | None) -> tuple[_Wrap, Path] | None:
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
     return (lambda spec: new(method, spec, None)), path
+
+
+_building: list[threading.Thread] = []
+
+
+def prepare() -> None:
+    """Starts building the trampoline, which takes a C compiler, while the caller goes on.
+
+    For a caller that will `load` soon; once a process.
+    """
+    if not _opened and not _building:
+        _building.append(threading.Thread(target=_try_to_build, daemon=True))
+        _building[0].start()
+
+
+def _try_to_build() -> None:
+    with suppress(Exception):  # `load` meets the same trouble, and tells
+        _built_trampoline()
 
 
 def _built_trampoline() -> Path:
