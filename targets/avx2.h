@@ -32,3 +32,17 @@ static inline int64_t tp_append_V(T *p, V v, I m)
 {
     return tp_append_i32x8((int32_t *)p, (i32x8)v, (i32x8)m) / 2;    /* a lane is two */
 }
+
+/* f wide: c - a * b, rounded once */
+static inline V tp_fnma_V(V a, V b, V c)
+{
+    __asm__("vfnmadd231SUFFIX %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+    return c;
+}
+
+/* f32 128: by way of double, which is exact for the integers that are not long */
+static inline V tp_cast_i64_V(W a)
+{
+    if (tp_any_W(tp_long_W(a))) return __builtin_convertvector(a, V);
+    return __builtin_convertvector(tp_cast_i64_Q(a), V);
+}

@@ -1,7 +1,7 @@
 """AVX2 with FMA and BMI: x86-64 machines since 2013. Float comparisons are the quiet ones."""
 from __future__ import annotations
 
-from .gnu import FLOATS, SIGNED, UNSIGNED, operators
+from .gnu import COMPARISONS, FLOATS, GNU, SIGNED, UNSIGNED
 from .sse2 import SUFFIX
 from .target import COMMON, Row, Target
 
@@ -11,32 +11,34 @@ CFLAGS = (*COMMON, "-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt")
 CPU = frozenset({"avx2", "fma", "bmi1", "bmi2", "lzcnt", "popcnt"})
 _BOTH = (128, 256)
 
-AVX_ROWS = (
+AVX_ROWS = (  # AVX-512 has them too, on all its registers
     Row(op="sqrt", dtypes=FLOATS, bits=_BOTH, asm="vsqrt{s} %1, %0"),
-    Row(op="rint", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $8, %1, %0"),
-    Row(op="floor", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $9, %1, %0"),
-    Row(op="ceil", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $10, %1, %0"),
-    Row(op="trunc", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $11, %1, %0"),
     Row(op="min", dtypes="i8 i16 i32", bits=_BOTH, asm="vpmins{s} %2, %1, %0"),
     Row(op="max", dtypes="i8 i16 i32", bits=_BOTH, asm="vpmaxs{s} %2, %1, %0"),
     Row(op="min", dtypes="u8 u16 u32", bits=_BOTH, asm="vpminu{s} %2, %1, %0"),
     Row(op="max", dtypes="u8 u16 u32", bits=_BOTH, asm="vpmaxu{s} %2, %1, %0"),
     Row(op="abs", dtypes="i8 i16 i32", bits=_BOTH, asm="vpabs{s} %1, %0"),
-    Row(op="cast", source="i8", dtypes="i16 u16", bits=256, asm="vpmovsxbw %1, %0"),
-    Row(op="cast", source="u8", dtypes="i16 u16", bits=256, asm="vpmovzxbw %1, %0"),
-    Row(op="cast", source="i8", dtypes="i32 u32", bits=256, asm="vpmovsxbd %1, %0"),
-    Row(op="cast", source="u8", dtypes="i32 u32", bits=256, asm="vpmovzxbd %1, %0"),
-    Row(op="cast", source="i16", dtypes="i32 u32", bits=256, asm="vpmovsxwd %1, %0"),
-    Row(op="cast", source="u16", dtypes="i32 u32", bits=256, asm="vpmovzxwd %1, %0"),
-    Row(op="cast", source="i16", dtypes="i64 u64", bits=256, asm="vpmovsxwq %1, %0"),
-    Row(op="cast", source="u16", dtypes="i64 u64", bits=256, asm="vpmovzxwq %1, %0"),
-    Row(op="cast", source="i32", dtypes="i64 u64", bits=256, asm="vpmovsxdq %1, %0"),
-    Row(op="cast", source="u32", dtypes="i64 u64", bits=256, asm="vpmovzxdq %1, %0"),
+    Row(op="cast", source="i8", dtypes="i16 u16", bits=_BOTH, asm="vpmovsxbw %1, %0"),
+    Row(op="cast", source="u8", dtypes="i16 u16", bits=_BOTH, asm="vpmovzxbw %1, %0"),
+    Row(op="cast", source="i8", dtypes="i32 u32", bits=_BOTH, asm="vpmovsxbd %1, %0"),
+    Row(op="cast", source="u8", dtypes="i32 u32", bits=_BOTH, asm="vpmovzxbd %1, %0"),
+    Row(op="cast", source="i16", dtypes="i32 u32", bits=_BOTH, asm="vpmovsxwd %1, %0"),
+    Row(op="cast", source="u16", dtypes="i32 u32", bits=_BOTH, asm="vpmovzxwd %1, %0"),
+    Row(op="cast", source="i8", dtypes="i64 u64", bits=_BOTH, asm="vpmovsxbq %1, %0"),
+    Row(op="cast", source="u8", dtypes="i64 u64", bits=_BOTH, asm="vpmovzxbq %1, %0"),
+    Row(op="cast", source="i16", dtypes="i64 u64", bits=_BOTH, asm="vpmovsxwq %1, %0"),
+    Row(op="cast", source="u16", dtypes="i64 u64", bits=_BOTH, asm="vpmovzxwq %1, %0"),
+    Row(op="cast", source="i32", dtypes="i64 u64", bits=_BOTH, asm="vpmovsxdq %1, %0"),
+    Row(op="cast", source="u32", dtypes="i64 u64", bits=_BOTH, asm="vpmovzxdq %1, %0"),
     Row(op="cast", source="f32", dtypes="f64", bits=256, asm="vcvtps2pd %1, %0"),
     Row(op="cast", source="i32", dtypes="f64", bits=256, asm="vcvtdq2pd %1, %0"),
 )
 
 _ROWS = (
+    Row(op="rint", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $8, %1, %0"),
+    Row(op="floor", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $9, %1, %0"),
+    Row(op="ceil", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $10, %1, %0"),
+    Row(op="trunc", dtypes=FLOATS, bits=_BOTH, asm="vround{s} $11, %1, %0"),
     Row(op="lt", dtypes=FLOATS, bits=256, c="({i})__builtin_ia32_cmp{s}256({0}, {1}, 17)"),
     Row(op="le", dtypes=FLOATS, bits=256, c="({i})__builtin_ia32_cmp{s}256({0}, {1}, 18)"),
     Row(op="lt", dtypes=FLOATS, bits=128, c="({i})__builtin_ia32_cmp{s}({0}, {1}, 17)"),
@@ -56,5 +58,5 @@ _ROWS = (
 AVX2 = Target(
     name="avx2", machine="x86_64", bits=256, masks="lanes", registers=16,
     cflags=CFLAGS, cpu=CPU,
-    suffix=SUFFIX, register="x", stream="vmovntps", rows=AVX_ROWS + _ROWS + operators("lanes"), headers=("avx2.h",),
+    suffix=SUFFIX, register="x", stream="vmovntps", rows=AVX_ROWS + _ROWS + GNU + COMPARISONS, fused=True, headers=("avx2.h", "x86.h"),
 )

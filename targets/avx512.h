@@ -24,3 +24,10 @@ static inline int64_t tp_append_V(T *p, V v, M m)
     *(V_u *)p = (V)__builtin_ia32_compressSIZEWIDTH_mask((NI)v, (NI){0}, m);
     return __builtin_popcountll(m);
 }
+
+/* f wide: c - a * b, rounded once */
+static inline V tp_fnma_V(V a, V b, V c)
+{
+    __asm__("vfnmadd231SUFFIX %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+}

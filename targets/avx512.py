@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .avx2 import AVX_ROWS, CFLAGS, CPU
-from .gnu import FLOATS, SIGNED, UNSIGNED, operators
+from .gnu import FLOATS, GNU, SIGNED, UNSIGNED
 from .sse2 import SUFFIX
 from .target import Row, Target
 
@@ -72,6 +72,6 @@ _FEATURES = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 AVX512 = Target(
     name="avx512", machine="x86_64", bits=512, masks="bits", registers=32,
     cflags=(*CFLAGS, *(f"-m{x}" for x in _FEATURES)), cpu=CPU | frozenset(_FEATURES),
-    suffix=SUFFIX, register="v", stream="vmovntps", rows=_COMPARISONS + _ROWS + AVX_ROWS + operators("bits"), headers=("avx512.h",),
+    suffix=SUFFIX, register="v", stream="vmovntps", rows=_COMPARISONS + _ROWS + AVX_ROWS + GNU, fused=True, headers=("avx512.h",),
     caches=(48 << 10, 1 << 20, 32 << 20),
 )

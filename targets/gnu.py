@@ -1,9 +1,9 @@
 """Rows that any target has: what GNU C's own operators do with vectors."""
 from __future__ import annotations
 
-from .target import Masks, Row
+from .target import Row
 
-__all__ = ["FLOATS", "SIGNED", "UNSIGNED", "GNU", "operators"]
+__all__ = ["COMPARISONS", "FLOATS", "GNU", "SIGNED", "UNSIGNED"]
 
 FLOATS = "f32 f64"
 SIGNED = "i8 i16 i32 i64"
@@ -23,14 +23,10 @@ GNU = (
     Row(op="invert", dtypes=_INTS, c="(~{0})"),
 )
 
-_COMPARISONS = (
+COMPARISONS = (
     Row(op="eq", dtypes=_ALL, c="({0} == {1})"),
     Row(op="ne", dtypes=_ALL, c="({0} != {1})"),
     Row(op="lt", dtypes=_INTS, c="({0} < {1})"),
     Row(op="le", dtypes=_INTS, c="({0} <= {1})"),
 )
-
-
-def operators(masks: Masks) -> tuple[Row, ...]:
-    """The rows for a target with such masks: C compares vectors into lanes."""
-    return GNU + _COMPARISONS if masks == "lanes" else GNU
+"""For targets whose masks are lanes. C's < and <= on floats signal on NaN."""

@@ -1,7 +1,7 @@
 """NEON: what every AArch64 machine has. Its float comparisons other than == signal on NaN, so they have no row."""
 from __future__ import annotations
 
-from .gnu import operators
+from .gnu import COMPARISONS, GNU
 from .target import Row, Target
 
 __all__ = ["NEON"]
@@ -25,5 +25,6 @@ _ROWS = (
 NEON = Target(
     name="neon", machine="aarch64", bits=128, masks="lanes", registers=32,
     cpu=frozenset({"asimd"}),
-    suffix=_SUFFIX, register="w", rows=_ROWS + operators("lanes"),
+    suffix=_SUFFIX, register="w", rows=_ROWS + GNU + COMPARISONS,
+    fused=True, headers=("neon.h",),
 )

@@ -65,7 +65,7 @@ class Target:
     """An instruction set.
 
     ``bits``: of a vector register (0: none). ``cpu``: features as `host.features` names them. ``suffix``: dtype → instruction
-    suffix; ``register``: the register's constraint letter in inline assembly. ``headers``: C templates, searched in order.
+    suffix; ``register``: the register's constraint letter in inline assembly. ``fused``: it has a fused multiply-add. ``headers``: its C templates.
     ``stream``: the instruction that stores a register past the caches. ``caches``: bytes of L1, L2 and L3 to plan for.
     """
 
@@ -80,6 +80,7 @@ class Target:
     register: str = ""
     stream: str = ""
     rows: tuple[Row, ...] = ()
+    fused: bool = False
     headers: tuple[str, ...] = ()
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["Facts", "fill"]
 
-_WORD = r"(?:[biufm]+|[iuf]\d+|lanes|bits|narrow|wide|128|256|512)"
+_WORD = r"(?:[biufm]+|[iuf]\d+|lanes|bits|narrow|wide|fused|fits|split|128|256|512)"
 _HEAD = re.compile(rf"^/\* ({_WORD}(?: {_WORD})*)(?::.*)? \*/$", re.MULTILINE)
 _DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
 
@@ -35,7 +35,7 @@ class _Section:
         return right and facts.words.issuperset(conditions)
 
 
-_CONDITIONS = {"lanes", "bits", "narrow", "wide", "128", "256", "512"}
+_CONDITIONS = {"lanes", "bits", "narrow", "wide", "fused", "fits", "split", "128", "256", "512"}
 
 
 def fill(header: str, name: str, facts: Facts) -> str | None:
@@ -65,17 +65,18 @@ def _filled(text: str, tokens: Mapping[str, str]) -> str:
         alone = len(token) < 4
         before, after = ("(?<![A-Za-z0-9])", "(?![A-Za-z0-9])") if alone else ("", "")
         text = re.sub(before + token + after, tokens[token], text)
-    while "EACH(" in text:
-        text = _repeated(text, int(tokens["L"]))
+    for word, count in (("EACH(", 1), ("HALF(", 2)):
+        while word in text:
+            text = _repeated(text, word, int(tokens["L"]) // count)
     return text
 
 
-def _repeated(text: str, lanes: int) -> str:
-    """The first ``EACH(x)`` replaced by x for k = 0 … lanes-1."""
-    start = text.index("EACH(") + 5
+def _repeated(text: str, word: str, count: int) -> str:
+    """The first ``EACH(x)`` replaced by x for k = 0 … count-1."""
+    start = text.index(word) + len(word)
     depth, end = 1, start
     while depth:
         depth += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
-    each = (re.sub(r"\bk\b", str(k), text[start : end - 1]) for k in range(lanes))
-    return text[: start - 5] + ", ".join(each) + text[end:]
+    each = (re.sub(r"\bk\b", str(k), text[start : end - 1]) for k in range(count))
+    return text[: start - len(word)] + ", ".join(each) + text[end:]

@@ -50,10 +50,15 @@ def define(name: str, target: Target) -> str | None:
     if v and (row := target.row(op, v)):
         return _from_row(op, v, row, target)
     facts = _vector_facts(v, target) if v else _mask_facts(suffix)
-    for header in (*target.headers, "vector.h"):
-        if text := fill(header, f"tp_{op}", facts):
-            return text
-    return _lane_by_lane(op, v, target) if v and op in OPS else None
+    if text := _from_header(f"tp_{op}", facts, target):
+        return text
+    op = op.removeprefix("each_")
+    return _lane_by_lane(op, name, v, target) if v and op in OPS else None
+
+
+def _from_header(name: str, facts: Facts, target: Target) -> str | None:
+    found = (fill(header, name, facts) for header in (*target.headers, "vector.h", "division.h"))
+    return next((text for text in found if text), None)
 
 
 # -- what templates are filled with
@@ -71,15 +76,19 @@ def _mask_facts(name: str) -> Facts:
 
 
 def _vector_facts(v: Vec, target: Target) -> Facts:
-    bits = DTYPES[v.dtype].bits
-    wide = f"{'u' if v.dtype[0] == 'u' else 'i'}64"
+    kind, bits = v.dtype[0], DTYPES[v.dtype].bits
+    wide = f"{'u' if kind == 'u' else 'i'}64"
+    quotient, twice = "f64" if bits > 16 else "f32", f"{'u' if kind == 'u' else 'i'}{min(2 * bits, 64)}"
     tokens = {
         "V": v.name, "T": DTYPES[v.dtype].c, "D": v.dtype, "L": str(v.lanes), "M": _compared(v, target),
         "I": v.of("i").name, "U": v.of("u").name, "W": f"{wide}x{v.lanes}", "X": wide,
-        "BYTES": f"u8x{v.lanes}", "N": _native(v), "NI": _native(v.of("i")),
-        "SUFFIX": target.suffix[v.dtype], "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
+        "BYTES": f"u8x{v.lanes}", "WORDS": f"u32x{v.lanes}", "H": f"{v.dtype}x{v.lanes // 2}", "Q": f"{quotient}x{v.lanes}", "QT": quotient,
+        "TWICE": f"{twice}x{v.lanes}", "TT": twice, "TI": f"i{twice[1:]}", "N": _native(v), "NI": _native(v.of("i")),
+        "SUFFIX": target.suffix[v.dtype], "ARRANGED": f"{v.lanes}{target.suffix[v.dtype]}",
+        "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
     }  # fmt: skip
-    words = {target.masks, str(v.bits), "narrow" if v.bits < 128 else "wide"}
+    words = {target.masks, str(v.bits), "narrow" if v.bits < 128 else "wide", "fused" if target.fused else ""}
+    words.add("fits" if v.lanes * DTYPES[quotient].bits <= target.bits else "split")
     return Facts(v.dtype, frozenset(words), tokens)
 
 
@@ -134,7 +143,7 @@ def _asm(text: str, result: str, names: tuple[str, ...], target: Target) -> str:
     return f'{result} r; __asm__("{text}" : "={target.register}"(r) : {inputs}); return r;'
 
 
-def _lane_by_lane(op: str, v: Vec, target: Target) -> str:
+def _lane_by_lane(op: str, name: str, v: Vec, target: Target) -> str:
     result, operands = _signature(op, v, target)
     value = scalar_operation(op, tuple(f"{x}[k]" for x in "abc"[: len(operands)]), v.dtype, v.dtype)
     if target.masks == "bits" and OPS[op].result == "m":
@@ -143,7 +152,7 @@ def _lane_by_lane(op: str, v: Vec, target: Target) -> str:
     else:
         sign = "-" if OPS[op].result == "m" else ""
         body = f"{result} r; for (int k = 0; k < {v.lanes}; k++) r[k] = {sign}{value}; return r;"
-    return _function(result, f"tp_{op}_{v.name}", operands, body)
+    return _function(result, name, operands, body)
 
 
 # -- casts
@@ -154,6 +163,8 @@ def _cast(source: str, to: Vec, target: Target) -> str:
     if row := target.row("cast", to, source):
         asm = _asm(_row_text(row.asm, to, target, ()), to.name, ("a",), target)
         body = f"\n#ifdef __clang__\n    return {_converted(to)};\n#else\n    {asm}\n#endif\n"
+    elif text := _from_header(f"tp_cast_{source}", _vector_facts(to, target), target):
+        return text
     elif middle := _halfway(source, to.dtype):
         body = f"return tp_cast_{middle}_{to.name}(tp_cast_{source}_{middle}x{to.lanes}(a));"
     elif given.bits == to.bits and "f" not in (source[0], to.dtype[0]):

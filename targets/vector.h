@@ -1,9 +1,11 @@
 /* Vector operations that neither C's operators nor a target's rows give: right on every target.
  *
  * A template, read by snippets.py, which copies what a kernel needs. A comment that begins with dtype kinds opens a
- * section for those kinds; `lanes` or `bits` limits it to targets with such masks, `narrow` to vectors below 128 bits.
+ * section for those kinds; `lanes` or `bits` limits it to targets with such masks, `narrow` to vectors below 128 bits,
+ * `fused` to targets with a fused multiply-add, `fits` and `split` to vectors for which Q fits a register or does not.
  * V: the vector type; T: its lanes' C type; D: their dtype; L: how many; I, U: signed, unsigned integers of the same shape;
- * M: the mask type; BYTES: as many uint8_t; W: as many lanes of 64 bits, X their dtype; EACH(x): x for k = 0 … L-1.
+ * M: the mask type; BYTES, WORDS: as many uint8_t, uint32_t; W: as many lanes of 64 bits, X their dtype; H: half as many lanes; EACH(x): x for k = 0 … L-1.
+ * Q: as many floats that hold a quotient of integers, QT their dtype; TWICE: as many integers twice as wide, TT their dtype.
  * N, NI: V and I as x86 builtins take them; SUFFIX, LETTER, SIZE, WIDTH: parts of those builtins' names.
  */
 
@@ -75,35 +77,21 @@ static inline void tp_scatter_V(char *p, int64_t s, V v, uint64_t on)
     for (int k = 0; k < L; k++) if (on >> k & 1) *(T *)(p + k * s) = v[k];
 }
 
-/* iuf lanes */
-static inline void tp_storemask_V(T *p, V v, I m)
-{
-    uint64_t on = tp_bits_I(m);
-    for (int k = 0; k < L; k++) if (on >> k & 1) p[k] = v[k];
-}
-/* iuf bits */
+/* iuf */
 static inline void tp_storemask_V(T *p, V v, M m)
 {
-    for (int k = 0; k < L; k++) if (m >> k & 1) p[k] = v[k];
+    uint64_t on = tp_bits_M(m);
+    for (int k = 0; k < L; k++) if (on >> k & 1) p[k] = v[k];
 }
 
-/* iuf lanes: the active lanes, one after the other, and how many; may write all of a register */
-static inline int64_t tp_append_V(T *p, V v, I m)
-{
-    int64_t n = 0;
-    for (int k = 0; k < L; k++) {
-        p[n] = v[k];
-        n -= (int64_t)m[k];
-    }
-    return n;
-}
-/* iuf bits */
+/* iuf: the active lanes, one after the other, and how many; may write all of a register */
 static inline int64_t tp_append_V(T *p, V v, M m)
 {
+    uint64_t on = tp_bits_M(m);
     int64_t n = 0;
     for (int k = 0; k < L; k++) {
         p[n] = v[k];
-        n += m >> k & 1;
+        n += on >> k & 1;
     }
     return n;
 }
@@ -146,17 +134,11 @@ static inline M tp_le_V(V a, V b) { return tp_le_W(tp_cast_D_W(a), tp_cast_D_W(b
 static inline M tp_eq_V(V a, V b) { return tp_eq_W(tp_cast_D_W(a), tp_cast_D_W(b)); }
 /* iu narrow bits */
 static inline M tp_ne_V(V a, V b) { return tp_ne_W(tp_cast_D_W(a), tp_cast_D_W(b)); }
-/* iuf lanes */
-static inline I tp_gt_V(V a, V b) { return tp_lt_V(b, a); }
-/* iuf bits */
+/* iuf */
 static inline M tp_gt_V(V a, V b) { return tp_lt_V(b, a); }
-/* iuf lanes */
-static inline I tp_ge_V(V a, V b) { return tp_le_V(b, a); }
-/* iuf bits */
+/* iuf */
 static inline M tp_ge_V(V a, V b) { return tp_le_V(b, a); }
-/* f lanes */
-static inline I tp_isnan_V(V a) { return tp_ne_V(a, a); }
-/* f bits */
+/* f */
 static inline M tp_isnan_V(V a) { return tp_ne_V(a, a); }
 
 /* iuf */
@@ -206,19 +188,11 @@ static inline V tp_ceil_V(V a)
 /* f */
 static inline V tp_trunc_V(V a) { return tp_copysign_V(tp_floor_V(tp_abs_V(a)), a); }
 
-/* i lanes: overflow turns the sign that both operands have */
-static inline I tp_add_over_V(V a, V b) { V r = a + b; return ((a ^ r) & (b ^ r)) < 0; }
-/* i bits */
+/* i: overflow turns the sign that both operands have */
 static inline M tp_add_over_V(V a, V b) { V r = a + b; return tp_lt_V((a ^ r) & (b ^ r), (V){0}); }
-/* u lanes */
-static inline I tp_add_over_V(V a, V b) { return tp_lt_V(a + b, a); }
-/* u bits */
+/* u */
 static inline M tp_add_over_V(V a, V b) { return tp_lt_V(a + b, a); }
-/* i lanes */
-static inline I tp_sub_over_V(V a, V b) { V r = a - b; return ((a ^ b) & (a ^ r)) < 0; }
-/* i bits */
+/* i */
 static inline M tp_sub_over_V(V a, V b) { V r = a - b; return tp_lt_V((a ^ b) & (a ^ r), (V){0}); }
-/* u lanes */
-static inline I tp_sub_over_V(V a, V b) { return tp_lt_V(a, b); }
-/* u bits */
+/* u */
 static inline M tp_sub_over_V(V a, V b) { return tp_lt_V(a, b); }

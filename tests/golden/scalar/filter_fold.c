@@ -2,7 +2,10 @@
 /* What a kernel and its caller share; stands at the head of every kernel. */
 #include <stdint.h>
 #ifdef __clang__
-#pragma clang fp exceptions(maytrap) contract(off)
+#pragma clang fp exceptions(maytrap)
+#ifndef TP_CONTRACT
+#pragma clang fp contract(off)
+#endif
 #endif
 
 typedef struct { char *data; int64_t dims[3], strides[3]; } tp_array;      /* strides in bytes */

@@ -2,7 +2,10 @@
 /* What a kernel and its caller share; stands at the head of every kernel. */
 #include <stdint.h>
 #ifdef __clang__
-#pragma clang fp exceptions(maytrap) contract(off)
+#pragma clang fp exceptions(maytrap)
+#ifndef TP_CONTRACT
+#pragma clang fp contract(off)
+#endif
 #endif
 
 typedef struct { char *data; int64_t dims[3], strides[3]; } tp_array;      /* strides in bytes */
@@ -71,8 +74,8 @@ typedef int32_t i32x4 __attribute__((vector_size(16)));
 static inline f32x4 tp_splat_f32x4(float x) { return (f32x4){x, x, x, x}; }
 static inline i32x4 tp_lt_f32x4(f32x4 a, f32x4 b)
 {
-    i32x4 o = (a == a) & (b == b);
-    return (f32x4)((i32x4)a & o) < (f32x4)((i32x4)b & o);
+    i32x4 o = (i32x4)__builtin_ia32_cmpordps(a, b);
+    return (i32x4)__builtin_ia32_cmpltps((f32x4)((i32x4)a & o), (f32x4)((i32x4)b & o));
 }
 static inline i32x4 tp_gt_f32x4(f32x4 a, f32x4 b) { return tp_lt_f32x4(b, a); }
 static inline f32x4 tp_select_f32x4(i32x4 m, f32x4 a, f32x4 b) { return (f32x4)((m & (i32x4)a) | (~m & (i32x4)b)); }

@@ -1,0 +1,8 @@
+/* NEON operations; tokens as in vector.h. */
+
+/* f: c - a * b, rounded once */
+static inline V tp_fnma_V(V a, V b, V c)
+{
+    __asm__("fmls %0.ARRANGED, %1.ARRANGED, %2.ARRANGED" : "+w"(c) : "w"(a), "w"(b));
+    return c;
+}

@@ -1,0 +1,42 @@
+/* SSE2 operations of several instructions, where gcc would take lanes apart; tokens as in vector.h. */
+
+/* f 128: quiet, for both operands are 0 where one is NaN */
+static inline I tp_lt_V(V a, V b)
+{
+    I o = (I)__builtin_ia32_cmpordSUFFIX(a, b);
+    return (I)__builtin_ia32_cmpltSUFFIX((V)((I)a & o), (V)((I)b & o));
+}
+/* f 128 */
+static inline I tp_le_V(V a, V b)
+{
+    I o = (I)__builtin_ia32_cmpordSUFFIX(a, b);
+    return o & (I)__builtin_ia32_cmpleSUFFIX((V)((I)a & o), (V)((I)b & o));
+}
+
+/* i64 u64 128: both halves of a lane */
+static inline I tp_eq_V(V a, V b)
+{
+    i32x4 same = (i32x4)a == (i32x4)b;
+    return (I)(same & tp_swap1_i32x4(same));
+}
+/* i64 u64 128 */
+static inline I tp_ne_V(V a, V b) { return ~tp_eq_V(a, b); }
+/* i64 128: the sign of a - b, or of a where theirs differ */
+static inline I tp_lt_V(V a, V b) { return tp_signs_I((a & ~b) | (~(a ^ b) & (a - b))); }
+/* u64 128 */
+static inline I tp_lt_V(V a, V b) { return tp_signs_I((I)((~a & b) | (~(a ^ b) & (a - b)))); }
+/* i64 u64 128 */
+static inline I tp_le_V(V a, V b) { return ~tp_lt_V(b, a); }
+/* i64 128: -1 where negative */
+static inline V tp_signs_V(V a)
+{
+    i32x4 high = (i32x4)((U)((i32x4)a >> 31) & 0xffffffff00000000);
+    return (V)(high | tp_swap1_i32x4(high));
+}
+
+/* i64 128: a mask as bytes */
+static inline BYTES tp_tobytes_V(V a)
+{
+    unsigned on = __builtin_ia32_movmskpd((f64x2)a);
+    return (BYTES)(uint16_t)((on & 1) | (on & 2) << 7);
+}
