@@ -13,6 +13,9 @@ __all__ = ["aligned_store", "in_registers", "streams", "unroll", "weight"]
 _WRITTEN_OUT = 96.0
 """Weight of code above which a group's registers are looped over instead of written out."""
 
+_HEAVY = 24.0
+"""Weight of a body above which its stores no longer matter, and its code is not written three times."""
+
 
 def weight(n: ir.Node) -> float:
     """The cost of evaluating the vector code below `n` once, in adds; a load or store counts one."""
@@ -44,6 +47,8 @@ def aligned_store(
     """The store to align in a loop that only maps: the first, if it always writes one element after the other."""
     store = next((x for x in loop.body if isinstance(x, ir.Store)), None)
     if loop.accs or not isinstance(loop, ir.VecLoop) or store is None or store.value.lanes == 1:
+        return None
+    if weight(loop) > _HEAVY:
         return None
     names = {x.name for i in store.index for x in ir.walk(i) if isinstance(x, ir.Var)} - {loop.var}
     regular = store.mask is None and store.step == 1 and arrays[store.array].unit == store.axis
