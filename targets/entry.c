@@ -48,15 +48,16 @@ static int take_array(const param *p, const object *given, tp_array *out, int64_
     if (given->type != py.ndarray || !is_dtype(a->dtype, p->type) || a->rank != p->rank) return 0;
     if ((a->flags & p->flags) != p->flags) return 0;
     out->data = a->data;
+    int empty = 0, misfit = 0;                              /* where there is no element, strides mean nothing */
     for (int axis = 0; axis < p->rank; axis++) {
         int64_t dim = out->dims[axis] = a->dims[axis];
         int64_t stride = out->strides[axis] = a->strides[axis];
         int unit = stride == p->bytes;
-        if (axis == p->unit && !unit && dim > 1) return 0;
-        if (p->unit == NO_UNIT && unit && dim > 1) return 0;
+        empty |= dim == 0;
+        misfit |= dim > 1 && ((axis == p->unit && !unit) || (p->unit == NO_UNIT && unit));
         if (dim > *extent) *extent = dim;
     }
-    return 1;
+    return empty || !misfit;
 }
 
 static int take_scalar(const param *p, object *given, tp_scalar *out, int64_t *extent)

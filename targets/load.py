@@ -302,6 +302,8 @@ def _is_array(row: _Row, given: Any) -> bool:
         return False
     if row.flags & WRITEABLE and not flags.writeable:
         return False
+    if not given.size:
+        return True  # strides mean nothing
     unit = [stride == row.bytes or dim <= 1 for dim, stride in zip(given.shape, given.strides, strict=True)]
     if row.unit == NO_UNIT:
         return not any(u and dim > 1 for u, dim in zip(unit, given.shape, strict=True))

@@ -105,7 +105,7 @@ class Nudge:
 
     def _power(self, a: Any, b: Any) -> Any:
         value = operator.pow(a, b)
-        return value if b in (2, 3) and type(b) is int else self._nudged(value)
+        return value if b == 2 and type(b) is int else self._nudged(value)
 
     def _nudged(self, value: Any) -> Any:
         if not self._free(value) or not value:

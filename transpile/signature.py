@@ -51,7 +51,11 @@ _array_type = functools.cache(ArrayType)
 
 
 def _unit(a: np.ndarray) -> int | None:
-    """The last axis whose stride is one element; failing that, the last of at most one element."""
+    """The last axis of what lies in C order, as all empty arrays do; else the last whose stride is
+    one element; failing that, the last of at most one element.
+    """
+    if a.ndim and a.flags.c_contiguous:
+        return a.ndim - 1
     short = None
     for axis in range(a.ndim - 1, -1, -1):
         if a.shape[axis] <= 1:

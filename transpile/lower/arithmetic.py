@@ -123,9 +123,7 @@ class Arithmetic(Integers):
     def _power(self, x: Num, y: Num, node: ast.AST) -> Num:
         exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
         if exponent in (2, 3) and not isinstance(exponent, bool) and (x.dtype != "bool"):
-            n = self.b.rebind(x, "base")
-            square = self.binary(ast.Mult, n, n, node)
-            return square if exponent == 2 else self.binary(ast.Mult, square, n, node)
+            return self._small_power(x, y, int(exponent), node)
         ty = self._result(operator.pow, (x, y), node)
         if DTYPES[ty.dtype].kind != "f":
             refuse(
@@ -139,6 +137,24 @@ class Arithmetic(Integers):
         else:
             self.b.source("pow", "scalar power", node)
         return typed(self.b.apply("pow", a, c), ty, x, y)
+
+    def _small_power(self, x: Num, y: Num, exponent: int, node: ast.AST) -> Num:
+        """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's
+        integers wrap and do not warn.
+        """
+        if x.weak == "i64" and y.weak == "i64":
+            n = self.b.rebind(x, "base")
+            whole = self.binary(ast.Mult, n, n, node)
+            return whole if exponent == 2 else self.binary(ast.Mult, whole, n, node)
+        ty = self._result(operator.pow, (x, y), node)
+        e = self.b.bind(convert(self.b, x, ty.dtype, node), "base")
+        if ty.weak:
+            self.strict("over")
+        elif DTYPES[ty.dtype].kind == "f":
+            self.b.source("pow", "scalar power", node, ("over", "under"))
+        square = Call("mul", (e, e), ty.dtype)
+        product = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
+        return typed(product, ty, x, y)
 
     def strict(self, *classes: str) -> None:
         """After any of these float-status classes Python must decide, because it would raise."""

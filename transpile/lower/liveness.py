@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-__all__ = ["assigned", "exposed", "reads"]
+__all__ = ["assigned", "counting", "exposed", "reads"]
+
+
+_OF_SUMS = (ast.Constant, ast.Name, ast.Load, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
 
 
 def reads(nodes: Iterable[ast.AST]) -> set[str]:
@@ -26,6 +29,23 @@ def assigned(nodes: Iterable[ast.AST]) -> set[str]:
         for n in ast.walk(node)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
+
+
+def counting(name: str, block: Iterable[ast.AST]) -> bool:
+    """Whether `block` changes `name` by sums of it and constants alone."""
+    for node in (n for stmt in block for n in ast.walk(stmt)):
+        match node:
+            case ast.Assign(targets=targets, value=value) if name in assigned(targets):
+                steps = value
+            case ast.AugAssign(target=ast.Name(id=changed), value=value) if changed == name:
+                steps = value
+            case ast.For(target=target) if name in assigned([target]):
+                return False
+            case _:
+                continue
+        if reads([steps]) - {name} or not all(isinstance(n, _OF_SUMS) for n in ast.walk(steps)):
+            return False
+    return True
 
 
 def exposed(block: Sequence[ast.stmt], bound: frozenset[str] = frozenset()) -> set[str]:

@@ -15,7 +15,7 @@ from ..ranges import INT64, LENGTH, Linear, integer
 from ..rejections import Refused
 from .builder import Frame, ListRef, Unbound, Value, refuse, span
 from .carries import Carry
-from .liveness import assigned, exposed
+from .liveness import assigned, counting, exposed
 from .outcomes import Outcomes
 
 __all__ = ["Loops"]
@@ -144,8 +144,12 @@ class Loops(Outcomes):
         that absorbs a Python constant.
         """
         problem: Refused | None = None
+        python = {n for n in inits if n in self.counters or counting(n, node.body)}
         for dtype in (None, *dict.fromkeys(p.dtype for p in self.b.params.values() if p.rank)):
-            guess = {n: self._first_guess(n, init, dtype) for n, init in inits.items()}
+            guess = {
+                n: self._first_guess(n, init, None if n in python else dtype)
+                for n, init in inits.items()
+            }
             try:
                 return self._fixpoint(guess, node, frame, index, inits, live)
             except Refused as refused:
