@@ -1,1 +1,1 @@
-"""Loop IR: what a loop means. Nodes, operations, text, interpreter and passes; nothing of ours is imported."""
+"""Loop IR: what a loop means. Nodes, operations, text, interpreter, passes; none of ours above."""

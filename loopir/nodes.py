@@ -15,10 +15,11 @@ from typing import Any, TypeAlias, TypeVar
 from .exhaustive import unhandled
 
 __all__ = [
-    "Accum", "Append", "Assign", "Break", "Broadcast", "Call", "Check", "Const", "Dim", "Disjoint", "Expr", "Guard",
-    "HReduce", "If", "Interval", "Kernel", "Lanes", "Load", "Loop", "LoopLike", "MaskForm", "Node", "Param", "PredLoop",
-    "Ramp", "Range", "RangeDesc", "Return", "Scan", "Span", "Stmt", "Store", "Stream", "Var", "VecAccum", "VecLoop",
-    "While", "Yield", "Zip", "bottom_up", "children", "counters", "map_children", "unhandled", "walk",
+    "Accum", "Append", "Assign", "Break", "Broadcast", "Call", "Check", "Const", "Dim",
+    "Disjoint", "Expr", "Guard", "HReduce", "If", "Interval", "Kernel", "Lanes", "Load", "Loop",
+    "LoopLike", "MaskForm", "Node", "Param", "PredLoop", "Ramp", "Range", "RangeDesc", "Return",
+    "Scan", "Span", "Stmt", "Store", "Stream", "Var", "VecAccum", "VecLoop", "While", "Yield",
+    "Zip", "bottom_up", "children", "counters", "map_children", "unhandled", "walk",
 ]
 
 Lanes: TypeAlias = "int | str"  # 1, "W", or the lanes of a register
@@ -447,11 +448,14 @@ Expr: TypeAlias = Const | Var | Dim | Load | Call | Broadcast | Ramp | HReduce
 Range: TypeAlias = Interval | RangeDesc
 LoopLike: TypeAlias = Loop | Zip | VecLoop | PredLoop | Scan | While
 Stmt: TypeAlias = Assign | Store | Append | Check | If | Break | Return | LoopLike
-Node: TypeAlias = Expr | Range | Stmt | Accum | VecAccum | Yield | Stream | Param | Guard | Disjoint | Kernel
+Node: TypeAlias = (
+    Expr | Range | Stmt | Accum | VecAccum | Yield | Stream | Param | Guard | Disjoint | Kernel
+)
 
 _NODES = (
-    Const, Var, Dim, Load, Call, Broadcast, Ramp, HReduce, Interval, RangeDesc, Assign, Store, Append, Check, Yield, If,
-    Accum, VecAccum, Loop, Stream, Zip, VecLoop, PredLoop, Scan, While, Break, Return, Param, Guard, Disjoint, Kernel,
+    Const, Var, Dim, Load, Call, Broadcast, Ramp, HReduce, Interval, RangeDesc, Assign, Store,
+    Append, Check, Yield, If, Accum, VecAccum, Loop, Stream, Zip, VecLoop, PredLoop, Scan,
+    While, Break, Return, Param, Guard, Disjoint, Kernel,
 )
 N = TypeVar("N", bound=Node)
 

@@ -10,9 +10,10 @@ from loopir.ops import STATUS
 from loopir.types import DTYPES, INDEX
 
 from .cdefs import definitions
-from .cexpr import Scope, element, expr, held, type_of
+from .cexpr import element, expr, held, type_of
 from .clanes import vector_statement
 from .cloop import vector_loop
+from .cscope import Scope
 from .ctext import assignments, bracketed, plain
 from .target import Target
 
@@ -22,7 +23,8 @@ __all__ = ["emit"]
 def emit(kernel: ir.Kernel, target: Target) -> str:
     """The C translation unit of a legal kernel, with the entry ``tp_kernel`` (see abi.h).
 
-    It returns 0; or bits of ``ops.STATUS`` that came up; or ``(i + 1) << 8`` when guard i failed, and nothing was done.
+    It returns 0; or bits of ``ops.STATUS`` that came up; or ``(i + 1) << 8`` when guard i failed,
+    and then nothing was done.
     """
     body = _Frame(kernel, target)
     work = [*_block(kernel.body, body.scope), "return status;"]
@@ -101,7 +103,7 @@ def _guard(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
             given = ", ".join(_whole(x, s) for x in (a, b))
             return [f"if (!tp_apart({given}, {int(or_same)})) {failed}"]
         case _:
-            ir.unhandled(g)
+            return ir.unhandled(g)
 
 
 def _whole(array: str, s: Scope) -> str:

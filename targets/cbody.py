@@ -8,8 +8,9 @@ from typing import TypeAlias
 from loopir import nodes as ir
 from loopir.types import DTYPES
 
-from .cexpr import Region, Scope, expr, held, type_of
+from .cexpr import expr, held, type_of
 from .cmask import as_width, both, logic
+from .cscope import Region, Scope
 from .ctext import assignments, bracketed, plain
 from .target import Vec, mask_type
 from .vecops import operation

@@ -10,12 +10,9 @@ from .target import Target
 from .vecops import define, vector_named
 from .vmath import FUNCTIONS, source
 
-__all__ = ["RESERVED", "definitions"]
+__all__ = ["definitions"]
 
 _NAME = re.compile(r"\b(?:tp_\w+_\w+|[fiu]\d+x\d+(?:_u)?|c8x\d+|q64x\d+|m(?:8|16|32|64))\b")
-
-RESERVED = re.compile(r"tp_\w*|[fiucq]\d+x\d+(?:_u)?|m\d+|u?int\d+_t")
-"""Names that generated C keeps for itself."""
 
 
 def definitions(text: str, target: Target) -> str:
@@ -55,7 +52,8 @@ def _typedef(name: str) -> str:
         return f"typedef uint{name[1:]}_t {name};"
     if name[0] in "cq":
         kind, size = {"c": ("char", 1), "q": ("long long", 8)}[name[0]]
-        return f"typedef {kind} {name} __attribute__((vector_size({size * int(name.split('x')[1])})));"
+        size *= int(name.split("x")[1])
+        return f"typedef {kind} {name} __attribute__((vector_size({size})));"
     v = vector_named(name.removesuffix("_u"))
     assert v
     loose = f", may_alias, aligned({DTYPES[v.dtype].bytes})" if name.endswith("_u") else ""

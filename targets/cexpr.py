@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,93 +9,13 @@ from loopir import nodes as ir
 from loopir.ops import OPS
 from loopir.types import DTYPES
 
-from .cdefs import RESERVED
 from .cmask import as_width, from_width, logic
+from .cscope import Scope
 from .fold import c_name, fold_name
 from .target import Target, Vec, mask_type
 from .vecops import operation, scalar_operation
 
-__all__ = ["Region", "Registers", "Scope", "element", "expr", "held", "pointer", "stride", "type_of"]
-
-_KEYWORDS = frozenset(
-    ["auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "arrays", "scalars", "status", "main"]
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """The register that vector code is written for: how many of its lanes are elements, and which of them act.
-
-    ``count``, ``live``: C names of the number of elements and of their mask; None where all lanes are elements.
-    ``on``: the mask of the lanes that act; None: all. ``streamed``: the store that goes past the caches.
-    """
-
-    lanes: int
-    count: str | None = None
-    live: str | None = None
-    on: str | None = None
-    streamed: ir.Store | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Registers:
-    """An accumulator's registers, of C type (for scalars: of dtype) `kind`: a C name each, or one array of them."""
-
-    kind: str
-    count: int
-    names: tuple[str, ...]
-    array: bool
-
-    def __getitem__(self, k: int | str) -> str:
-        return f"{self.names[0]}[{k}]" if self.array else self.names[int(k)]
-
-
-@dataclass(slots=True)
-class Scope:
-    """The names that are visible: IR to C, and the C names taken; accumulators' registers, and loads that have a name.
-
-    ``used`` collects what the frame must declare; ``read``: the arrays that the kernel reads.
-    """
-
-    target: Target
-    arrays: dict[str, ir.Param]
-    names: dict[str, str]
-    taken: set[str]
-    used: set[str]
-    read: frozenset[str]
-    registers: dict[str, Registers] = field(default_factory=dict)
-    region: Region | None = None
-    loaded: dict[ir.Load, str] = field(default_factory=dict)
-
-    def inner(self, region: Region | None = None) -> Scope:
-        """The scope of a C block within this one."""
-        return replace(
-            self, names=dict(self.names), taken=set(self.taken), registers=dict(self.registers),
-            region=region or self.region,
-        )  # fmt: skip
-
-    def fresh(self, name: str) -> str:
-        """A C name, like `name`, that is not taken."""
-        plain = name if name.isascii() else "v" + "".join(f"{ord(c):x}" for c in name)
-        if plain in _KEYWORDS or RESERVED.fullmatch(plain):
-            plain += "_"
-        c, k = plain, 0
-        while c in self.taken:
-            k += 1
-            c = f"{plain}_v{k}"
-        self.taken.add(c)
-        return c
-
-    def bind(self, name: str) -> str:
-        """The fresh C name by which an IR name is known from here on."""
-        self.names[name] = c = self.fresh(name)
-        return c
-
-    def use(self, name: str) -> str:
-        """The C name of something the frame must declare: a parameter, ``a.n0`` a length, ``a.s0`` a stride."""
-        self.used.add(name)
-        return self.names[name]
-
+__all__ = ["element", "expr", "held", "pointer", "stride", "type_of"]
 
 def type_of(e: ir.Expr, target: Target) -> str:
     """The C type of a value."""
@@ -151,9 +70,8 @@ def _literal(c: ir.Const) -> str:
     value = int(c.value)
     if value == t.low and t.bits == 64 and t.kind == "i":
         return "INT64_MIN"
-    if t.bits == 64:
-        return f"{value}U" if value > 2**63 - 1 else f"INT64_C({value})" if abs(value) >= 2**31 else f"(({t.c}){value})"
-    return f"(({t.c}){value})" if t.bits < 32 or value < 0 else f"{value}{'U' if t.kind == 'u' else ''}"
+    digits = f"{value}U" if t.kind == "u" else str(value)
+    return f"(({t.c}){digits})"
 
 
 def _float(c: ir.Const) -> str:
@@ -177,9 +95,10 @@ def _float(c: ir.Const) -> str:
 def pointer(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
     """A typed pointer to an element."""
     p, base = s.arrays[array], s.use(array)
-    far = [f" + {expr(x, s)} * {s.use(f'{array}.s{k}')}" for k, x in enumerate(index) if k != p.unit]
-    if far:
-        base = f"({DTYPES[p.dtype].c} *)((char *){base}{''.join(far)})"
+    strided = [(x, f"{array}.s{k}") for k, x in enumerate(index) if k != p.unit]
+    if strided:
+        far = "".join(f" + {expr(x, s)} * {s.use(stride)}" for x, stride in strided)
+        base = f"({DTYPES[p.dtype].c} *)((char *){base}{far})"
     if p.unit is None:
         return base
     return f"{base} + {expr(index[p.unit], s)}"
@@ -223,7 +142,9 @@ def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
 
 def held(name: str, s: Scope) -> str:
     """Keeps a loaded vector in its register: gcc would rather read memory again at each use."""
-    return f'__asm__("" : "+{s.target.register}"({name}));' if s.target.machine == "x86_64" else ""
+    if s.target.machine != "x86_64":
+        return ""
+    return f'__asm__("" : "+{s.target.register}"({name}));'
 
 
 # -- vectors
@@ -239,9 +160,9 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
         return logic(e.op, args, e.lanes, s.target)
     v = Vec(operand, e.lanes)
     bits = DTYPES[operand].bits
-    letters = OPS[e.op].sig[: OPS[e.op].arity]
-    given = tuple(as_width(a, e.lanes, bits, s.target) if x == "m" else a for a, x in zip(args, letters, strict=True))
-    text = operation(e.op, v, given, s.target)
+    pairs = zip(args, OPS[e.op].sig, strict=False)
+    given = (as_width(a, e.lanes, bits, s.target) if x == "m" else a for a, x in pairs)
+    text = operation(e.op, v, tuple(given), s.target)
     return from_width(text, e.lanes, bits, s.target) if OPS[e.op].result == "m" else text
 
 
@@ -255,7 +176,8 @@ def _cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
     v = Vec(to, lanes)
     if source == "bool":
         mask = as_width(text, lanes, DTYPES[to].bits, s.target)
-        return operation("select", v, (mask, f"tp_splat_{v.name}(1)", f"({v.name}){{0}}"), s.target)
+        one, zero = f"tp_splat_{v.name}(1)", f"({v.name}){{0}}"
+        return operation("select", v, (mask, one, zero), s.target)
     return f"tp_cast_{source}_{v.name}({text})"
 
 
@@ -264,7 +186,8 @@ def _ramp(e: ir.Ramp, s: Scope) -> str:
     assert isinstance(e.lanes, int)
     v = Vec(e.dtype, e.lanes)
     first = f"tp_splat_{v.name}({expr(e.base, s)})"
-    text = f"({first} + ({v.name}){{{', '.join(str(k * e.step) for k in range(v.lanes))}}})"
+    steps = ", ".join(str(k * e.step) for k in range(v.lanes))
+    text = f"({first} + ({v.name}){{{steps}}})"
     if not (s.region and s.region.live):
         return text
     live = as_width(s.region.live, v.lanes, DTYPES[v.dtype].bits, s.target)

@@ -5,8 +5,9 @@ from loopir import nodes as ir
 from loopir.ops import STATUS
 from loopir.types import DTYPES, INDEX
 
-from .cexpr import Scope, expr, pointer, stride
+from .cexpr import expr, pointer, stride
 from .cmask import any_lane, as_width, bits_of, both, negated
+from .cscope import Scope
 from .ctext import plain
 from .target import Vec, mask_type
 
@@ -23,7 +24,7 @@ def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
         case ir.Check():
             return _check(n, s)
         case _:
-            ir.unhandled(n)
+            return ir.unhandled(n)
 
 
 def _acting(mask: ir.Expr | None, lanes: int, s: Scope) -> str | None:

@@ -8,7 +8,8 @@ from loopir import nodes as ir
 from loopir.types import DTYPES, INDEX
 
 from .cbody import Block, Vectored, accumulator_type, register_body, vector_accs
-from .cexpr import Region, Registers, Scope, expr, pointer
+from .cexpr import expr, pointer
+from .cscope import Region, Registers, Scope
 from .ctext import bracketed, plain
 from .shape import aligned_store, in_registers, streams
 from .target import Vec, mask_type

@@ -1,4 +1,5 @@
 """Kernels on real targets: built, called through the bare ABI, and NEON under emulation."""
+
 from __future__ import annotations
 
 import ctypes
@@ -46,7 +47,9 @@ RUNNABLE: tuple[str, ...] = _runnable()
 
 
 def run_native(kernel: Kernel, target: str, args: Mapping[str, Any]) -> int:
-    """Runs the kernel, compiled for `target`, on `args` by name; arrays are mutated. Gives the ABI's status."""
+    """Runs the kernel, compiled for `target`, on `args` by name; arrays are mutated. Gives the
+    ABI's status.
+    """
     t = TARGETS[target]
     if t in available():
         return _call(_loaded(kernel, t), kernel, args)

@@ -1,4 +1,7 @@
-"""The floating-point flags of every operation, on every target: NumPy's, from partly filled registers too."""
+"""The floating-point flags of every operation, on every target: NumPy's, from partly filled
+registers too.
+"""
+
 from __future__ import annotations
 
 import itertools
@@ -15,7 +18,12 @@ from loopir.types import DTYPES
 
 EXACT = [op.name for op in OPS.values() if "f" in op.kinds and op.name not in ("cast", "select")]
 LIBM = {"exp", "log", "sin", "cos", "tan", "tanh", "pow"}
-FLAGS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
+FLAGS = {
+    "divide by zero": "divide",
+    "overflow": "over",
+    "underflow": "under",
+    "invalid value": "invalid",
+}
 NATIVE = [t for t in RUNNABLE if t != "neon"]
 
 

@@ -1,4 +1,7 @@
-"""Every row of the op table, on every dtype and every target, against the row's own meaning on awkward operands."""
+"""Every row of the op table, on every dtype and every target, against the row's own meaning on
+awkward operands.
+"""
+
 from __future__ import annotations
 
 import itertools
@@ -15,7 +18,7 @@ from loopir.types import DTYPES
 LIBM = {"exp", "log", "sin", "cos", "tan", "tanh", "pow"}
 ULPS = 4
 N = ir.Dim("n", 0)
-I = ir.Var("i", "i64")
+HERE = ir.Var("i", "i64")
 
 
 def edges(dtype: str) -> list[Any]:
@@ -47,7 +50,7 @@ def applicable(op: Op, dtype: str) -> bool:
 
 
 def load(array: str, dtype: str, vector: bool) -> ir.Expr:
-    return ir.Load(array, (I,), dtype, "W" if vector else 1)
+    return ir.Load(array, (HERE,), dtype, "W" if vector else 1)
 
 
 def loop(stores: list[ir.Stmt], vector: bool) -> ir.Stmt:
@@ -60,7 +63,9 @@ def param(name: str, dtype: str, written: bool = False) -> ir.Param:
 
 
 def operation_kernel(dtype: str, vector: bool, beside: str | None) -> ir.Kernel:
-    """``r_op[i] = op(a[i], b[i])`` for every op; with `beside`, in loops that also copy an array of that wider dtype."""
+    """``r_op[i] = op(a[i], b[i])`` for every op; with `beside`, in loops that also copy an array of
+    that wider dtype.
+    """
     kinds = {"n": "u8", "a": dtype, "b": dtype, "m": "bool", "q": "bool"}
     params, body = [param(name, d) for name, d in kinds.items()], []
     if beside:
@@ -72,15 +77,17 @@ def operation_kernel(dtype: str, vector: bool, beside: str | None) -> ir.Kernel:
         result = "bool" if op.result == "m" else dtype
         value = ir.Call(op.name, tuple(args), result, "W" if vector else 1)
         params.append(param(f"r_{op.name}", result, True))
-        stores: list[ir.Stmt] = [ir.Store(f"r_{op.name}", (I,), value)]
+        stores: list[ir.Stmt] = [ir.Store(f"r_{op.name}", (HERE,), value)]
         if beside:
-            stores.append(ir.Store("z", (I,), load("w", beside, vector)))
+            stores.append(ir.Store("z", (HERE,), load("w", beside, vector)))
         body.append(loop(stores, vector))
     return ir.Kernel("operations", tuple(params), tuple(body))
 
 
 def operand_names(op: Op, dtype: str) -> list[str]:
-    """The arrays an operation reads: a, b and, for a mask beside other dtypes, m; q where bools need a third."""
+    """The arrays an operation reads: a, b and, for a mask beside other dtypes, m; q where bools
+    need a third.
+    """
     names = iter("abq")
     return ["m" if x == "m" and dtype != "bool" else next(names) for x in op.sig[: op.arity]]
 
@@ -149,7 +156,9 @@ def test_scalars(dtype: str, target: str) -> None:
 
 
 def castable(source: str, to: str) -> Any:
-    """Edges that the cast has a meaning for: of a float that the integer type cannot hold there is none."""
+    """Edges that the cast has a meaning for: of a float that the integer type cannot hold there is
+    none.
+    """
     x = np.array(edges(source), DTYPES[source].numpy)
     if DTYPES[source].kind == "f" and DTYPES[to].kind in "iu":
         whole = np.trunc(x.astype(np.longdouble))
@@ -162,7 +171,7 @@ def cast_kernel(source: str, vector: bool) -> ir.Kernel:
     for to in DTYPES:
         params += [param(f"x_{to}", source), param(f"r_{to}", to, True)]
         value = ir.Call("cast", (load(f"x_{to}", source, vector),), to, "W" if vector else 1)
-        body.append(loop([ir.Store(f"r_{to}", (I,), value)], vector))
+        body.append(loop([ir.Store(f"r_{to}", (HERE,), value)], vector))
     return ir.Kernel("casts", tuple(params), tuple(body))
 
 

@@ -1,4 +1,7 @@
-"""Targets: the width table, what legalisation makes of vector loops, and hand-written vector kernels run on each."""
+"""Targets: the width table, what legalisation makes of vector loops, and hand-written vector
+kernels run on each.
+"""
+
 from __future__ import annotations
 
 import shutil
@@ -240,7 +243,11 @@ def arguments(k: ir.Kernel, n: int) -> dict[str, Any]:
             continue
         shape = {0: (), 1: (room,), 2: (3, n)}[p.rank]
         values = (rng.standard_normal(shape) * 2).astype(kind) if kind.kind == "f" else None
-        args[p.name] = rng.integers(0, 2 if kind.kind == "b" else 100, shape).astype(kind) if values is None else values
+        args[p.name] = (
+            rng.integers(0, 2 if kind.kind == "b" else 100, shape).astype(kind)
+            if values is None
+            else values
+        )
         if p.rank == 0:
             args[p.name] = np.asarray(args[p.name])
         if p.rank == 1 and p.unit is None:
@@ -302,6 +309,8 @@ def test_sse2_code_has_no_later_instructions(name: str) -> None:
     path = build(emit(legalize(parse(KERNELS[name]), t), t), t)
     if not shutil.which("objdump"):
         pytest.skip("no objdump")
-    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True
+    ).stdout
     names = {line.split("\t")[1].split()[0] for line in listing.splitlines() if "\t" in line}
     assert not {x for x in names if x.startswith("v") and x not in ("verr", "verw")}

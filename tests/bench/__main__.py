@@ -1,10 +1,13 @@
-"""Times every case at four sizes and two dtypes: ours against NumPy, numba, and hand-written C on the same bytes.
+"""Times every case at four sizes and two dtypes: ours against NumPy, numba, and hand-written C on
+the same bytes.
 
     python -m tests.bench [case …] [--sizes 16,4096,262144,16777216] [--rounds 7]
 
-All of one line is measured in turn within the same rounds, and the medians divided: read the ratios, not the times. The
-limit is C compiled by the system's compiler at -O3 -ffast-math with the vectors of this machine. Nothing is asserted.
+All of one line is measured in turn within the same rounds, and the medians divided: read the
+ratios, not the times. The limit is C compiled by the system's compiler at -O3 -ffast-math with the
+vectors of this machine. Nothing is asserted.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -39,7 +42,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     limits = _limits()
     numba = _numba()
-    print(f"{'case':22}{'dtype':9}{'n':>10}{'ours':>12}{'NumPy/ours':>12}{'numba/ours':>12}{'limit/ours':>12}")
+    print(
+        f"{'case':22}{'dtype':9}{'n':>10}{'ours':>12}{'NumPy/ours':>12}{'numba/ours':>12}{'limit/ours':>12}"
+    )
     for case in CASES:
         if options.cases and not any(c in case.name for c in options.cases):
             continue
@@ -62,7 +67,9 @@ def _line(case: Case, dtype: type, n: int, rounds: int, limits: Any, numba: Any)
     times = measure(runs, rounds, n)
     assert ours.stats.compiled > 0, ours.report(*args)
     t = times["ours"]
-    ratios = [f"{times[k] / t:12.2f}" if k in times else f"{'':12}" for k in ("numpy", "numba", "limit")]
+    ratios = [
+        f"{times[k] / t:12.2f}" if k in times else f"{'':12}" for k in ("numpy", "numba", "limit")
+    ]
     return f"{case.name:22}{np.dtype(dtype).name:9}{n:10}{_pretty(t):>12}" + "".join(ratios)
 
 
@@ -84,7 +91,9 @@ def measure(runs: dict[str, Timed], rounds: int, n: int) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in samples.items()}
 
 
-def _limit(lib: Any, name: str, dtype: type, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> Timed:
+def _limit(
+    lib: Any, name: str, dtype: type, x: np.ndarray, y: np.ndarray, out: np.ndarray
+) -> Timed:
     ffi, module = lib
     c = _C_NAMES[dtype]
     function = getattr(module, f"{name}_{c}")
@@ -102,7 +111,9 @@ def _limits() -> Any:
     flags = ["-O3", "-ffast-math", "-march=native", "-mprefer-vector-width=512", "-shared", "-fPIC"]
     source = Path(__file__).with_name("limit.c")
     try:
-        subprocess.run([os.environ.get("CC", "cc"), *flags, str(source), "-o", str(path)], check=True)
+        subprocess.run(
+            [os.environ.get("CC", "cc"), *flags, str(source), "-o", str(path)], check=True
+        )
     except (OSError, subprocess.CalledProcessError) as e:
         print(f"no hand-written C: {e}", file=sys.stderr)
         return None

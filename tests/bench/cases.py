@@ -1,4 +1,5 @@
 """What is timed: plain loops, the same in whole-array NumPy, and the bytes that each must move."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -88,8 +89,9 @@ def np_exp(x, out):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """``loop``: what we and numba compile; ``array``: NumPy's idiom. ``limit``: the hand-written C whose time is the bound
-    ("copy", "sum" or "triad"), on the same bytes; None where arithmetic, not memory, decides.
+    """``loop``: what we and numba compile; ``array``: NumPy's idiom. ``limit``: the hand-written C
+    whose time is the bound ("copy", "sum" or "triad"), on the same bytes; None where arithmetic,
+    not memory, decides.
     """
 
     name: str
@@ -100,13 +102,41 @@ class Case:
 
 
 CASES = (
-    Case(name="saxpy", loop=saxpy, array=np_saxpy, args=lambda x, y, o: (2.0, x, y, o), limit="triad"),
-    Case(name="3-op map", loop=three, array=np_three, args=lambda x, y, o: (x, y, o), limit="triad"),
-    Case(name="normalise, threshold", loop=normalise, array=np_normalise, args=lambda x, y, o: (x, 3.0, 0.1, o), limit="copy"),
+    Case(
+        name="saxpy", loop=saxpy, array=np_saxpy, args=lambda x, y, o: (2.0, x, y, o), limit="triad"
+    ),
+    Case(
+        name="3-op map", loop=three, array=np_three, args=lambda x, y, o: (x, y, o), limit="triad"
+    ),
+    Case(
+        name="normalise, threshold",
+        loop=normalise,
+        array=np_normalise,
+        args=lambda x, y, o: (x, 3.0, 0.1, o),
+        limit="copy",
+    ),
     Case(name="sum", loop=total, array=np.sum, args=lambda x, y, o: (x,), limit="sum"),
     Case(name="dot", loop=dot, array=np.dot, args=lambda x, y, o: (x, y), limit="dot"),
-    Case(name="min and max", loop=extremes, array=lambda x: (x.min(), x.max()), args=lambda x, y, o: (x,), limit="sum"),
-    Case(name="filter ≫ map", loop=filter_map, array=lambda x: x[x > 0.5] * 2.0, args=lambda x, y, o: (x,), limit=None),
-    Case(name="filter ≫ sum", loop=filter_sum, array=lambda x: x[x > 0.5].sum(), args=lambda x, y, o: (x,), limit="sum"),
+    Case(
+        name="min and max",
+        loop=extremes,
+        array=lambda x: (x.min(), x.max()),
+        args=lambda x, y, o: (x,),
+        limit="sum",
+    ),
+    Case(
+        name="filter ≫ map",
+        loop=filter_map,
+        array=lambda x: x[x > 0.5] * 2.0,
+        args=lambda x, y, o: (x,),
+        limit=None,
+    ),
+    Case(
+        name="filter ≫ sum",
+        loop=filter_sum,
+        array=lambda x: x[x > 0.5].sum(),
+        args=lambda x, y, o: (x,),
+        limit="sum",
+    ),
     Case(name="exp map", loop=exp_map, array=np_exp, args=lambda x, y, o: (x, o), limit=None),
 )
