@@ -48,7 +48,8 @@ def _call(kernel: ir.Kernel) -> list[str]:
     """Runs the body between clearing and reading the hardware's flags; integers raise none."""
     if not any(getattr(n, "dtype", "") in ("f32", "f64") for n in ir.walk(kernel)):
         return ["return tp_body(arrays, scalars);"]
-    return ["tp_flags_clear();", "int64_t status = tp_body(arrays, scalars);", "return status | tp_flags();"]
+    run = "int64_t status = tp_body(arrays, scalars);"
+    return ["tp_flags_clear();", run, "return status | tp_flags();"]
 
 
 def _function(head: str, lines: Iterable[str]) -> str:
@@ -86,9 +87,9 @@ class _Frame:
         self._values[p.name] = f"{kind} *const {c} = ({kind} *)arrays[{which}].data;"
         for axis in range(p.rank):
             for letter, member in (("n", "dims"), ("s", "strides")):
-                local = self.scope.names[f"{p.name}.{letter}{axis}"] = self.scope.fresh(f"{c}_{letter}{axis}")
-                value = f"arrays[{which}].{member}[{axis}]"
-                self._values[f"{p.name}.{letter}{axis}"] = f"const int64_t {local} = {value};"
+                name, value = f"{p.name}.{letter}{axis}", f"arrays[{which}].{member}[{axis}]"
+                local = self.scope.names[name] = self.scope.fresh(f"{c}_{letter}{axis}")
+                self._values[name] = f"const int64_t {local} = {value};"
 
     def locals(self) -> list[str]:
         return [text for name, text in self._values.items() if name in self.scope.used]
@@ -140,7 +141,8 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield from _where(mask, [f"{element(array, index, s)} = {plain(expr(value, s))};"], s)
         case ir.Append(array, count, value, mask):
             place = element(array, (ir.Var(count, INDEX),), s)
-            yield from _where(mask, [f"{place} = {plain(expr(value, s))};", f"{s.use(count)}++;"], s)
+            kept = [f"{place} = {plain(expr(value, s))};", f"{s.use(count)}++;"]
+            yield from _where(mask, kept, s)
         case ir.Check(cond, code):
             yield f"if (!{bracketed(expr(cond, s))}) status |= {STATUS[code]};"
         case ir.If():
@@ -164,18 +166,17 @@ def _where(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:
 
 def _if(n: ir.If, s: Scope) -> Iterator[str]:
     then, orelse = s.inner(), s.inner()
-    results = [s.fresh(y.name) for y in n.yields]
-    for y, c in zip(n.yields, results, strict=True):
-        yield f"{type_of(y.then, s.target)} {c};"
+    results = [(y, s.fresh(y.name)) for y in n.yields]
+    yield from (f"{type_of(y.then, s.target)} {c};" for y, c in results)
     yield f"if {bracketed(expr(n.cond, s))} {{"
     yield from _block(n.then, then)
-    yield from (f"{c} = {plain(expr(y.then, then))};" for y, c in zip(n.yields, results, strict=True))
+    yield from (f"{c} = {plain(expr(y.then, then))};" for y, c in results)
     if n.orelse or n.yields:
         yield "} else {"
         yield from _block(n.orelse, orelse)
-        yield from (f"{c} = {plain(expr(y.orelse, orelse))};" for y, c in zip(n.yields, results, strict=True))
+        yield from (f"{c} = {plain(expr(y.orelse, orelse))};" for y, c in results)
     yield "}"
-    s.names.update((y.name, c) for y, c in zip(n.yields, results, strict=True))
+    s.names.update((y.name, c) for y, c in results)
 
 
 def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
@@ -198,7 +199,8 @@ def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
             yield from _begin(accs, s)
             inner = s.inner()
             yield _for(var, rng, s, inner)
-            reads = [ir.Assign(x.name, ir.Load(x.array, (ir.Var(var, INDEX),), x.dtype)) for x in streams]
+            at = (ir.Var(var, INDEX),)
+            reads = [ir.Assign(x.name, ir.Load(x.array, at, x.dtype)) for x in streams]
             yield from _block((*reads, *body), inner)
             yield from _steps(accs, inner)
         case ir.Scan(var, rng, op, acc, init, value, array):
@@ -224,7 +226,8 @@ def _for(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
         case _:
             ir.unhandled(rng)
     end, i = inner.fresh(f"{var}_end"), inner.bind(var)
-    return f"for (int64_t {i} = {plain(start)}, {end} = {plain(stop)}; {i} {sign} {end}; {i} += {step}) {{"
+    first = f"int64_t {i} = {plain(start)}, {end} = {plain(stop)}"
+    return f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
 
 
 def _begin(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:

@@ -35,7 +35,7 @@ def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
 
 
 def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
-    """The lines for the register that `s` describes: its names are the loop's variable and accumulators, as C."""
+    """The lines for the register that `s` describes and has names for."""
     s.loaded = {}
     yield from _reads(n, s)
     if not isinstance(n, ir.PredLoop):
@@ -57,7 +57,9 @@ def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
 def _acting(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
     yield from block(n.body, s)
     width = s.region.lanes if s.region else 1
-    new = [(s.names[a.name], accumulator_type(a, width, s), plain(_step(a, s))) for a in vector_accs(n)]
+    accs = vector_accs(n)
+    types = [accumulator_type(a, width, s) for a in accs]
+    new = [(s.names[a.name], t, plain(_step(a, s))) for a, t in zip(accs, types, strict=True)]
     yield from assignments(new, s.fresh)
 
 
@@ -100,5 +102,5 @@ def _before_writes(n: Vectored) -> list[ir.Node]:
 
 
 def _known(load: ir.Load, s: Scope) -> bool:
-    """Whether a load can stand at the head of the body: nothing in its subscripts is bound there."""
+    """Whether a load can stand at the head of the body: its subscripts use nothing bound there."""
     return all(x.name in s.names for i in load.index for x in ir.walk(i) if isinstance(x, ir.Var))

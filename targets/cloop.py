@@ -1,4 +1,4 @@
-"""Vector loops of legal IR as C: whole groups of registers, and what does not fill one under a mask."""
+"""Vector loops of legal IR as C: whole groups of registers, then what does not fill one."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ __all__ = ["vector_loop"]
 
 
 def vector_loop(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
-    """The lines of a vector loop; afterwards its accumulators are bound in `s`, with all their registers."""
+    """The lines of a vector loop; then its accumulators are bound in `s`, with all registers."""
     return _VectorLoop(n, s, block).lines()
 
 
@@ -62,7 +62,7 @@ class _VectorLoop:
             yield "}"
 
     def _from_aligned(self, store: ir.Store, s: Scope) -> Iterator[str]:
-        """A few elements until the store is aligned, whole groups, and the rest: first and last by the same code."""
+        """Elements until the store is aligned, groups, the rest: first and last by one code."""
         stop, i, end = s.fresh("stop"), self.i, self.end
         here = s.inner()
         here.names[self.n.var] = i
@@ -152,14 +152,15 @@ class _VectorLoop:
         kept = {a.name: s.registers[a.name] for a in self.vectors if self.written_out}
         for a in self.vectors if self.written_out else ():
             c = s.fresh(f"{s.names[a.name]}_all")
-            yield f"{accumulator_type(a, self.width, s)} {c}[{self.count}] = {{{', '.join(kept[a.name].names)}}};"
+            kind, values = accumulator_type(a, self.width, s), ", ".join(kept[a.name].names)
+            yield f"{kind} {c}[{self.count}] = {{{values}}};"
             s.registers[a.name] = Registers(kept[a.name].kind, self.count, (c,), True)
         yield from self._registers_until(self.end, r, s)
         for name, old in kept.items():
             yield " ".join(f"{old[k]} = {s.registers[name][k]};" for k in range(self.count))
 
     def _registers_until(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
-        """Registers of elements before `stop`, the last one in part; `r` numbers their accumulators."""
+        """Registers of elements before `stop`, the last in part; `r` numbers their accumulators."""
         on = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
         masked = s.target.masks == "bits"
         if self.width == 1 or (not masked and self.count > 1):
@@ -178,8 +179,10 @@ class _VectorLoop:
         yield f"const {kind} {live} = tp_first_{kind}({count});"
         yield from self._register(s, r, self.i, Region(self.width, count, live, live))
 
-    def _register(self, outer: Scope, r: str | int, at: str, region: Region | None = None) -> Iterator[str]:
-        """The body for register `r`, whose lane 0 is element `at`; in a block of its own if it binds names."""
+    def _register(
+        self, outer: Scope, r: str | int, at: str, region: Region | None = None
+    ) -> Iterator[str]:
+        """The body for register `r`, whose lane 0 is element `at`; a block if it binds names."""
         s = outer.inner(region or (Region(self.width) if self.width > 1 else None))
         s.names.update((a.name, s.registers[a.name][r]) for a in self.vectors)
         s.names[self.n.var] = at

@@ -9,10 +9,18 @@ from .vecops import operation
 __all__ = ["any_lane", "as_width", "bits_of", "both", "from_width", "logic", "negated"]
 
 _LOGIC = {
-    "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "~{0}",
-    "eq": "~({0} ^ {1})", "ne": "{0} ^ {1}", "lt": "~{0} & {1}", "le": "~{0} | {1}", "gt": "{0} & ~{1}", "ge": "{0} | ~{1}",
+    "and": "{0} & {1}",
+    "or": "{0} | {1}",
+    "xor": "{0} ^ {1}",
+    "not": "~{0}",
+    "eq": "~({0} ^ {1})",
+    "ne": "{0} ^ {1}",
+    "lt": "~{0} & {1}",
+    "le": "~{0} | {1}",
+    "gt": "{0} & ~{1}",
+    "ge": "{0} | ~{1}",
     "select": "({0} & {1}) | (~{0} & {2})",
-}  # fmt: skip
+}
 
 
 def logic(op: str, masks: tuple[str, ...], lanes: int, target: Target) -> str:

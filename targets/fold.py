@@ -1,4 +1,4 @@
-"""A set of registers folded to one value by halving: whole registers first, then inside the last one."""
+"""Registers folded to one value by halving: whole registers first, then inside the last one."""
 from __future__ import annotations
 
 import re
@@ -16,7 +16,7 @@ _UNROLLED = 16
 
 
 def fold_name(op: str, registers: int, kind: str) -> str:
-    """The C function that folds an array of `registers` values of C type (or, for scalars, dtype) `kind`."""
+    """The C function that folds `registers` values of C type `kind` (a dtype, for scalars)."""
     return f"tp_fold_{op}_{registers}_{kind}"
 
 
@@ -58,7 +58,8 @@ def _registers(op: str, registers: int, kind: str, target: Target) -> list[str]:
         lines = [f"{c} {', '.join(f'r{k} = p[{k}]' for k in range(registers))};"]
         while registers > 1:
             registers //= 2
-            lines += [f"r{k} = {_apply(op, kind, f'r{k}', f'r{k + registers}', target)};" for k in range(registers)]
+            pairs = ((f"r{k}", f"r{k + registers}") for k in range(registers))
+            lines += [f"{a} = {_apply(op, kind, a, b, target)};" for a, b in pairs]
         return lines
     step = _apply(op, kind, "r[k]", "r[k + h]", target)
     return [
@@ -70,7 +71,10 @@ def _registers(op: str, registers: int, kind: str, target: Target) -> list[str]:
 
 
 def _lanes(op: str, kind: str, target: Target) -> list[str]:
-    """Lines that fold ``r0`` itself. Its halves change places, so every lane computes what lane 0 or its partner does."""
+    """Lines that fold ``r0`` itself.
+
+    Its halves change places, so that no lane computes what lane 0 or its partner does not.
+    """
     v = vector_named(kind)
     halves = _halves(v.lanes if v else int(kind[1:]) if kind[0] == "m" else 1)
     if v:

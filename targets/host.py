@@ -21,7 +21,7 @@ def machine() -> str:
 
 @cache
 def features() -> frozenset[str]:
-    """The CPU's instruction sets that this system lets programs use; only the architecture's own where it does not tell."""
+    """The CPU's instruction sets, as the system tells; else those that the architecture has."""
     own = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())
     return frozenset(own | {_ALIASES.get(x, x) for x in _listed()})
 

@@ -1,9 +1,11 @@
-"""Vector IR → legal IR for one target: numbers for the abstract width, registers a group, mask forms.
+"""Vector IR → legal IR for one target: lanes for the abstract width, groups, mask forms.
 
-``for i in vec(0, n): y[i:W] = x[i:W] + …`` → ``for i in vec(0, n, width=16, group=64): y[i:16] = x[i:16] + …``
+``for i in vec(0, n, width=W): y[i:W] = x[i:W] + …`` →
+``for i in vec(0, n, width=16, group=64): y[i:16] = x[i:16] + …``
 
-A loop has as many lanes as a register holds of its widest dtype; narrower dtypes use narrower vectors. Where a target has no
-vectors the width is 1 and the loop is scalar code, with the accumulators of all the group's lanes.
+A loop has as many lanes as a register holds of its widest dtype; narrower dtypes use narrower
+vectors. Where a target has no vectors the width is 1 and the loop is scalar code, with an
+accumulator for each lane of the group.
 """
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def _loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.Pre
     form = {"form": _form(target, width)} if isinstance(loop, ir.PredLoop) else {}
     whole = replace(inside, width=width, **form)
     group = loop.group or _group(loop, width)
-    return replace(whole, group=group or width * unroll(whole, target))  # type: ignore[no-any-return]
+    group = group or width * unroll(whole, target)
+    return replace(whole, group=group)  # type: ignore[no-any-return]  # replace gives its own type
 
 
 def _width(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:

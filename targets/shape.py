@@ -14,13 +14,17 @@ _WRITTEN_OUT = 96.0
 """Weight of code above which a group's registers are looped over instead of written out."""
 
 _HEAVY = 24.0
-"""Weight of a body above which its stores no longer matter, and its code is not written three times."""
+"""Weight of a body above which its stores no longer matter: it is not written three times."""
 
 
 def weight(n: ir.Node) -> float:
-    """The cost of evaluating the vector code below `n` once, in adds; a load or store counts one."""
-    own = OPS[n.op].weight if isinstance(n, ir.Call) else float(isinstance(n, (ir.Load, ir.Store, ir.Append)))
-    return own * (getattr(n, "lanes", 0) != 1) + sum(weight(c) for c in ir.children(n))
+    """The cost of the vector code below `n`, run once, in adds; a load or store counts one."""
+    below = sum(weight(c) for c in ir.children(n))
+    if getattr(n, "lanes", 0) == 1:
+        return below
+    if isinstance(n, ir.Call):
+        return below + OPS[n.op].weight
+    return below + isinstance(n, (ir.Load, ir.Store, ir.Append))
 
 
 def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
@@ -32,7 +36,7 @@ def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 
 def in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) -> bool:
-    """Whether the accumulators of a legal loop stay in registers, its body written out for each of them."""
+    """Whether a legal loop's accumulators stay in registers, its body written out for each."""
     assert isinstance(loop.width, int)
     assert loop.group
     count = loop.group // loop.width
@@ -44,7 +48,7 @@ def in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) -> bool:
 def aligned_store(
     loop: ir.VecLoop | ir.PredLoop, arrays: Mapping[str, ir.Param], known: Container[str]
 ) -> ir.Store | None:
-    """The store to align in a loop that only maps: the first, if it always writes one element after the other."""
+    """The store to align in a loop that only maps: the first, if it writes every next element."""
     store = next((x for x in loop.body if isinstance(x, ir.Store)), None)
     if loop.accs or not isinstance(loop, ir.VecLoop) or store is None or store.value.lanes == 1:
         return None
@@ -56,5 +60,5 @@ def aligned_store(
 
 
 def streams(store: ir.Store, v: Vec, read: frozenset[str], target: Target) -> bool:
-    """Whether a large result of this store should go past the caches: where the kernel does not read it."""
+    """Whether a large result should go past the caches: where the kernel does not read it."""
     return bool(target.stream) and v.bits == target.bits and store.array not in read

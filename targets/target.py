@@ -10,7 +10,7 @@ from loopir.types import DTYPES
 __all__ = ["COMMON", "Masks", "Row", "Target", "Vec", "mask_type"]
 
 Masks = Literal["none", "lanes", "bits"]
-"""Where a lane mask lives: nowhere (one lane: a C truth value), in a vector (lanes of 0 or -1), in the bits of an integer."""
+"""Where masks live: nowhere (one lane), in vectors (lanes of 0 and -1), in an integer's bits."""
 
 
 COMMON = ("-fwrapv",)
@@ -39,11 +39,13 @@ class Vec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """An operation that a target has an instruction for, on vectors of `dtypes` with `bits` bits (a choice; empty: any).
+    """An operation that a target has an instruction for, on vectors of `dtypes` and `bits`.
 
-    ``c``: an expression of ``{0}`` … the operands, each at most once; or ``asm``: one instruction. ``{v}``: the vector type,
-    ``{i}``, ``{u}``: signed and unsigned integers of its shape, ``{n}``: its type as builtins have it, ``{m}``: the mask type,
-    ``{s}``: the instruction's suffix, ``{w}``: the bits, ``{l}``: the lanes. ``source``: the operand's dtypes, for a cast.
+    ``bits`` may be several sizes; empty: any. ``source``: the operand's dtypes, for a cast.
+    ``c``: an expression of ``{0}`` … the operands, each at most once; or ``asm``: one instruction.
+    In either, ``{v}``: the vector type; ``{i}``, ``{u}``: signed, unsigned integers of its shape;
+    ``{n}``: its type as x86 builtins take it; ``{m}``: the mask type; ``{s}``: the suffix of the
+    instruction; ``{w}``: the bits; ``{l}``: the lanes.
     """
 
     op: str
@@ -57,16 +59,20 @@ class Row:
         if op != self.op or vec.dtype not in self.dtypes.split():
             return False
         sizes = (self.bits,) if isinstance(self.bits, int) else self.bits
-        return (not sizes or vec.bits in sizes) and (not self.source or source in self.source.split())
+        if sizes and vec.bits not in sizes:
+            return False
+        return not self.source or source in self.source.split()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """An instruction set.
 
-    ``bits``: of a vector register (0: none). ``cpu``: features as `host.features` names them. ``suffix``: dtype → instruction
-    suffix; ``register``: the register's constraint letter in inline assembly. ``fused``: it has a fused multiply-add. ``headers``: its C templates.
-    ``stream``: the instruction that stores a register past the caches. ``caches``: bytes of L1, L2 and L3 to plan for.
+    ``bits``: of a vector register (0: none). ``registers``: how many. ``cpu``: the features it
+    needs, as `host.features` names them. ``suffix``: instructions' suffix by dtype. ``register``:
+    the constraint of a register in inline assembly. ``stream``: the instruction that stores a
+    register past the caches. ``fused``: it has a fused multiply-add. ``headers``: its own C
+    templates. ``caches``: bytes of L1, L2 and L3 to plan for.
     """
 
     name: str
@@ -85,12 +91,12 @@ class Target:
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
 
     def lanes(self, dtype: str, *, packed: bool = False) -> int:
-        """Lanes of a register: 1 where there are none. ``packed``: a bool array with eight elements a byte."""
+        """Lanes of a register, 1 where there are none; of bools, with `packed`, eight to a byte."""
         width = 1 if packed and dtype == "bool" else DTYPES[dtype].bits
         return max(1, self.bits // width)
 
     def row(self, op: str, vec: Vec, source: str = "") -> Row | None:
-        """The row for `op` on operands (for a cast: with a result) of type `vec`, if there is one."""
+        """The row for `op` on operands (a cast: with a result) of type `vec`, if there is one."""
         return next((r for r in self.rows if r.covers(op, vec, source)), None)
 
 

@@ -1,4 +1,4 @@
-"""C templates: the sections of prelude.h, vector.h and a target's own header, filled in for one type."""
+"""C templates: sections of prelude.h, vector.h and a target's own headers, filled in for a type."""
 from __future__ import annotations
 
 import re
@@ -16,7 +16,7 @@ _DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a section's heading is compared with: the dtype (``"m"``: a mask of bits), and words that hold."""
+    """What a section's heading is compared with: a dtype (``"m"``: a mask of bits) and words."""
 
     dtype: str
     words: frozenset[str]

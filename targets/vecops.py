@@ -1,4 +1,4 @@
-"""Vector operations as C: a target's row, a C function from a template, several steps, or lane by lane."""
+"""Vector operations as C: a target's row, a template's function, several steps, lane by lane."""
 from __future__ import annotations
 
 import re
@@ -76,24 +76,28 @@ def _mask_facts(name: str) -> Facts:
 
 
 def _vector_facts(v: Vec, target: Target) -> Facts:
-    kind, bits = v.dtype[0], DTYPES[v.dtype].bits
-    wide = f"{'u' if kind == 'u' else 'i'}64"
-    quotient, twice = "f64" if bits > 16 else "f32", f"{'u' if kind == 'u' else 'i'}{min(2 * bits, 64)}"
+    bits, lanes = DTYPES[v.dtype].bits, v.lanes
+    integer = "u" if v.dtype[0] == "u" else "i"
+    quotient = "f64" if bits > 16 else "f32"
+    wide, twice = f"{integer}64", f"{integer}{min(2 * bits, 64)}"
     tokens = {
-        "V": v.name, "T": DTYPES[v.dtype].c, "D": v.dtype, "L": str(v.lanes), "M": _compared(v, target),
-        "I": v.of("i").name, "U": v.of("u").name, "W": f"{wide}x{v.lanes}", "X": wide,
-        "BYTES": f"u8x{v.lanes}", "WORDS": f"u32x{v.lanes}", "H": f"{v.dtype}x{v.lanes // 2}", "Q": f"{quotient}x{v.lanes}", "QT": quotient,
-        "TWICE": f"{twice}x{v.lanes}", "TT": twice, "TI": f"i{twice[1:]}", "N": _native(v), "NI": _native(v.of("i")),
-        "SUFFIX": target.suffix[v.dtype], "ARRANGED": f"{v.lanes}{target.suffix[v.dtype]}",
+        "V": v.name, "T": DTYPES[v.dtype].c, "D": v.dtype, "L": str(lanes),
+        "M": _compared(v, target), "I": v.of("i").name, "U": v.of("u").name, "N": _native(v), "NI": _native(v.of("i")),
+        "H": f"{v.dtype}x{lanes // 2}", "BYTES": f"u8x{lanes}", "WORDS": f"u32x{lanes}",
+        "W": f"{wide}x{lanes}", "X": wide, "Q": f"{quotient}x{lanes}", "QT": quotient,
+        "TWICE": f"{twice}x{lanes}", "TT": twice, "TI": f"i{twice[1:]}",
+        "SUFFIX": target.suffix[v.dtype], "ARRANGED": f"{lanes}{target.suffix[v.dtype]}",
         "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
     }  # fmt: skip
-    words = {target.masks, str(v.bits), "narrow" if v.bits < 128 else "wide", "fused" if target.fused else ""}
-    words.add("fits" if v.lanes * DTYPES[quotient].bits <= target.bits else "split")
+    fits = lanes * DTYPES[quotient].bits <= target.bits
+    size = "narrow" if v.bits < 128 else "wide"
+    words = {target.masks, size, str(v.bits), "fits" if fits else "split"}
+    words |= {"fused"} if target.fused else set()
     return Facts(v.dtype, frozenset(words), tokens)
 
 
 def _native(v: Vec) -> str:
-    """The type as x86 builtins take it: of char, of signed integers, and of long long even where int64_t is long."""
+    """The type as x86 builtins take it: of char, signed, and long long where int64_t is long."""
     if v.dtype[0] == "f":
         return v.name
     return {8: f"c8x{v.lanes}", 64: f"q64x{v.lanes}"}.get(DTYPES[v.dtype].bits, v.of("i").name)
@@ -180,7 +184,7 @@ def _converted(to: Vec) -> str:
 
 
 def _halfway(source: str, to: str) -> str | None:
-    """A dtype to go by: compilers translate well what at most doubles or halves a lane, and floats from 32 bits on."""
+    """A dtype to go by: what doubles or halves a lane compilers translate well."""
     a, b = DTYPES[source], DTYPES[to]
     if a.kind == "f" or b.kind == "f":
         small = min(a.bits, b.bits) < 32

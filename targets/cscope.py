@@ -1,0 +1,104 @@
+"""What a piece of generated C can see: names, registers, the register it is written for."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from loopir import nodes as ir
+
+from .target import Target
+
+__all__ = ["Region", "Registers", "Scope"]
+
+_RESERVED = re.compile(
+    r"auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if"
+    r"|inline|int|long|register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union"
+    r"|unsigned|void|volatile|while|asm|typeof|linux|unix"
+    r"|arrays|scalars|status|tp_\w*|[fiucq]\d+x\d+(_u)?|m\d+|u?int\d+_t|u?intptr_t"
+)
+"""C's own names, and those that generated code keeps for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The register that vector code is written for.
+
+    ``count``, ``live``: C names of the number of lanes that are elements, and of their mask; None
+    where all are. ``on``: the mask of the lanes that act; None: all. ``streamed``: the store that
+    goes past the caches.
+    """
+
+    lanes: int
+    count: str | None = None
+    live: str | None = None
+    on: str | None = None
+    streamed: ir.Store | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """An accumulator's registers, of C type `kind` (of that dtype, for scalars).
+
+    Each has a C name, or all are one array.
+    """
+
+    kind: str
+    count: int
+    names: tuple[str, ...]
+    array: bool
+
+    def __getitem__(self, k: int | str) -> str:
+        return f"{self.names[0]}[{k}]" if self.array else self.names[int(k)]
+
+
+@dataclass(slots=True)
+class Scope:
+    """What is visible: names, IR to C; the C names taken; accumulators; loads that have a name.
+
+    ``used`` collects what the frame must declare. ``read``: the arrays that the kernel reads.
+    """
+
+    target: Target
+    arrays: dict[str, ir.Param]
+    names: dict[str, str]
+    taken: set[str]
+    used: set[str]
+    read: frozenset[str]
+    registers: dict[str, Registers] = field(default_factory=dict)
+    region: Region | None = None
+    loaded: dict[ir.Load, str] = field(default_factory=dict)
+
+    def inner(self, region: Region | None = None) -> Scope:
+        """The scope of a C block within this one."""
+        return replace(
+            self,
+            names=dict(self.names),
+            taken=set(self.taken),
+            registers=dict(self.registers),
+            region=region or self.region,
+        )
+
+    def fresh(self, name: str) -> str:
+        """A C name, like `name`, that is not taken."""
+        plain = name if name.isascii() else "v" + "".join(f"{ord(c):x}" for c in name)
+        if _RESERVED.fullmatch(plain):
+            plain += "_"
+        c, k = plain, 0
+        while c in self.taken:
+            k += 1
+            c = f"{plain}_v{k}"
+        self.taken.add(c)
+        return c
+
+    def bind(self, name: str) -> str:
+        """The fresh C name by which an IR name is known from here on."""
+        self.names[name] = c = self.fresh(name)
+        return c
+
+    def use(self, name: str) -> str:
+        """The C name of what the frame may have to declare.
+
+        A parameter ``a``, a length ``a.n0``, a stride ``a.s0``; or a name bound in the body.
+        """
+        self.used.add(name)
+        return self.names[name]
