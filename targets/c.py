@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from loopir import nodes as ir
-from loopir.ops import STATUS
+from loopir.ops import OPS, STATUS
 from loopir.types import DTYPES, INDEX
 
 from .cdefs import definitions
@@ -45,11 +45,23 @@ def _abi() -> str:
 
 
 def _call(kernel: ir.Kernel) -> list[str]:
-    """Runs the body between clearing and reading the hardware's flags; integers raise none."""
-    if not any(getattr(n, "dtype", "") in ("f32", "f64") for n in ir.walk(kernel)):
+    """Runs the body; where it may raise flags, between clearing and reading the hardware's."""
+    if not any(_flagged(n) for n in ir.walk(kernel)):
         return ["return tp_body(arrays, scalars);"]
     run = "int64_t status = tp_body(arrays, scalars);"
     return ["tp_flags_clear();", run, "return status | tp_flags();"]
+
+
+def _flagged(n: ir.Node) -> bool:
+    """Whether a node computes with floats in a way that may raise a flag."""
+    match n:
+        case ir.Call(op, args):
+            risky = op == "cast" or OPS[op].raises
+            return bool(risky) and any(DTYPES[a.dtype].kind == "f" for a in args)
+        case ir.HReduce(op) | ir.Scan(op=op):
+            return bool(OPS[op].raises)
+        case _:
+            return False
 
 
 def _function(head: str, lines: Iterable[str]) -> str:

@@ -13,8 +13,8 @@ Masks = Literal["none", "lanes", "bits"]
 """Where masks live: nowhere (one lane), in vectors (lanes of 0 and -1), in an integer's bits."""
 
 
-COMMON = ("-fwrapv",)
-"""Flags of every target: integers wrap."""
+COMMON = ("-fwrapv", "-fno-strict-aliasing")
+"""Flags of every target: integers wrap, and arrays of two dtypes may be one memory."""
 
 
 @dataclass(frozen=True, slots=True)
