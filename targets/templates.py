@@ -61,14 +61,19 @@ def _sections(header: str) -> dict[str, list[_Section]]:
 
 def _filled(text: str, tokens: Mapping[str, str]) -> str:
     """Long tokens may stand inside a name, short ones between underscores or alone."""
-    for token in sorted(tokens, key=len, reverse=True):
-        alone = len(token) < 4
-        before, after = ("(?<![A-Za-z0-9])", "(?![A-Za-z0-9])") if alone else ("", "")
-        text = re.sub(before + token + after, tokens[token], text)
+    text = _pattern(tuple(tokens)).sub(lambda m: tokens[m[0]], text)
     for word, count in (("EACH(", 1), ("HALF(", 2)):
         while word in text:
             text = _repeated(text, word, int(tokens["L"]) // count)
     return text
+
+
+@cache
+def _pattern(tokens: tuple[str, ...]) -> re.Pattern[str]:
+    inside = [re.escape(x) for x in tokens if len(x) > 3 or not x.isalpha()]
+    alone = [x for x in tokens if len(x) <= 3 and x.isalpha()]
+    names = "|".join(sorted(alone, key=len, reverse=True))
+    return re.compile("|".join([*inside, f"(?<![A-Za-z0-9])(?:{names})(?![A-Za-z0-9])"]))
 
 
 def _repeated(text: str, word: str, count: int) -> str:

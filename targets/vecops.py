@@ -67,7 +67,7 @@ def _from_header(name: str, facts: Facts, target: Target) -> str | None:
 def _scalar_facts(dtype: str) -> Facts:
     t = DTYPES[dtype]
     suffix = "f" if dtype == "f32" else ""
-    return Facts(dtype[0], frozenset(), {"D": dtype, "T": t.c, r"(?<=[a-z])F(?=\()": suffix})
+    return Facts(dtype[0], frozenset(), {"D": dtype, "T": t.c, "F(": f"{suffix}("})
 
 
 def _mask_facts(name: str) -> Facts:
