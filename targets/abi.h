@@ -1,6 +1,7 @@
 /* What a kernel and its caller share; stands at the head of every kernel. */
 #include <stdint.h>
 #ifdef __clang__
+#pragma STDC FENV_ROUND FE_TONEAREST
 #pragma clang fp exceptions(maytrap)
 #ifndef TP_CONTRACT
 #pragma clang fp contract(off)

@@ -84,6 +84,11 @@ def sum_and_list_of_the_rest(x):
     return rest, s, count
 
 
+@example(lambda: (numbers("i4"), numbers()))
+def signs_of_zeros(x, y):
+    return [0.0 - float(v) for v in x], [0.0 - abs(v) for v in y]
+
+
 @example(lambda: (numbers(),))
 def rounded_in_half_a_register(x):
     p = 1.0
