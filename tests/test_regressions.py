@@ -1,6 +1,7 @@
 """Small programs that once went wrong, found by random ones."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,16 @@ def sum_and_list_of_the_rest(x):
         else:
             rest.append(v)
     return rest, s, count
+
+
+@example(lambda: (numbers("i8") * (2**58 + 1),))
+def ceiling_of_wide_integers(x):
+    return [math.ceil(v) for v in x], [math.floor(v) for v in x], [round(v) for v in x]
+
+
+@example(lambda: (numbers("f4"), 3))
+def functions_of_python_numbers(x, k):
+    return [v + np.abs(3) for v in x], [v * np.negative(k) for v in x], [np.abs(k) for _ in x]
 
 
 @example(lambda: (numbers("i4"), numbers()))

@@ -241,7 +241,8 @@ class Calls(Expressions):
                 return typed(cast(args[0].ir, ty.dtype), ty, *args)
             refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)
         if op.name in ("neg", "abs") and kind in "iu":
-            return self.negative(args[0], node) if op.name == "neg" else self._abs(args, node)
+            x = args[0] if args[0].strong else Num(cast(args[0].ir, ty.dtype), strong=ty.dtype)
+            return self.negative(x, node) if op.name == "neg" else self._abs([x], node)
         self.b.source(op.name, spelled, node)
         operands = [convert(self.b, n, ty.dtype, node) for n in args]
         return typed(self.b.apply(op.name, *operands), ty, *args)
@@ -272,7 +273,10 @@ class Calls(Expressions):
         """
         self._count(args, op.arity, node)
         if op.name in _TO_INT:
-            return self._to_int(args[0], op.name, _TO_INT[op.name], node)
+            x = args[0]
+            if x.strong in ("i64", "u64"):  # NumPy's integers come as floats, and are rounded
+                x = Num(cast(self.settled(x, node).ir, "f64"), strong="f64")
+            return self._to_int(x, op.name, _TO_INT[op.name], node)
         operands = [cast(n.ir, "f64") for n in args]
         if op.result == "m":
             return Num(Call(op.name, tuple(operands), "bool"), weak="bool")
