@@ -161,10 +161,11 @@ class _Maker(Blocks):
         if used:
             accs.append(ir.VecAccum(used.name, integer(0), used))
             seen.append(self.shown(used, used.name))
-        rng, grouped = ir.Interval(integer(0), end), group if folds else self.one_of(None, group)
+        tail = None if accs or pred else self.tail(var, end)
+        rng = ir.Interval(integer(0), end)
+        grouped = group if folds or tail else self.one_of(None, group)  # where the tail begins
         if pred:
             return (ir.PredLoop(var.name, rng, "W", pred, body, tuple(accs), group=grouped), *seen)
-        tail = None if accs else self.tail(var, end)
         vec = ir.VecLoop(var.name, rng, "W", body, tuple(accs), tail, grouped, until)
         return (vec, *seen)
 
