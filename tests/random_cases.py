@@ -84,8 +84,9 @@ class RandomCase:
     @cached_property
     def in_place(self) -> bool:
         """Whether it changes its arguments, so that it cannot run again for its warnings."""
-        stored = (n for n in ast.walk(ast.parse(self.source)) if isinstance(n, ast.Subscript))
-        names = {ast.unparse(n.value) for n in stored if isinstance(n.ctx, ast.Store)}
+        places = (n for n in ast.walk(ast.parse(self.source)) if isinstance(n, ast.Subscript))
+        stored = (ast.unparse(n) for n in places if isinstance(n.ctx, ast.Store))
+        names = {text.partition("[")[0] for text in stored}
         return not names.isdisjoint(name for name, _ in self.program.params)
 
     @cached_property

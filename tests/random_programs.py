@@ -255,7 +255,7 @@ class _Maker(Expressions):
         start = self.one_of("x[0]", "x[0]", "float('inf')", "1e9", "0", "-1.0")
 
         def step() -> Lines:
-            e = self.num(2) if self.chance(2) or not self.values else self.one_of(*self.values)
+            e = self.of_data(self.num(2) if self.chance(2) else self.element())
             f, sign = self.one_of(("min", "<"), ("max", ">"))
             match self.one_of(0, 0, 1, 2, 3, 4):
                 case 0:
@@ -324,6 +324,10 @@ class _Maker(Expressions):
             self.lists.append(name)
         return [f"{name} = [{e} {clause}]"]
 
+    def of_data(self, e: str) -> str:
+        """`e`, or an element where it has none: of a constant it is soon known which is least."""
+        return e if "[" in e or "v" in e else f"(x[0] + {e})"
+
     def generator(self) -> Lines:
         e, clause = self.generated()
         name, k = self.new("s"), self.number()
@@ -334,7 +338,7 @@ class _Maker(Expressions):
         elif kind in ("any", "all"):
             value = f"{kind}({self.one_of(e, f'{e} > 0.5')} {clause})"
         else:
-            value = f"{kind}({e} {clause})"
+            value = f"{kind}({self.of_data(e)} {clause})"
         self.scalars.append(name)
         self.accs.append(name)
         return [f"{name} = {value}"]
