@@ -3,14 +3,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tally import AGREED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite the golden files")
     parser.addoption("--long", action="store_true", help="thousands of random programs")
     parser.addoption("--seed", type=int, help="of the random programs, to repeat a run")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of pytest-xdist hands over its tally."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["agreed"] = dict(AGREED)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    AGREED.update(getattr(node, "workeroutput", {}).get("agreed", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if AGREED:
+        calls = ", ".join(f"{where} {count}" for where, count in sorted(AGREED.items()))
+        terminalreporter.write_line(f"calls that agreed with Python: {calls}")
 
 
 @pytest.fixture

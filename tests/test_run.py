@@ -5,8 +5,7 @@ Nothing passes by falling back to Python: where Python has to answer, the progra
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -16,6 +15,7 @@ from agree import Outcome, assert_same, outcome
 from native import RUNNABLE
 from run.programs import PROGRAMS, Program
 from staged import Replayed, emulated, interpreted, through
+from tally import AGREED
 
 from targets.host import available
 from transpile import fuse
@@ -31,18 +31,6 @@ SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 1000)
 NATIVE = [t.name for t in available()]
 
 each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
-_ran: Counter[str] = Counter()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _count(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Says at the end how many programs and calls ran on what."""
-    yield
-    calls = ", ".join(f"{where} {count}" for where, count in sorted(_ran.items()))
-    functions = len({p.function for p in PROGRAMS})
-    with request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled():
-        print(f"\n{functions} programs in {len(PROGRAMS)} forms, {len(SIZES)} sizes")
-        print(f"calls that agreed with Python: {calls or 'none'}")
 
 
 def arguments(program: Program, n: int) -> tuple[Any, ...]:
@@ -62,7 +50,7 @@ def agrees(program: Program, n: int, what: str, got: Outcome) -> None:
         assert issubclass(got.error[0], (Replayed, FuseError)), f"{what} at {n}: {got.error}"
     else:
         assert_same(got, wanted(program, n), f"{what} at {n}", program.ulps)
-    _ran[what.partition(" ")[0]] += 1
+    AGREED[what.partition(" ")[0]] += 1
 
 
 @cache
@@ -86,7 +74,7 @@ def test_core_python(program: Program) -> None:
         exec(compile(ast.Module([stages.python], []), "core Python", "exec"), names)
         got = outcome(names[program.function.__name__], arguments(program, n))
         assert_same(got, wanted(program, n), f"core Python at {n}")
-        _ran["core-python"] += 1
+        AGREED["core-python"] += 1
 
 
 @each_program
