@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .affine import Affine, Bindings, affine, variable
+from .exhaustive import unhandled
 from .nodes import (
     Append,
     Assign,
@@ -27,10 +28,8 @@ from .nodes import (
     VecLoop,
     While,
     Zip,
-    children,
-    counters,
-    unhandled,
 )
+from .tree import children, counters
 
 __all__ = ["Access", "accesses", "advance", "unit_stride"]
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from .names import used
-from .nodes import Call, Const, Dim, Expr, Load, Var, walk
+from .nodes import Call, Const, Dim, Expr, Load, Var
 from .text import show
+from .tree import walk
 from .types import DTYPES, INDEX
 
 __all__ = ["Affine", "Bindings", "affine", "constant", "variable"]

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from . import nodes as ir
+from .exhaustive import unhandled
 from .interpret_expr import Values
 from .ops import STATUS
+from .tree import counters
 from .types import INDEX
 
 __all__ = ["ABSTRACT", "Outcome", "run"]
@@ -65,7 +67,7 @@ class _Machine(Values):
                 x, y = self.arrays[a], self.arrays[b]
                 return (or_same and _same(x, y)) or not np.shares_memory(x, y)
             case _:
-                return ir.unhandled(guard)
+                return unhandled(guard)
 
     # -- statements
 
@@ -127,7 +129,7 @@ class _Machine(Values):
             case ir.VecLoop() | ir.PredLoop():
                 self.vector(s)
             case _:
-                ir.unhandled(s)
+                unhandled(s)
 
     def scalar(self, s: ir.Loop | ir.Zip | ir.While) -> None:
         self.names.update({a.name: self.expr(a.init) for a in s.accs})
@@ -161,7 +163,7 @@ class _Machine(Values):
             case ir.RangeDesc(start, end, by):
                 return map(np.int64, range(int(self.expr(start)), int(self.expr(end)), by))
             case _:
-                return ir.unhandled(rng)
+                return unhandled(rng)
 
     def scan(self, s: ir.Scan) -> None:
         acc = ir.Var(s.acc, s.value.dtype)
@@ -178,7 +180,7 @@ class _Machine(Values):
         assert isinstance(s.range, ir.Interval), "a vector loop has step 1"
         lo, hi = int(self.expr(s.range.lo)), int(self.expr(s.range.hi))
         end = hi if s.tail is None else lo + max(hi - lo, 0) // group * group
-        vectors = [a.name for a in s.accs if a.name not in ir.counters(s)]
+        vectors = [a.name for a in s.accs if a.name not in counters(s)]
         self.names.update({a.name: self.expr(a.init) for a in s.accs})
         self.names.update({n: np.full(group, self.names[n]) for n in vectors})
         for base in range(lo, end, group):

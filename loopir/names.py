@@ -10,7 +10,6 @@ from .nodes import (
     Append,
     Assign,
     Loop,
-    N,
     Node,
     PredLoop,
     Scan,
@@ -20,9 +19,8 @@ from .nodes import (
     VecLoop,
     Yield,
     Zip,
-    bottom_up,
-    walk,
 )
+from .tree import N, bottom_up, walk
 
 __all__ = ["bound", "fresh", "rename", "used"]
 

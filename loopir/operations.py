@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from .access import Access, unit_stride
 from .affine import Affine, affine, variable
+from .exhaustive import unhandled
 from .nodes import (
     Append,
     Assign,
@@ -27,10 +28,9 @@ from .nodes import (
     VecLoop,
     While,
     Zip,
-    children,
-    unhandled,
 )
 from .ops import OPS
+from .tree import children
 from .types import DTYPES
 
 __all__ = ["Builder", "Operation", "Reference"]

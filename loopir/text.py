@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable
 
 from . import nodes as ir
+from .exhaustive import unhandled
 from .parse import parse
 from .parse_expr import SYMBOLS
 from .parse_stmt import OPTIONS
@@ -74,7 +75,7 @@ def _bound(e: ir.Expr) -> tuple[str, int]:
         case ir.Call():
             return _call(e)
         case _:
-            return ir.unhandled(e)
+            return unhandled(e)
 
 
 def _call(e: ir.Call) -> tuple[str, int]:
@@ -188,7 +189,7 @@ def _loop(s: ir.LoopLike) -> list[str]:
         case ir.While(cond, body, accs):
             return [f"while loop({_head((cond,), accs)}):", *_block(body, _tail(accs, None))]
         case _:
-            return ir.unhandled(s)
+            return unhandled(s)
 
 
 def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) -> str:

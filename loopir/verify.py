@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from . import nodes as ir
+from .exhaustive import unhandled
 from .ops import STATUS
+from .tree import counters
 from .types import DTYPES, INDEX
 from .verify_expr import Exprs, Stage, VerifyError, need, reduces
 
@@ -66,7 +68,7 @@ class _Stmts(Exprs):
             case ir.Disjoint(a, b):
                 need(a != b and {a, b} <= set(self.arrays), g, "two array parameters are needed")
             case _:
-                ir.unhandled(g)
+                unhandled(g)
 
     def block(self, body: Iterable[ir.Stmt]) -> None:
         for s in body:
@@ -151,7 +153,7 @@ class _Stmts(Exprs):
             case ir.VecLoop() | ir.PredLoop():
                 self.vector_loop(s)
             case _:
-                ir.unhandled(s)
+                unhandled(s)
 
     def range(self, r: ir.Range) -> None:
         for e in (r.lo, r.hi) if isinstance(r, ir.Interval) else (r.start, r.end):
@@ -206,7 +208,7 @@ class _Stmts(Exprs):
         self.range(s.range)
         for a in s.accs:
             self.scalar(a.init, a.init.dtype, "a start")
-        counts = ir.counters(s)
+        counts = counters(s)
         inside: dict[str, ir.Lanes] = {a.name: 1 if a.name in counts else s.width for a in s.accs}
         after = {n: lanes if n in counts else s.group or s.width for n, lanes in inside.items()}
         with self.scope():
@@ -233,7 +235,7 @@ class _Stmts(Exprs):
         need(isinstance(s.range, ir.Interval), s, "a vector loop has step 1")
         need(s.width == "W" or _power_of_two(s.width), s, "a width is W or a power of two")
         need(s.group is None or _power_of_two(s.group), s, "a group is a power of two")
-        folds = any(a.name not in ir.counters(s) for a in s.accs)
+        folds = any(a.name not in counters(s) for a in s.accs)
         need(s.group or not folds, s, "an accumulator needs a group")
         if self.stage == "legal":
             need(isinstance(s.width, int), s, "the width is not chosen")

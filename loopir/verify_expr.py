@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from . import nodes as ir
+from .exhaustive import unhandled
 from .ops import OPS
 from .text import show
+from .tree import children
 from .types import DTYPES, INDEX
 
 __all__ = ["Exprs", "Stage", "VerifyError", "need", "reduces"]
@@ -48,7 +50,7 @@ class Exprs:
         need(e.lanes == 1 and e.dtype == dtype, e, f"{what} must be one {dtype}")
 
     def expr(self, e: ir.Expr) -> None:
-        for child in ir.children(e):
+        for child in children(e):
             self.expr(child)  # type: ignore[arg-type]  # below expressions are expressions
         match e:
             case ir.Const():
@@ -76,7 +78,7 @@ class Exprs:
                 need(value.lanes != 1 or self.stage == "legal", e, "only vectors are reduced")
                 self.call(ir.Call(op, (value, value), value.dtype, value.lanes))
             case _:
-                ir.unhandled(e)
+                unhandled(e)
 
     def array(self, node: ir.Node, name: str) -> ir.Param:
         need(name in self.arrays, node, f"{name} is not an array parameter")

@@ -6,7 +6,9 @@ from functools import cache
 from pathlib import Path
 
 from loopir import nodes as ir
+from loopir.exhaustive import unhandled
 from loopir.ops import OPS, STATUS
+from loopir.tree import walk
 from loopir.types import DTYPES, INDEX
 
 from .cdefs import definitions
@@ -46,7 +48,7 @@ def _abi() -> str:
 
 def _call(kernel: ir.Kernel) -> list[str]:
     """Runs the body; where it may raise flags, between clearing and reading the hardware's."""
-    if not any(_flagged(n) for n in ir.walk(kernel)):
+    if not any(_flagged(n) for n in walk(kernel)):
         return ["return tp_body(arrays, scalars);"]
     run = "int64_t status = tp_body(arrays, scalars);"
     return ["tp_flags_clear();", run, "return status | tp_flags();"]
@@ -80,7 +82,7 @@ class _Frame:
 
     def __init__(self, kernel: ir.Kernel, target: Target) -> None:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}
-        read = frozenset(n.array for n in ir.walk(kernel) if isinstance(n, ir.Load))
+        read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
         self.scope = Scope(target, arrays, {}, set(), set(), read)
         self._values: dict[str, str] = {}
         numbers = [0, 0]
@@ -116,7 +118,7 @@ def _guard(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
             given = ", ".join(_whole(x, s) for x in (a, b))
             return [f"if (!tp_apart({given}, {int(or_same)})) {failed}"]
         case _:
-            return ir.unhandled(g)
+            return unhandled(g)
 
 
 def _whole(array: str, s: Scope) -> str:
@@ -224,7 +226,7 @@ def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
             yield from _steps((step,), inner)
             yield from _block((ir.Store(array, (ir.Var(var, INDEX),), running),), inner)
         case _:
-            ir.unhandled(n)
+            unhandled(n)
     yield "}"
 
 
@@ -236,7 +238,7 @@ def _for(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
         case ir.RangeDesc(lo, hi, step):
             start, stop, sign = expr(lo, s), expr(hi, s), "<" if step > 0 else ">"
         case _:
-            ir.unhandled(rng)
+            unhandled(rng)
     end, i = inner.fresh(f"{var}_end"), inner.bind(var)
     first = f"int64_t {i} = {plain(start)}, {end} = {plain(stop)}"
     return f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from loopir import nodes as ir
+from loopir.tree import counters, walk
 from loopir.types import DTYPES
 
 from .cexpr import expr, held, type_of
@@ -23,8 +24,8 @@ Vectored: TypeAlias = "ir.VecLoop | ir.PredLoop"
 
 def vector_accs(n: Vectored) -> list[ir.VecAccum]:
     """The accumulators that have lanes: all but the counters of appended arrays."""
-    counters = ir.counters(n)
-    return [a for a in n.accs if a.name not in counters]
+    counts = counters(n)
+    return [a for a in n.accs if a.name not in counts]
 
 
 def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
@@ -80,7 +81,7 @@ def _step(a: ir.VecAccum, s: Scope) -> str:
 
 def _reads(n: Vectored, s: Scope) -> Iterator[str]:
     """Names what would be loaded more than once before anything is stored."""
-    early = (x for part in _before_writes(n) for x in ir.walk(part))
+    early = (x for part in _before_writes(n) for x in walk(part))
     loads = Counter(x for x in early if isinstance(x, ir.Load) and x.lanes != 1)
     for load in [x for x, times in loads.items() if times > 1 and _known(x, s)]:
         text = plain(expr(load, s))
@@ -103,4 +104,4 @@ def _before_writes(n: Vectored) -> list[ir.Node]:
 
 def _known(load: ir.Load, s: Scope) -> bool:
     """Whether a load can stand at the head of the body: its subscripts use nothing bound there."""
-    return all(x.name in s.names for i in load.index for x in ir.walk(i) if isinstance(x, ir.Var))
+    return all(x.name in s.names for i in load.index for x in walk(i) if isinstance(x, ir.Var))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from loopir import nodes as ir
+from loopir.exhaustive import unhandled
 from loopir.ops import STATUS
 from loopir.types import DTYPES, INDEX
 
@@ -24,7 +25,7 @@ def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
         case ir.Check():
             return _check(n, s)
         case _:
-            return ir.unhandled(n)
+            return unhandled(n)
 
 
 def _acting(mask: ir.Expr | None, lanes: int, s: Scope) -> str | None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopir import nodes as ir
+from loopir.tree import counters, map_children, walk
 from loopir.types import DTYPES
 
 from .shape import unroll
@@ -30,14 +31,14 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     def visit(n: Any) -> Any:
         if isinstance(n, (ir.VecLoop, ir.PredLoop)):
             return _loop(n, target)
-        return ir.map_children(n, visit)
+        return map_children(n, visit)
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
 
 def _loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.PredLoop:
     width = _width(loop, target)
-    inside: Any = ir.map_children(loop, lambda n: n if n is loop.range else _resolved(n, width))
+    inside: Any = map_children(loop, lambda n: n if n is loop.range else _resolved(n, width))
     form = {"form": _form(target, width)} if isinstance(loop, ir.PredLoop) else {}
     whole = replace(inside, width=width, **form)
     group = loop.group or _group(loop, width)
@@ -46,14 +47,14 @@ def _loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.Pre
 
 
 def _width(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
-    vectors = [n for n in ir.walk(loop) if getattr(n, "lanes", 1) != 1]
+    vectors = [n for n in walk(loop) if getattr(n, "lanes", 1) != 1]
     widest = max((DTYPES[n.dtype].bytes for n in vectors), default=8)  # type: ignore[union-attr]
     width = max(1, target.bits // 8 // widest)
     return width if loop.group is None or loop.group % width == 0 else 1
 
 
 def _group(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
-    sizes = [DTYPES[a.init.dtype].bytes for a in loop.accs if a.name not in ir.counters(loop)]
+    sizes = [DTYPES[a.init.dtype].bytes for a in loop.accs if a.name not in counters(loop)]
     return max(width, _GROUP_BYTES // max(sizes)) if sizes else None
 
 
@@ -65,7 +66,7 @@ def _form(target: Target, width: int) -> ir.MaskForm:
 
 def _resolved(n: Any, width: int) -> Any:
     """`n` with vectors of `width` lanes; at width 1 what only makes vectors falls away."""
-    n = ir.map_children(n, lambda child: _resolved(child, width))
+    n = map_children(n, lambda child: _resolved(child, width))
     if getattr(n, "lanes", 1) != "W":
         return n
     if width == 1 and isinstance(n, (ir.Broadcast, ir.Ramp)):

@@ -5,6 +5,7 @@ from collections.abc import Container, Mapping
 
 from loopir import nodes as ir
 from loopir.ops import OPS
+from loopir.tree import children, walk
 
 from .target import Target, Vec
 
@@ -19,7 +20,7 @@ _HEAVY = 24.0
 
 def weight(n: ir.Node) -> float:
     """The cost of the vector code below `n`, run once, in adds; a load or store counts one."""
-    below = sum(weight(c) for c in ir.children(n))
+    below = sum(weight(c) for c in children(n))
     if getattr(n, "lanes", 0) == 1:
         return below
     if isinstance(n, ir.Call):
@@ -29,7 +30,7 @@ def weight(n: ir.Node) -> float:
 
 def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     """Registers a group of a loop without accumulators: enough to hide latency in cheap bodies."""
-    if target.bits == 0 or any(isinstance(x, ir.Append) for x in ir.walk(loop)):
+    if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
     cost = weight(loop)
     return 4 if cost <= 8 else 2 if cost <= 16 else 1
@@ -54,7 +55,7 @@ def aligned_store(
         return None
     if weight(loop) > _HEAVY:
         return None
-    names = {x.name for i in store.index for x in ir.walk(i) if isinstance(x, ir.Var)} - {loop.var}
+    names = {x.name for i in store.index for x in walk(i) if isinstance(x, ir.Var)} - {loop.var}
     regular = store.mask is None and store.step == 1 and arrays[store.array].unit == store.axis
     return store if regular and all(x in known for x in names) else None
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 import pytest
 from fusing import codes, fused, kernel, nest
 
-from loopir.nodes import Kernel, Loop, walk
+from loopir.nodes import Kernel, Loop
 from loopir.text import parse, show
+from loopir.tree import walk
 
 MUST_FUSE = {
     "producer and consumer": """

@@ -20,9 +20,9 @@ from loopir.nodes import (
     Span,
     Store,
     Var,
-    bottom_up,
 )
 from loopir.text import parse
+from loopir.tree import bottom_up
 from transpile import legality
 from transpile.fusion import fuse_kernel
 

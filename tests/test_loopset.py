@@ -22,8 +22,9 @@ from loopir.loopset import (
     trip_count,
     unit_stride,
 )
-from loopir.nodes import Call, Const, Dim, Expr, Kernel, Loop, Var, walk
+from loopir.nodes import Call, Const, Dim, Expr, Kernel, Loop, Var
 from loopir.text import parse
+from loopir.tree import walk
 
 I64 = "i64"
 

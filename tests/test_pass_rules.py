@@ -15,6 +15,7 @@ from loopir.passes.masks import Masked
 from loopir.passes.rules import rewrite
 from loopir.passes.values import evaluated, is_lossless, may_raise
 from loopir.text import parse, show
+from loopir.tree import bottom_up, walk
 from loopir.types import DTYPES
 
 FLOATS = [0.0, -0.0, 1.0, -1.0, 2.5, -3.0, 1e-310, 1e300, -1e300, np.inf, -np.inf, np.nan]
@@ -30,7 +31,7 @@ def expression(text: str) -> ir.Expr:
 
 
 def simplest(e: ir.Expr) -> ir.Expr:
-    return ir.bottom_up(e, lambda n: rewrite(n) if isinstance(n, ir.Call) else n)
+    return bottom_up(e, lambda n: rewrite(n) if isinstance(n, ir.Call) else n)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def assert_same_everywhere(before: ir.Expr, after: ir.Expr) -> None:
         "a": FLOATS, "b": FLOATS, "m": INTS, "n": INTS, "h": FLOATS, "u": [0, 7, 30, 44, 255],
         "c": [False, True], "d": [False, True],
     }  # fmt: skip
-    read = {n.name for e in (before, after) for n in ir.walk(e) if isinstance(n, ir.Var)}
+    read = {n.name for e in (before, after) for n in walk(e) if isinstance(n, ir.Var)}
     names = sorted(read)
     for values in itertools.product(*(grid[n] for n in names)):
         env = dict(zip(names, values, strict=True))

@@ -24,6 +24,7 @@ from loopir.interpret import run
 from loopir.ops import STATUS
 from loopir.passes.pipeline import optimise
 from loopir.text import parse, show
+from loopir.tree import walk
 from loopir.verify import Stage, verify
 from targets.isa import TARGETS
 from targets.legalize import legalize
@@ -115,7 +116,7 @@ def test_every_pass_keeps_the_meaning(
             wanted.is_what(lambda args: run(kernel, args).status, f"after {name}", kernel)
 
         done = optimise(case.kernel, reassociate=reassociate, on_pass=after)
-        vectors = [n for n in ir.walk(done) if isinstance(n, ir.VecLoop | ir.PredLoop)]
+        vectors = [n for n in walk(done) if isinstance(n, ir.VecLoop | ir.PredLoop)]
         count.update(type(n).__name__ for n in vectors)
 
     examine(cases(exact=reassociate), judge, 25)

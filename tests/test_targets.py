@@ -19,6 +19,7 @@ from loopir import nodes as ir
 from loopir.interpret import run
 from loopir.ops import OPS
 from loopir.text import parse
+from loopir.tree import walk
 from loopir.types import DTYPES
 from targets.build import build
 from targets.c import emit
@@ -75,7 +76,7 @@ def test_this_machine() -> None:
 
 def loops(k: ir.Kernel, name: str) -> list[Any]:
     legal = legalize(k, TARGETS[name])
-    return [n for n in ir.walk(legal) if isinstance(n, (ir.VecLoop, ir.PredLoop))]
+    return [n for n in walk(legal) if isinstance(n, (ir.VecLoop, ir.PredLoop))]
 
 
 def test_lanes_follow_the_widest_dtype() -> None:

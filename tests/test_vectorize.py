@@ -20,6 +20,7 @@ from loopir.passes.tile import BLOCK, tile, tile_loop
 from loopir.passes.unroll import unroll_loop
 from loopir.passes.vectorize import refusals, vectorize
 from loopir.text import parse, show
+from loopir.tree import walk
 from loopir.verify import verify
 
 HEAD = """
@@ -36,7 +37,7 @@ def kernel(body: str) -> ir.Kernel:
 
 
 def loop_of(k: ir.Kernel) -> ir.Loop:
-    return next(n for n in ir.walk(k) if isinstance(n, ir.Loop))
+    return next(n for n in walk(k) if isinstance(n, ir.Loop))
 
 
 def code(body: str, reassociate: bool = True) -> str | None:
@@ -75,7 +76,7 @@ def test_loops_without_an_obstacle(body: str) -> None:
     after = vectorize(kernel(body))
     verify(after, "vector")
     assert not refusals(kernel(body))
-    assert any(isinstance(n, (ir.VecLoop, ir.PredLoop)) for n in ir.walk(after))
+    assert any(isinstance(n, (ir.VecLoop, ir.PredLoop)) for n in walk(after))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_extrema_keep_the_sign_of_zero_and_ignore_or_keep_nan(step: str, cond: s
     whole = cond.format(step)
     k = kernel(f"for i in loop(0, x.shape[0], s=a):\n    s = step({whole})\nout[()] = s")
     after = optimise(k)
-    assert any(isinstance(n, ir.VecLoop) for n in ir.walk(after))
+    assert any(isinstance(n, ir.VecLoop) for n in walk(after))
     rng = np.random.default_rng(1)
     for n in (1, 2, 3, 8, 40):
         for _ in range(60):
@@ -218,7 +219,7 @@ def test_an_overflowing_sum_is_noticed(op: str, start: int) -> None:
     )
     k = kernel(body)
     after = optimise(k)
-    assert any(isinstance(n, ir.VecLoop) for n in ir.walk(after))
+    assert any(isinstance(n, ir.VecLoop) for n in walk(after))
     rng = np.random.default_rng(0)
     for scale in (1, 1 << 20, 1 << 57, 1 << 60, (1 << 62) - 1):
         for n in (1, 3, 32, 33, 200):
@@ -267,7 +268,7 @@ def test_the_group_depends_on_the_loop_alone() -> None:
     }
     for start, (step, wanted) in groups.items():
         after = vectorize(kernel(f"for i in loop(0, n, {start}):\n    s = step({step})"))
-        (vector,) = (n for n in ir.walk(after) if isinstance(n, ir.VecLoop))
+        (vector,) = (n for n in walk(after) if isinstance(n, ir.VecLoop))
         assert vector.group == wanted, step
 
 

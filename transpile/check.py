@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from loopir.interpret import run
-from loopir.nodes import Kernel, PredLoop, VecLoop, walk
+from loopir.nodes import Kernel, PredLoop, VecLoop
+from loopir.tree import walk
 from loopir.verify import verify
 
 from .stages import Stages

@@ -11,7 +11,8 @@ from itertools import product
 
 from loopir.affine import Affine, Bindings, constant
 from loopir.loopset import Access, Alias, Overlap, accesses, alias, distance, trip_count
-from loopir.nodes import Kernel, Loop, walk
+from loopir.nodes import Kernel, Loop
+from loopir.tree import walk
 
 __all__ = ["Conflict", "Witness", "conflicts", "in_place", "witness"]
 

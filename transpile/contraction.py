@@ -21,10 +21,8 @@ from loopir.nodes import (
     Store,
     Stream,
     Var,
-    bottom_up,
-    counters,
-    walk,
 )
+from loopir.tree import bottom_up, counters, walk
 
 __all__ = ["contract", "loads", "overwritten"]
 

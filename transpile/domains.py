@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from loopir.affine import Affine, Bindings, affine, constant
 from loopir.loopset import trip_count
 from loopir.names import rename
-from loopir.nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var, walk
+from loopir.nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var
+from loopir.tree import walk
 
 __all__ = ["bindings", "nest", "same_depth", "same_domain"]
 

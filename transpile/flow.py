@@ -4,19 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loopir.loopset import Access, Overlap, accesses
-from loopir.nodes import (
-    Break,
-    If,
-    Loop,
-    Node,
-    PredLoop,
-    Return,
-    Scan,
-    VecLoop,
-    While,
-    Zip,
-    walk,
-)
+from loopir.nodes import Break, If, Loop, Node, PredLoop, Return, Scan, VecLoop, While, Zip
+from loopir.tree import walk
 
 from .conflicts import Conflict
 

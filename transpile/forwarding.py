@@ -30,9 +30,8 @@ from loopir.nodes import (
     While,
     Yield,
     Zip,
-    counters,
-    map_children,
 )
+from loopir.tree import counters, map_children
 
 __all__ = ["forward"]
 

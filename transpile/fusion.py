@@ -12,21 +12,8 @@ from typing import Any
 
 from loopir.loopset import Alias, accesses, alias
 from loopir.names import bound, fresh, rename
-from loopir.nodes import (
-    Accum,
-    Assign,
-    Disjoint,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    LoopLike,
-    Stmt,
-    Var,
-    While,
-    bottom_up,
-    walk,
-)
+from loopir.nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
+from loopir.tree import bottom_up, walk
 
 from .contraction import contract, loads, overwritten
 from .domains import bindings, nest

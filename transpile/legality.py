@@ -9,8 +9,9 @@ from itertools import chain
 
 from loopir.loopset import Alias, Overlap, accesses, alias
 from loopir.names import used
-from loopir.nodes import Call, Check, Guard, Load, Var, walk
+from loopir.nodes import Call, Check, Guard, Load, Var
 from loopir.ops import OPS
+from loopir.tree import walk
 
 from .conflicts import in_place
 from .domains import same_depth, same_domain

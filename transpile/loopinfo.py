@@ -19,10 +19,9 @@ from loopir.nodes import (
     VecLoop,
     While,
     Zip,
-    children,
-    walk,
 )
 from loopir.passes.vectorize import Reason, refusals
+from loopir.tree import children, walk
 from loopir.types import DTYPES
 from targets.isa import Target
 

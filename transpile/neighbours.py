@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from loopir.loopset import accesses
 from loopir.names import bound, used
-from loopir.nodes import Break, Loop, Return, Stmt, walk
+from loopir.nodes import Break, Loop, Return, Stmt
+from loopir.tree import walk
 
 __all__ = ["Between", "Obstacle", "sort"]
 

@@ -1,8 +1,9 @@
 """Rewrites of arithmetic and logic: a cheaper call of exactly the same value and flags, or None."""
 from __future__ import annotations
 
-from ..nodes import Call, Const, Expr, walk
+from ..nodes import Call, Const, Expr
 from ..ops import OPS
+from ..tree import walk
 from ..types import DTYPES
 from .values import evaluated, is_const, is_lossless, unit
 

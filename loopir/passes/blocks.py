@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..exhaustive import unhandled
 from ..names import used
 from ..nodes import (
     Append,
@@ -25,9 +26,8 @@ from ..nodes import (
     VecLoop,
     While,
     Zip,
-    map_children,
-    unhandled,
 )
+from ..tree import map_children
 
 __all__ = [
     "Block", "evaluates", "inner_blocks", "map_blocks", "map_inner", "map_own", "map_stmts",

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..nodes import Accum, Call, Check, Expr, Loop, Var, counters, walk
+from ..nodes import Accum, Call, Check, Expr, Loop, Var
 from ..ops import OPS
+from ..tree import counters, walk
 from ..types import DTYPES
 from .masks import negated
 from .names import reads

@@ -5,23 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ..nodes import (
-    Assign,
-    Call,
-    Const,
-    Dim,
-    Expr,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Node,
-    Stmt,
-    Var,
-    Zip,
-    counters,
-    walk,
-)
+from ..nodes import Assign, Call, Const, Dim, Expr, If, Kernel, Load, Loop, Node, Stmt, Var, Zip
+from ..tree import counters, walk
 from .blocks import Block, evaluates, map_blocks
 from .memory import Memory
 from .names import reads, rebound, substitute

@@ -24,11 +24,8 @@ from ..nodes import (
     Var,
     Yield,
     Zip,
-    children,
-    counters,
-    map_children,
-    walk,
 )
+from ..tree import children, counters, map_children, walk
 from .blocks import evaluates, map_stmts
 from .memory import Memory, written
 from .names import Fresh, reads

@@ -4,20 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..nodes import (
-    Append,
-    Assign,
-    Call,
-    Check,
-    If,
-    Kernel,
-    Loop,
-    Stmt,
-    Store,
-    Var,
-    bottom_up,
-    walk,
-)
+from ..nodes import Append, Assign, Call, Check, If, Kernel, Loop, Stmt, Store, Var
+from ..tree import bottom_up, walk
 from .blocks import map_inner, map_stmts
 from .forward import tidier
 from .legality import explain

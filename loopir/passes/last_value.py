@@ -4,21 +4,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..names import bound, rename
-from ..nodes import (
-    Accum,
-    Assign,
-    Break,
-    Call,
-    If,
-    Interval,
-    Kernel,
-    Loop,
-    Return,
-    Stmt,
-    Yield,
-    counters,
-    walk,
-)
+from ..nodes import Accum, Assign, Break, Call, If, Interval, Kernel, Loop, Return, Stmt, Yield
+from ..tree import counters, walk
 from ..types import INDEX
 from .blocks import evaluates, map_stmts, needed
 from .memory import Memory, loaded, written

@@ -25,9 +25,8 @@ from ..nodes import (
     Stmt,
     Store,
     Var,
-    counters,
-    walk,
 )
+from ..tree import counters, walk
 from ..types import DTYPES
 from .folds import fold_of
 from .memory import Memory

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from functools import cache
 
 from ..loopset import Alias, alias
-from ..nodes import Append, Expr, Kernel, Load, Node, Scan, Store, Zip, walk
+from ..nodes import Append, Expr, Kernel, Load, Node, Scan, Store, Zip
+from ..tree import walk
 
 __all__ = ["Memory", "loaded", "written"]
 

@@ -7,20 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..names import bound, used
-from ..nodes import (
-    Accum,
-    Assign,
-    Expr,
-    Kernel,
-    N,
-    Node,
-    Stream,
-    Var,
-    VecAccum,
-    Yield,
-    map_children,
-    walk,
-)
+from ..nodes import Accum, Assign, Expr, Kernel, Node, Stream, Var, VecAccum, Yield
+from ..tree import N, map_children, walk
 
 __all__ = ["Fresh", "reads", "rebound", "substitute"]
 

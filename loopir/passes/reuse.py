@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..exhaustive import unhandled
 from ..nodes import (
     Assign,
     Broadcast,
@@ -18,11 +19,8 @@ from ..nodes import (
     Ramp,
     Stmt,
     Var,
-    children,
-    counters,
-    map_children,
-    unhandled,
 )
+from ..tree import children, counters, map_children
 from .blocks import Block, evaluates, inner_blocks, map_blocks, map_inner, map_own
 from .memory import Memory, written
 from .names import Fresh

@@ -4,20 +4,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..nodes import (
-    Append,
-    Assign,
-    Call,
-    Check,
-    Const,
-    If,
-    Interval,
-    Kernel,
-    Loop,
-    Stmt,
-    Store,
-    bottom_up,
-)
+from ..nodes import Append, Assign, Call, Check, Const, If, Interval, Kernel, Loop, Stmt, Store
+from ..tree import bottom_up
 from .forward import forward
 from .rules import rewrite
 from .values import trips

@@ -4,7 +4,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
-from ..nodes import Append, Expr, If, Kernel, Stmt, Store, Var, Yield, counters
+from ..nodes import Append, Expr, If, Kernel, Stmt, Store, Var, Yield
+from ..tree import counters
 from .blocks import map_stmts
 from .memory import Memory, written
 from .names import Fresh, reads

@@ -6,20 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..names import bound, rename
-from ..nodes import (
-    Accum,
-    Assign,
-    Call,
-    Const,
-    Expr,
-    Interval,
-    Kernel,
-    Loop,
-    Stmt,
-    Var,
-    bottom_up,
-    map_children,
-)
+from ..nodes import Accum, Assign, Call, Const, Expr, Interval, Kernel, Loop, Stmt, Var
+from ..tree import bottom_up, map_children
 from ..types import INDEX
 from .blocks import map_inner, map_stmts
 from .forward import tidier

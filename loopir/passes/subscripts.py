@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from ..loopset import affine
-from ..nodes import Assign, Expr, Load, Loop, Store, walk
+from ..nodes import Assign, Expr, Load, Loop, Store
 from ..text import show
+from ..tree import walk
 from ..types import INDEX
 from .names import reads, substitute
 

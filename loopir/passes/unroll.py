@@ -5,21 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..names import bound, rename
-from ..nodes import (
-    Assign,
-    Break,
-    Call,
-    Const,
-    Expr,
-    Interval,
-    Kernel,
-    Loop,
-    Return,
-    Stmt,
-    Var,
-    counters,
-    walk,
-)
+from ..nodes import Assign, Break, Call, Const, Expr, Interval, Kernel, Loop, Return, Stmt, Var
+from ..tree import counters, walk
 from ..types import INDEX
 from .blocks import map_stmts
 from .names import Fresh, substitute

@@ -5,8 +5,9 @@ from typing import TypeGuard
 
 import numpy as np
 
-from ..nodes import Call, Const, Expr, Interval, Node, walk
+from ..nodes import Call, Const, Expr, Interval, Node
 from ..ops import OPS, evaluate
+from ..tree import walk
 from ..types import DTYPES, INDEX
 
 __all__ = [

@@ -23,10 +23,9 @@ from ..nodes import (
     VecLoop,
     While,
     Zip,
-    counters,
-    walk,
 )
 from ..ops import OPS, STATUS
+from ..tree import counters, walk
 from ..types import DTYPES
 from .blocks import map_stmts
 from .folds import Fold, checks_of, fold_of

@@ -24,9 +24,9 @@ from loopir.nodes import (
     Span,
     Stmt,
     Var,
-    walk,
 )
 from loopir.ops import OPS
+from loopir.tree import walk
 
 from ..infer import TRUE, Num, logic
 from ..plan import Binding, Returned, StatusSource

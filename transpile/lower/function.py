@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loopir.nodes import Append, Check, Disjoint, Kernel, Load, Param, Store, walk
+from loopir.nodes import Append, Check, Disjoint, Kernel, Load, Param, Store
+from loopir.tree import walk
 
 from ..plan import Argument, Captured, Nothing, Plan, Ref, Returned
 from ..scope import Scope

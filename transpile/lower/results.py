@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from loopir.nodes import Append, Disjoint, Load, Param, Stmt, Store, walk
+from loopir.nodes import Append, Disjoint, Load, Param, Stmt, Store
+from loopir.tree import walk
 from loopir.types import DTYPES
 
 from ..infer import Num

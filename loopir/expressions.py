@@ -1,0 +1,125 @@
+"""The expressions of Loop IR. Each has ``dtype``, a name of ``types.DTYPES``, and ``lanes``.
+
+``lanes`` is 1 for a scalar, ``"W"`` for a vector of abstract width, and a number once a target has
+been chosen. Operators are data: ``Call("add", …)``, a row of ``ops.OPS``.
+"""
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = [
+    "Broadcast", "Call", "Const", "Dim", "Expr", "HReduce", "Lanes", "Load", "Ramp", "Span",
+    "Spanned", "Var",
+]
+
+Lanes: TypeAlias = "int | str"  # 1, "W", or the lanes of a register
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in the user's file; lines count from 1, columns from 0."""
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spanned:
+    """What came from a place in the user's file; two nodes are equal wherever they came from."""
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Spanned):
+    """A literal, equal by dtype and bits: ``0.0`` is not ``-0.0``, a NaN equals itself."""
+    value: float | int | bool
+    dtype: str
+    lanes = 1
+
+    def _key(self) -> tuple[str, object]:
+        value = struct.pack("<d", self.value) if self.dtype in ("f32", "f64") else int(self.value)
+        return self.dtype, value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Spanned):
+    """A name: a scalar parameter, a loop variable, an accumulator or an assigned name."""
+    name: str
+    dtype: str
+    lanes: Lanes = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Dim(Spanned):
+    """The length of one axis of an array parameter."""
+    array: str
+    axis: int
+    dtype = "i64"
+    lanes = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Spanned):
+    """``array[index]``; in a vector, lane 0's, and subscript ``axis`` grows by ``step`` a lane."""
+    array: str
+    index: tuple[Expr, ...]
+    dtype: str
+    lanes: Lanes = 1
+    axis: int = 0
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Spanned):
+    """An operation; ``dtype`` is the result's. A cast is ``Call("cast", (x,), dtype)``."""
+    op: str
+    args: tuple[Expr, ...]
+    dtype: str
+    lanes: Lanes = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast(Spanned):
+    """A scalar in every lane."""
+    value: Expr
+    lanes: Lanes
+
+    @property
+    def dtype(self) -> str:
+        return self.value.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp(Spanned):
+    """Lane ``k`` holds ``base + k * step``."""
+    base: Expr
+    step: int
+    lanes: Lanes
+
+    @property
+    def dtype(self) -> str:
+        return self.base.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class HReduce(Spanned):
+    """A vector folded to a scalar by halving: lane ``k`` takes ``k + h``, for h = lanes/2, …, 1."""
+    op: str
+    value: Expr
+    lanes = 1
+
+    @property
+    def dtype(self) -> str:
+        return self.value.dtype
+
+
+Expr: TypeAlias = Const | Var | Dim | Load | Call | Broadcast | Ramp | HReduce
