@@ -1,7 +1,7 @@
 /* A kernel as a Python builtin (METH_FASTCALL): arguments are checked and unpacked here, in about 20 ns.
  *
  * Built once a machine, without Python's or NumPy's headers: what it needs of their objects is declared below, and
- * load.py proves it on live objects before the first use. The builtin's `self` is an int64 array that holds a `spec`.
+ * layout.py proves it on live objects before the first use. The builtin's `self` is an int64 array that holds a `spec`.
  * Returns the kernel's status, or -1 where an argument is not what the kernel was compiled for; then nothing was done.
  */
 #include <stdint.h>

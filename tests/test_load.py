@@ -16,7 +16,7 @@ import pytest
 
 from loopir.nodes import Kernel, Param
 from loopir.types import DTYPES
-from targets import load as load_module
+from targets import layout, trampoline
 from targets.build import BuildError, build_object
 from targets.load import MISMATCH, Entry, load
 
@@ -64,7 +64,7 @@ def test_a_call(native: bool) -> None:
     entry = axpy(native)
     assert entry.fast(x, y, out, 2.0) == 0
     assert (out == 2 * x + 1).all()
-    assert entry.run([x, y, out, 3.0]) == 0
+    assert entry.fast(x, y, out, 3.0) == 0
     assert (out == 3 * x + 1).all()
 
 
@@ -288,20 +288,20 @@ def test_arguments_are_not_kept() -> None:
 
 
 def test_the_layout_is_proved_here() -> None:
-    assert load_module._proved() == (sys.implementation.name == "cpython")
+    assert layout.proved() == (sys.implementation.name == "cpython")
 
 
 def test_a_layout_that_is_not_so_leaves_the_safe_road(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_module, "_NDARRAY", struct.Struct("nPiPPPPPi"))
-    assert not load_module._proved()
-    monkeypatch.setattr(load_module, "_opened", [])
+    monkeypatch.setattr(layout, "_NDARRAY", struct.Struct("nPiPPPPPi"))
+    assert not layout.proved()
+    monkeypatch.setattr(trampoline, "_opened", [])
     entry = load(build_object("long tp_kernel(void) { return 5; }"), kernel())
     assert (entry.native, entry.fast()) == (False, 5)
 
 
 def test_the_declarations_agree_with_the_proof(tmp_path: Path) -> None:
-    """entry.c declares the fields where load.py has looked for them."""
-    text = Path(load_module.__file__).with_name("entry.c").read_text()
+    """entry.c declares the fields where layout.py has looked for them."""
+    text = Path(layout.__file__).with_name("entry.c").read_text()
     fields = [("ndarray", f) for f in ("data", "rank", "dims", "strides", "dtype", "flags")]
     fields += [("descr", f) for f in ("scalar", "byteorder", "number")]
     fields += [("numpy_scalar", "value")]
@@ -313,8 +313,8 @@ def test_the_declarations_agree_with_the_proof(tmp_path: Path) -> None:
         codes = layout.format[: count + 1]
         return struct.calcsize(codes) - struct.calcsize(codes[-1])
 
-    array = [at(load_module._NDARRAY, n) for n in (2, 3, 4, 5, 7, 8)]
-    descr = [at(load_module._DESCR, n) for n in (2, 5, 7)]
+    array = [at(layout._NDARRAY, n) for n in (2, 3, 4, 5, 7, 8)]
+    descr = [at(layout._DESCR, n) for n in (2, 5, 7)]
     assert offsets == [*array, *descr, struct.calcsize("nP")]
 
 

@@ -78,7 +78,7 @@ def find(
     assert kernel is not None
     try:
         entry = load(
-            kernel, contract, weak=weak(contract), strided=strided(contract), trampoline=trampoline
+            kernel, contract, weak=weak(contract), strided=strided(contract), known=trampoline
         )
     except BuildError:
         return None

@@ -1,0 +1,77 @@
+"""What an argument of a kernel must be: a row a parameter, as `entry.c` has it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from loopir.types import DTYPES
+
+__all__ = [
+    "ALIGNED", "ANY_UNIT", "ARRAY", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH", "NO_UNIT",
+    "NUMPY", "WRITEABLE", "HasParam", "HasParams", "Row", "row",
+]
+
+MISMATCH: Final = -1
+"""The status of a call whose arguments the kernel was not compiled for."""
+
+MAX_PARAMS, MAX_RANK = 32, 3
+ALIGNED, WRITEABLE = 0x100, 0x400  # NumPy's flags
+ANY_UNIT, NO_UNIT = -1, -2  # in place of the unit-stride axis
+ARRAY, FLOAT, INT, BOOL, NUMPY = range(5)
+_WEAK: dict[str, tuple[int, type]] = {
+    "f64": (FLOAT, float), "i64": (INT, int), "bool": (BOOL, bool),
+}
+
+
+class HasParam(Protocol):
+    """A parameter, with the fields of ``loopir.nodes.Param``."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def unit(self) -> int | None: ...
+    @property
+    def written(self) -> bool: ...
+
+
+class HasParams(Protocol):
+    """A kernel, as far as calling it goes."""
+
+    @property
+    def params(self) -> Sequence[HasParam]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One parameter; ``type`` is an array's dtype or a scalar's Python type."""
+
+    kind: int
+    type: Any
+    rank: int
+    unit: int
+    bytes: int
+    flags: int
+
+    def fields(self) -> tuple[int, ...]:
+        """As the fields of a ``param`` of `entry.c`."""
+        return self.kind, id(self.type), self.rank, self.unit, self.bytes, self.flags
+
+
+def row(p: HasParam, weak: bool, strided: bool) -> Row:
+    """`p`'s row: a scalar that is given as Python's where `weak`, an array without an axis of unit
+    stride where `strided`.
+    """
+    dtype = DTYPES[p.dtype]
+    if p.rank is not None:
+        unit = p.unit if p.unit is not None else NO_UNIT if strided else ANY_UNIT
+        flags = ALIGNED | (WRITEABLE if p.written else 0)
+        return Row(ARRAY, dtype.numpy, p.rank, unit, dtype.bytes, flags)
+    if weak:
+        kind, python = _WEAK[p.dtype]
+        return Row(kind, python, 0, ANY_UNIT, dtype.bytes, 0)
+    return Row(NUMPY, dtype.numpy.type, 0, ANY_UNIT, dtype.bytes, int(p.dtype == "i64"))

@@ -1,0 +1,84 @@
+"""The safe road to a kernel: what the builtin of `entry.c` does, in Python, on every interpreter."""
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .parameters import (
+    ANY_UNIT,
+    ARRAY,
+    FLOAT,
+    MAX_RANK,
+    MISMATCH,
+    NO_UNIT,
+    NUMPY,
+    WRITEABLE,
+    Row,
+)
+from .shared import cffi
+
+__all__ = ["SafeCall"]
+
+
+class SafeCall:
+    """Reads ``__array_interface__``, at some microseconds a call."""
+
+    def __init__(self, address: int, rows: Sequence[Row]) -> None:
+        self._ffi = cffi().FFI()
+        self._kernel = self._ffi.cast("int64_t(*)(void *, void *)", address)
+        self._rows = rows
+
+    def __call__(self, *args: object) -> int:
+        if len(args) != len(self._rows):
+            return MISMATCH
+        arrays, scalars = [], []
+        for row, given in zip(self._rows, args, strict=True):
+            if row.kind == ARRAY:
+                if not _is_array(row, given):
+                    return MISMATCH
+                arrays.extend(_packed_array(given))
+            elif (packed := _packed_scalar(row, given)) is None:
+                return MISMATCH
+            else:
+                scalars.append(packed)
+        new = self._ffi.new
+        return int(self._kernel(new("int64_t[]", arrays or [0]), new("int64_t[]", scalars or [0])))
+
+
+def _is_array(row: Row, given: Any) -> bool:
+    if type(given) is not np.ndarray or given.ndim != row.rank:
+        return False
+    dtype, flags = given.dtype, given.flags
+    if (dtype.num, dtype.byteorder) != (row.type.num, row.type.byteorder) or not flags.aligned:
+        return False
+    if row.flags & WRITEABLE and not flags.writeable:
+        return False
+    if not given.size:
+        return True  # strides mean nothing
+    axes = list(zip(given.shape, given.strides, strict=True))
+    unit = [stride == row.bytes or dim <= 1 for dim, stride in axes]
+    if row.unit == NO_UNIT:
+        return not any(dim > 1 and stride == row.bytes for dim, stride in axes)
+    return row.unit == ANY_UNIT or unit[row.unit]
+
+
+def _packed_array(given: Any) -> list[int]:
+    """A ``tp_array``: address, three lengths, three strides."""
+    padding = [0] * (MAX_RANK - given.ndim)
+    address = given.__array_interface__["data"][0]
+    return [address, *given.shape, *padding, *given.strides, *padding]
+
+
+def _packed_scalar(row: Row, given: Any) -> int | None:
+    """The bits of a ``tp_scalar``, None where the argument is of another type or does not fit."""
+    if type(given) is not row.type:
+        return None
+    if row.kind == NUMPY:
+        return int.from_bytes(given.tobytes().ljust(8, b"\0"), sys.byteorder, signed=True)
+    if row.kind == FLOAT:
+        return int(struct.unpack("q", struct.pack("d", given))[0])
+    return int(given) if -(1 << 63) <= given < 1 << 63 else None

@@ -1,0 +1,36 @@
+"""Shared objects, opened by cffi in ABI mode."""
+from __future__ import annotations
+
+import functools
+import os
+from importlib import import_module
+from typing import Any
+
+from .errors import BuildError
+
+__all__ = ["cffi", "symbol"]
+
+
+def cffi() -> Any:
+    """Its C half alone: parsing declarations needs neither cffi's own parser nor its 20 ms."""
+    return import_module("_cffi_backend")
+
+
+def symbol(path: str, name: str) -> int:
+    """The address of a function of the shared object at `path`. Raises BuildError."""
+    ffi = cffi().FFI()
+    try:
+        function = _library(path).load_function(ffi.typeof("int64_t(*)(void *, void *)"), name)
+    except AttributeError as error:
+        raise BuildError(str(error)) from error
+    return int(ffi.cast("uintptr_t", function))
+
+
+@functools.cache
+def _library(path: str) -> Any:
+    """Stays mapped to the very end of the process: builtins die later than this cache."""
+    flags = os.RTLD_NOW | getattr(os, "RTLD_NODELETE", 0)
+    try:
+        return cffi().load_library(path, flags)
+    except OSError as error:
+        raise BuildError(f"{path} cannot be loaded: {error}") from error
