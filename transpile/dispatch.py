@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -78,9 +78,12 @@ class Fused(Calls):
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        from .pickling import reduced
+        from .pickling import importable, packed
 
-        return reduced(self)
+        function = self._function
+        if importable(function, self):
+            return function.__qualname__
+        return _unpickled, (packed(function, self), self.options)
 
     # -- what became of it
 
@@ -120,6 +123,15 @@ class Fused(Calls):
 
     def _types(self, args: Values, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
         return tuple(map(type_of, collector(self._function)(*args, **kwargs)))
+
+
+def _unpickled(state: Mapping[str, Any], options: Options) -> Fused:
+    from .pickling import unpacked
+
+    function = unpacked(state)
+    fused = Fused(function, options)
+    function.__globals__.setdefault(function.__name__, fused)
+    return fused
 
 
 def _plain(function: Callable[..., Any]) -> FunctionType:

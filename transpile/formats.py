@@ -1,9 +1,8 @@
 """Reports for machines: JSON, SARIF 2.1.0, and the annotations of GitHub's log."""
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from loopir.nodes import Span
@@ -18,7 +17,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def to_json(reports: Sequence[Report]) -> str:
     """One object a report; several are an array."""
-    objects = [_object(report) for report in reports]
+    objects = [report.to_dict() for report in reports]
     return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2)
 
 
@@ -40,29 +39,6 @@ def to_github(reports: Sequence[Report]) -> str:
     return "\n".join(
         _annotation(report, rejection) for report in reports for rejection in report.rejections
     )
-
-
-def _object(report: Report) -> dict[str, Any]:
-    fields = {f.name: getattr(report, f.name) for f in dataclasses.fields(report)}
-    del fields["source"]
-    plain: dict[str, Any] = _plain(fields)
-    for entry, rejection in zip(plain["rejections"], report.rejections, strict=True):
-        entry["line"] = rejection.line
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case Span():
-            return [value.line, value.col, value.end_line, value.end_col]
-        case Mapping():
-            return {str(k): _plain(v) for k, v in value.items()}
-        case tuple() | list():
-            return [_plain(v) for v in value]
-        case None | bool() | int() | float() | str():
-            return value
-        case _:
-            return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
 
 
 def _rule(code: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Fused functions in pickles: by reference where they can be imported, else by source."""
+"""Functions in pickles: by reference where they can be imported, else by source."""
 from __future__ import annotations
 
 import builtins
@@ -9,43 +9,54 @@ import textwrap
 import zlib
 from collections.abc import Iterator, Mapping
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .dispatch import Fused
-    from .options import Options
+from .source import read
 
-__all__ = ["reduced"]
+__all__ = ["importable", "packed", "unpacked"]
 
 
-def reduced(fused: Fused) -> str | tuple[Any, ...]:
-    """What ``__reduce__`` gives. Raises Refused where there is neither a name nor a source."""
-    function = fused.__wrapped__
-    if function.__module__ != "__main__" and _imported(function) is fused:
-        return str(function.__qualname__)
-    from .source import read
+def importable(function: FunctionType, bound: object) -> bool:
+    """Whether the function's qualified name gives `bound` wherever its module can be imported."""
+    if function.__module__ == "__main__":
+        return False
+    found: object = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is bound
 
+
+def packed(function: FunctionType, bound: object) -> dict[str, Any]:
+    """All that makes the function; `bound` is what its own name means to it.
+
+    Raises Refused where there is no source.
+    """
     around = function.__globals__
     names = {n: around[n] for n in _names(function.__code__) if n in around}
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    state = {
+    return {
         "text": read(function).text,
         "name": function.__name__,
         "qualname": function.__qualname__,
         "module": function.__module__,
         "defaults": function.__defaults__,
         "kwdefaults": function.__kwdefaults__,
-        "globals": {n: _packed(v) for n, v in names.items() if v is not fused},
+        "globals": {n: _packed(v) for n, v in names.items() if v is not bound},
         "cells": {n: _packed(c.cell_contents) for n, c in cells.items()},
     }
-    return _restored, (state, fused.options)
 
 
-def _imported(function: FunctionType) -> object:
-    found: object = sys.modules.get(function.__module__)
-    for part in function.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found
+def unpacked(state: Mapping[str, Any]) -> FunctionType:
+    """The function again, with a source that can be found."""
+    text, cell_names = state["text"], tuple(state["cells"])
+    names = {n: _unpacked(v) for n, v in state["globals"].items()}
+    names |= {"__name__": state["module"], "__builtins__": builtins}
+    code = _code(text, state["name"], cell_names)
+    cells = {n: CellType(_unpacked(v)) for n, v in state["cells"].items()}
+    closure = tuple(cells[n] for n in code.co_freevars)
+    function = FunctionType(code, names, state["name"], state["defaults"], closure)
+    function.__kwdefaults__, function.__qualname__ = state["kwdefaults"], state["qualname"]
+    return function
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -61,23 +72,6 @@ def _packed(value: Any) -> tuple[str, Any]:
 def _unpacked(packed: tuple[str, Any]) -> Any:
     kind, value = packed
     return importlib.import_module(value) if kind == "module" else value
-
-
-def _restored(state: Mapping[str, Any], options: Options) -> Fused:
-    """The function again, with a source that can be found."""
-    from .dispatch import Fused
-
-    text, cell_names = state["text"], tuple(state["cells"])
-    names = {n: _unpacked(v) for n, v in state["globals"].items()}
-    names |= {"__name__": state["module"], "__builtins__": builtins}
-    code = _code(text, state["name"], cell_names)
-    cells = {n: CellType(_unpacked(v)) for n, v in state["cells"].items()}
-    closure = tuple(cells[n] for n in code.co_freevars)
-    function = FunctionType(code, names, state["name"], state["defaults"], closure)
-    function.__kwdefaults__, function.__qualname__ = state["kwdefaults"], state["qualname"]
-    fused = Fused(function, options)
-    names.setdefault(state["name"], fused)
-    return fused
 
 
 def _code(text: str, name: str, cells: tuple[str, ...]) -> CodeType:

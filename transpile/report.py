@@ -1,10 +1,11 @@
 """What became of a function's loops: compiled how, and what was refused and why."""
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loopir.nodes import Span
 
@@ -80,10 +81,30 @@ class Report:
         return as_html(_report_rows(self))
 
     def to_json(self) -> str:
-        """The report as a JSON object with the fields of this class; spans are four numbers."""
-        from .formats import to_json
+        """The report as a JSON object."""
+        return json.dumps(self.to_dict(), indent=2)
 
-        return to_json([self])
+    def to_dict(self) -> dict[str, Any]:
+        """The fields but ``source``, as JSON has them; spans are four numbers."""
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "source"}
+        out: dict[str, Any] = _as_json(shown)
+        for entry, rejection in zip(out["rejections"], self.rejections, strict=True):
+            entry["line"] = rejection.line
+        return out
+
+
+def _as_json(value: Any) -> Any:
+    match value:
+        case Span():
+            return [value.line, value.col, value.end_line, value.end_col]
+        case Mapping():
+            return {str(k): _as_json(v) for k, v in value.items()}
+        case tuple() | list():
+            return [_as_json(v) for v in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return {f.name: _as_json(getattr(value, f.name)) for f in fields(value)}
 
 
 def rejection_rows(rejection: Rejection, path: str, source: Mapping[int, str]) -> Iterator[Row]:
