@@ -13,9 +13,9 @@ from loopir.types import DTYPES
 from ..infer import Num, cast, constant, logic, result
 from ..ranges import integer
 from ..types import ScalarType
-from .builder import refuse
 from .integers import Integers
 from .operands import convert, depends, either_way, typed
+from .refusal import refuse
 
 __all__ = ["BINARY", "Arithmetic"]
 

@@ -14,7 +14,8 @@ from loopir.types import DTYPES, dtype_of
 
 from ..infer import Num
 from ..types import ArrayType
-from .builder import ArrayRef, refuse
+from .refusal import refuse
+from .values import ArrayRef
 
 __all__ = ["ALLOCATORS", "allocation", "dtype_named"]
 

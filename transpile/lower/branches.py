@@ -9,9 +9,11 @@ from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 
 from ..infer import Num, cast, choose, exactly, joined
 from ..ranges import Linear
-from .builder import Unbound, Value, refuse, span
+from ..source import span_of
 from .lists import Lists
 from .liveness import assigned
+from .refusal import refuse
+from .values import Unbound, Value
 
 __all__ = ["Branches"]
 
@@ -48,7 +50,7 @@ class Branches(Lists):
                 if name in env and name not in b.env:
                     b.env[name] = env[name]
         if then or other or yields:
-            b.block.append(If(cond, tuple(then), tuple(other), tuple(yields), span=span(stmt)))
+            b.block.append(If(cond, tuple(then), tuple(other), tuple(yields), span=span_of(stmt)))
         for y in yields:
             self._note_growth(y, then_env, other_env)
 

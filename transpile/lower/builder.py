@@ -9,7 +9,6 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, TypeAlias
 
 from loopir.nodes import (
     Assign,
@@ -20,8 +19,6 @@ from loopir.nodes import (
     Disjoint,
     Expr,
     Guard,
-    Param,
-    Span,
     Stmt,
     Var,
 )
@@ -29,80 +26,13 @@ from loopir.ops import OPS
 from loopir.tree import walk
 
 from ..infer import TRUE, Num, logic
-from ..plan import Binding, Returned, StatusSource
-from ..ranges import ARGUMENT, INT64, LENGTH, Interval, Linear, integer
-from ..rejections import Refused, Rejection
+from ..plan import Binding, StatusSource
+from ..ranges import Linear, integer
+from ..source import span_of
+from .known import Known
+from .values import Frame, Value
 
-__all__ = ["ArrayRef", "Builder", "Frame", "ListRef", "Made", "Unbound", "Value", "refuse", "span"]
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayRef:
-    """An array parameter of the kernel, or with ``prefix`` a view of it along its first axes;
-    ``shape`` is the whole array's.
-    """
-
-    name: str
-    dtype: str
-    unit: int | None
-    shape: tuple[Num, ...]
-    prefix: tuple[Num, ...] = ()
-    weak: bool = False
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape) - len(self.prefix)
-
-
-@dataclass(frozen=True, slots=True)
-class ListRef:
-    """A list under construction."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What was made of a finished list: how it is returned, and the array that it can be read as.
-    """
-
-    returned: Returned
-    array: ArrayRef | None
-
-
-@dataclass(frozen=True, slots=True)
-class Unbound:
-    """A name that Python might find without a value here; ``needed`` (a bool), if given, says when
-    it has ``value``.
-    """
-
-    value: Num | None = None
-    needed: Expr | None = None
-
-
-Value: TypeAlias = "Num | ArrayRef | ListRef | Made | Unbound | tuple[Any, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """An enclosing loop: its variable, trip count, and the linear form of the count where it is
-    positive.
-    """
-
-    var: Var
-    trips: Expr
-    linear: Linear
-
-
-def span(node: ast.AST) -> Span:
-    """The place of `node` in the user's file."""
-    n: Any = node
-    return Span(n.lineno, n.col_offset, n.end_lineno or n.lineno, n.end_col_offset or n.col_offset)
-
-
-def refuse(code: str, message: str, node: ast.AST | None, help: str | None = None) -> NoReturn:
-    """Gives the region back to Python."""
-    raise Refused(Rejection(code, message, span(node) if node is not None else None, help=help))
+__all__ = ["Builder"]
 
 
 _CLASS = {
@@ -114,11 +44,10 @@ _CLASS = {
 
 
 @dataclass
-class Builder:
+class Builder(Known):
     """Everything that lowering writes to; `trial` undoes it."""
 
     env: dict[str, Value] = field(default_factory=dict)
-    params: dict[str, Param] = field(default_factory=dict)
     bindings: dict[str, Binding] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
     block: list[Stmt] = field(default_factory=list)
@@ -126,8 +55,6 @@ class Builder:
     strict: set[str] = field(default_factory=set)
     sources: list[StatusSource] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
-    intervals: dict[Expr, Interval] = field(default_factory=dict)
-    deltas: dict[Expr, tuple[Expr, Interval]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     accumulators: set[Expr] = field(default_factory=set)
     path: Expr | None = None
@@ -211,7 +138,7 @@ class Builder:
             self.guard(cond, code, node)
         else:
             self.raises = True
-            self.emit(Check(cond, "replay", span=span(node)))
+            self.emit(Check(cond, "replay", span=span_of(node)))
 
     def guard(self, cond: Expr, code: str, node: ast.AST) -> None:
         """`cond` must hold before the kernel starts, unless an enclosing loop has no iteration."""
@@ -219,7 +146,7 @@ class Builder:
             if self.invariant(frame.trips) and self.low(Linear.of(frame.trips)) < 1:
                 cond = logic("or", cond, Call("le", (frame.trips, integer(0)), "bool"))
         if cond != TRUE and not any(isinstance(g, Guard) and g.cond == cond for g in self.guards):
-            self.guards.append(Guard(cond, code, span=span(node)))
+            self.guards.append(Guard(cond, code, span=span_of(node)))
 
     def check(self, cond: Expr, status: str) -> None:
         """Where `cond` fails NumPy would warn: `status` is a class of np.errstate."""
@@ -238,9 +165,10 @@ class Builder:
         certain: bool = True,
     ) -> None:
         """Notes that `op` may warn, under NumPy's name for it."""
+        place = span_of(node)
         for status in OPS[op].raises if classes is None else classes:
             message = f"{_CLASS[status]} encountered in {spelled}"
-            self.sources.append(StatusSource(status, message, span(node).line, certain))
+            self.sources.append(StatusSource(status, message, place.line if place else 0, certain))
 
     def apply(self, op: str, *args: Expr, dtype: str | None = None) -> Expr:
         """``Call(op, …)``; where the value may not matter, an operand that could raise is replaced
@@ -254,71 +182,6 @@ class Builder:
             safe = Call("select", (self.path, args[k], Const(value, dt)), dt)
             args = (*args[:k], safe, *args[k + 1 :])
         return Call(op, args, dtype or ("bool" if row.result == "m" else args[-1].dtype))
-
-    # -- integers
-
-    def interval(self, atom: Expr) -> Interval:
-        """An interval of an i64 expression."""
-        if atom in self.intervals:
-            return self.intervals[atom]
-        match atom:
-            case Const(value):
-                return int(value), int(value)
-            case Dim():
-                return LENGTH
-            case Var(name) if name in self.params:
-                return ARGUMENT
-            case Call("max" | "min" as op, (p, q), "i64"):
-                pick = max if op == "max" else min
-                (a, c), (d, e) = self.interval(p), self.interval(q)
-                return pick(a, d), pick(c, e)
-            case Call("add" | "sub" | "mul" | "neg", args, "i64"):
-                return self._arithmetic(atom.op, [self.interval(a) for a in args])
-            case _:
-                return INT64
-
-    @staticmethod
-    def _arithmetic(op: str, parts: list[Interval]) -> Interval:
-        a, b = parts[0], parts[-1]
-        if op == "add":
-            return a[0] + b[0], a[1] + b[1]
-        if op == "sub":
-            return a[0] - b[1], a[1] - b[0]
-        if op == "neg":
-            return -a[1], -a[0]
-        corners = [x * y for x in a for y in b]
-        return min(corners), max(corners)
-
-    def linear(self, e: Expr) -> Linear:
-        """The linear form of an i64 expression made of sums and multiples."""
-        match e:
-            case Call("add", (p, q), "i64"):
-                return self.linear(p) + self.linear(q)
-            case Call("sub", (p, q), "i64"):
-                return self.linear(p) - self.linear(q)
-            case Call("mul", (p, Const(value)), "i64"):
-                return self.linear(p) * int(value)
-            case _:
-                return Linear.of(e)
-
-    def low(self, linear: Linear) -> int:
-        """The least value that `linear` can have."""
-        return linear.bounds(self.interval)[0]
-
-    def high(self, linear: Linear) -> int:
-        """The greatest value that `linear` can have."""
-        return linear.bounds(self.interval)[1]
-
-    def from_linear(self, linear: Linear) -> Num:
-        """A Python int with a known linear form."""
-        lo, hi = linear.bounds(self.interval)
-        return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
-
-    def integer_num(self, e: Expr, interval: Interval | None = None) -> Num:
-        """A Python int with `e` as its only atom."""
-        if interval is not None:
-            self.intervals[e] = interval
-        return Num(e, weak="i64", linear=Linear.of(e), interval=self.interval(e))
 
     def rebind(self, n: Num, hint: str) -> Num:
         """`n` under a name of its own; a Python int keeps its linear form."""

@@ -9,8 +9,9 @@ from loopir.nodes import Call, Expr, Var
 
 from ..infer import Num, exactly, logic
 from ..ranges import ANY, INT64, LENGTH, Linear, integer
-from .builder import Frame, Unbound, Value, refuse
 from .names import Names
+from .refusal import refuse
+from .values import Frame, Unbound, Value
 
 __all__ = ["Carries", "Carry"]
 
@@ -38,13 +39,10 @@ class Carries(Names):
     counters: set[str]
     arguments: dict[str, object]
 
-    def _initial(self, name: str) -> Num | Unbound:
+    def _initial(self, name: str, node: ast.For) -> Num | Unbound:
         got: Value | None = self.b.env.get(name)
         if got is None and name in self.arguments:
-            got = self._name(
-                name,
-                ast.Name(name, ast.Load(), lineno=0, col_offset=0, end_lineno=0, end_col_offset=0),
-            )
+            got = self._name(name, node)
         if isinstance(got, Unbound) and got.value is not None:
             return got
         return got if isinstance(got, Num) else Unbound()
@@ -86,12 +84,11 @@ class Carries(Names):
         init: Num | Unbound,
         end: Num | Unbound,
         frame: Frame,
-        node: ast.For,
     ) -> Carry:
         if isinstance(end, Unbound):
             return carry
         if end.boxed:
-            refuse("LOWER_TYPE", f"`{name}` is a 0-d array, not a scalar", node)
+            refuse("LOWER_TYPE", f"`{name}` is a 0-d array, not a scalar", frame.node)
         if isinstance(init, Unbound):
             return replace(
                 carry,
@@ -100,7 +97,7 @@ class Carries(Names):
                 weak=end.weak,
                 flagged=end.either,
             )
-        carry = self._retype(name, carry, init, end, node)
+        carry = self._retype(name, carry, init, end, frame.node)
         if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
             total = self._growth(end, carry.var)
             return replace(

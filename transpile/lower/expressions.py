@@ -14,8 +14,8 @@ from loopir.types import DTYPES
 from ..infer import Num, cast, constant, fits, join, logic
 from ..ranges import INT64
 from .arithmetic import BINARY, Arithmetic
-from .builder import refuse
 from .operands import truth, typed
+from .refusal import refuse
 
 __all__ = ["Expressions"]
 

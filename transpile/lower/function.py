@@ -13,8 +13,10 @@ from loopir.tree import walk
 from ..plan import Argument, Captured, Nothing, Plan, Ref, Returned
 from ..scope import Scope
 from ..types import ArgType, Opaque
-from .builder import Builder, Value, refuse
+from .builder import Builder
+from .refusal import refuse
 from .results import Results, alias_guards
+from .values import Value
 
 __all__ = ["lower"]
 
@@ -65,7 +67,7 @@ class _Function(Results):
                 ):
                     self.counter(name)
 
-    def _name(self, name: str, node: ast.expr) -> Any:
+    def _name(self, name: str, node: ast.AST) -> Any:
         ty = self.types.get(name)
         if ty is None or name in self.b.env:
             return super()._name(name, node)

@@ -11,10 +11,12 @@ from loopir.types import DTYPES
 
 from ..infer import Num, constant
 from ..plan import Filled, Fresh, Returned
+from ..source import span_of
 from ..types import ArrayType
-from .builder import ArrayRef, ListRef, Made, refuse, span
 from .loops import Loops
 from .pytext import as_python
+from .refusal import refuse
+from .values import ArrayRef, ListRef, Made
 
 __all__ = ["Built", "Lists"]
 
@@ -100,13 +102,13 @@ class Lists(Loops):
             refuse("LOWER_UNSUPPORTED", f"`{name}.append` stands outside a loop", stmt)
         buffer = self._buffer(built, stmt)
         if self._one_each(name):
-            b.emit(Store(buffer, (b.frames[-1].var,), n.ir, span=span(stmt)))
+            b.emit(Store(buffer, (b.frames[-1].var,), n.ir, span=span_of(stmt)))
             built.length = b.integer_num(b.frames[-1].trips)
             return
         counter = b.env.get(f"#{name}")
         assert isinstance(counter, Num)
         assert isinstance(counter.ir, Var)
-        b.emit(Append(buffer, counter.ir.name, n.ir, span=span(stmt)))
+        b.emit(Append(buffer, counter.ir.name, n.ir, span=span_of(stmt)))
 
     def _buffer(self, built: Built, stmt: ast.stmt) -> str:
         name = built.buffer

@@ -14,10 +14,12 @@ from ..plan import Binding, Captured
 from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
 from ..signature import type_of
+from ..source import span_of
 from ..types import ArrayType, Opaque, ScalarType
-from .builder import ArrayRef, ListRef, Made, Unbound, refuse, span
 from .calls import Calls
+from .refusal import refuse
 from .subscripts import element
+from .values import ArrayRef, ListRef, Made, Unbound
 
 __all__ = ["Names"]
 
@@ -75,7 +77,7 @@ class Names(Calls):
                     "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node
                 )
 
-    def _name(self, name: str, node: ast.expr) -> Any:
+    def _name(self, name: str, node: ast.AST) -> Any:
         got = self.b.env.get(name)
         if isinstance(got, Unbound):
             return self._late(name, got, node)
@@ -90,7 +92,7 @@ class Names(Calls):
         self.b.env[name] = captured = self.add_param(name, ty, Captured(name, ty))
         return captured
 
-    def _late(self, name: str, got: Unbound, node: ast.expr) -> Num:
+    def _late(self, name: str, got: Unbound, node: ast.AST) -> Num:
         if got.value is None or got.needed is None:
             return refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
         self.b.require(got.needed, "GUARD_EMPTY", node)
@@ -211,7 +213,7 @@ class Names(Calls):
                 )
             rows = tuple(self.b.integer_num(e) for e in index[len(got.prefix) :])
             return ArrayRef(got.name, got.dtype, got.unit, got.shape, got.prefix + rows)
-        load = Load(got.name, index, got.dtype, span=span(node))
+        load = Load(got.name, index, got.dtype, span=span_of(node))
         e = self.b.bind(load, got.name + "_at") if inside is not None else load
         if got.weak:
             return Num(e, weak=got.dtype)
@@ -227,8 +229,8 @@ class Names(Calls):
         if len(indices) < array.rank:
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(target)}` is a whole row", target)
         index, inside = element(self.b, array, indices, target)
-        stmt = Store(array.name, index, self.stored(value, array.dtype, node), span=span(target))
-        self.b.emit(stmt if inside is None else If(inside, (stmt,), span=span(target)))
+        stmt = Store(array.name, index, self.stored(value, array.dtype, node), span=span_of(target))
+        self.b.emit(stmt if inside is None else If(inside, (stmt,), span=span_of(target)))
         self.written.add(array.name)
 
     def stored(self, value: Num, dtype: str, node: ast.AST) -> Any:

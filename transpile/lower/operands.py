@@ -13,7 +13,8 @@ from loopir.types import DTYPES
 from ..infer import FALSE, TRUE, Num, cast, logic, result
 from ..ranges import INT64, integer
 from ..types import ScalarType
-from .builder import Builder, refuse
+from .builder import Builder
+from .refusal import refuse
 
 __all__ = ["convert", "depends", "either_way", "truth", "typed"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 
 from loopir.nodes import Accum, Call, Const, Expr, Var
@@ -10,8 +9,8 @@ from loopir.types import DTYPES
 
 from ..infer import FALSE, TRUE, Num, cast, logic
 from ..ranges import ANY, INT64, Linear, integer
-from .builder import Frame, Unbound, Value
 from .carries import Carries, Carry
+from .values import Frame, Unbound, Value
 
 __all__ = ["Outcomes"]
 
@@ -58,7 +57,6 @@ class Outcomes(Carries):
         init: Num | Unbound,
         end: Num | Unbound,
         frame: Frame,
-        node: ast.For,
     ) -> Value:
         b = self.b
         some = TRUE if b.low(frame.linear) >= 1 else Call("gt", (frame.trips, integer(0)), "bool")
@@ -96,7 +94,14 @@ class Outcomes(Carries):
         wide = Call("select", (some, cast(c.var, init.dtype), init.ir), init.dtype)
         return Num(wide, c.strong, c.weak, empty)
 
-    def _settled(self, n: Num, c: Carry, init: Num | None, end: Num | Unbound, frame: Frame) -> Num:
+    def _settled(
+        self,
+        n: Num,
+        c: Carry,
+        init: Num | None,
+        end: Num | Unbound,
+        frame: Frame,
+    ) -> Num:
         """`n` with what is known of an integer accumulator after the loop."""
         if c.var.dtype != "i64":
             return n
@@ -110,7 +115,7 @@ class Outcomes(Carries):
                     b.require(
                         Call("le", (frame.trips, integer(trips)), "bool"),
                         "GUARD_INT_RANGE",
-                        ast.Pass(lineno=0, col_offset=0, end_lineno=0, end_col_offset=0),
+                        frame.node,
                     )
                 grown = (trips * min(0, total[0]), trips * max(0, total[1]))
                 if (

@@ -9,7 +9,9 @@ import ast
 from loopir.nodes import Call, Const, Dim, Expr, Var
 
 from ..infer import Num
-from .builder import ArrayRef, Builder, refuse
+from .builder import Builder
+from .refusal import refuse
+from .values import ArrayRef
 
 __all__ = ["as_python", "inlined"]
 

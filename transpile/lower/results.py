@@ -16,9 +16,10 @@ from ..infer import Num
 from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Slot, Tupled, Value
 from ..ranges import integer
 from .arrays import dtype_named
-from .builder import ArrayRef, ListRef, Made, refuse
 from .lists import Built
+from .refusal import refuse
 from .statements import Statements
+from .values import ArrayRef, ListRef, Made
 
 __all__ = ["Results", "alias_guards"]
 

@@ -16,11 +16,12 @@ from ..ranges import LENGTH
 from ..types import ArrayType
 from .arrays import ALLOCATORS, allocation
 from .branches import Branches
-from .builder import ArrayRef, ListRef, Unbound, Value, refuse
 from .lists import Built
 from .liveness import reads
 from .pytext import inlined
+from .refusal import refuse
 from .store import as_item
+from .values import ArrayRef, ListRef, Unbound, Value
 
 __all__ = ["Statements"]
 

@@ -10,7 +10,9 @@ from loopir.nodes import Call, Expr
 
 from ..infer import Num, cast, logic
 from ..ranges import Linear, integer
-from .builder import ArrayRef, Builder, refuse
+from .builder import Builder
+from .refusal import refuse
+from .values import ArrayRef
 
 __all__ = ["element"]
 

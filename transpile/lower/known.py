@@ -1,0 +1,86 @@
+"""What is known of integers while lowering: an interval for each, and linear forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from loopir.nodes import Call, Const, Dim, Expr, Param, Var
+
+from ..infer import Num
+from ..ranges import ARGUMENT, INT64, LENGTH, Interval, Linear
+
+__all__ = ["Known"]
+
+
+@dataclass
+class Known:
+    """``intervals``: noted for an expression. ``deltas``: that an accumulator is another expression
+    and a summand in an interval.
+    """
+
+    params: dict[str, Param] = field(default_factory=dict)
+    intervals: dict[Expr, Interval] = field(default_factory=dict)
+    deltas: dict[Expr, tuple[Expr, Interval]] = field(default_factory=dict)
+
+    def interval(self, atom: Expr) -> Interval:
+        """An interval of an i64 expression."""
+        if atom in self.intervals:
+            return self.intervals[atom]
+        match atom:
+            case Const(value):
+                return int(value), int(value)
+            case Dim():
+                return LENGTH
+            case Var(name) if name in self.params:
+                return ARGUMENT
+            case Call("max" | "min" as op, (p, q), "i64"):
+                pick = max if op == "max" else min
+                (a, c), (d, e) = self.interval(p), self.interval(q)
+                return pick(a, d), pick(c, e)
+            case Call("add" | "sub" | "mul" | "neg", args, "i64"):
+                return self._arithmetic(atom.op, [self.interval(a) for a in args])
+            case _:
+                return INT64
+
+    @staticmethod
+    def _arithmetic(op: str, parts: list[Interval]) -> Interval:
+        a, b = parts[0], parts[-1]
+        if op == "add":
+            return a[0] + b[0], a[1] + b[1]
+        if op == "sub":
+            return a[0] - b[1], a[1] - b[0]
+        if op == "neg":
+            return -a[1], -a[0]
+        corners = [x * y for x in a for y in b]
+        return min(corners), max(corners)
+
+    def linear(self, e: Expr) -> Linear:
+        """The linear form of an i64 expression made of sums and multiples."""
+        match e:
+            case Call("add", (p, q), "i64"):
+                return self.linear(p) + self.linear(q)
+            case Call("sub", (p, q), "i64"):
+                return self.linear(p) - self.linear(q)
+            case Call("mul", (p, Const(value)), "i64"):
+                return self.linear(p) * int(value)
+            case _:
+                return Linear.of(e)
+
+    def low(self, linear: Linear) -> int:
+        """The least value that `linear` can have."""
+        return linear.bounds(self.interval)[0]
+
+    def high(self, linear: Linear) -> int:
+        """The greatest value that `linear` can have."""
+        return linear.bounds(self.interval)[1]
+
+    def from_linear(self, linear: Linear) -> Num:
+        """A Python int with a known linear form."""
+        lo, hi = linear.bounds(self.interval)
+        return Num(linear.expr(), weak="i64", linear=linear, interval=(lo, hi))
+
+    def integer_num(self, e: Expr, interval: Interval | None = None) -> Num:
+        """A Python int with `e` as its only atom."""
+        if interval is not None:
+            self.intervals[e] = interval
+        return Num(e, weak="i64", linear=Linear.of(e), interval=self.interval(e))

@@ -1,0 +1,75 @@
+"""What a name can stand for while a function is lowered."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from loopir.nodes import Expr, Var
+
+from ..infer import Num
+from ..plan import Returned
+from ..ranges import Linear
+
+__all__ = ["ArrayRef", "Frame", "ListRef", "Made", "Unbound", "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRef:
+    """An array parameter of the kernel, or with ``prefix`` a view of it along its first axes;
+    ``shape`` is the whole array's.
+    """
+
+    name: str
+    dtype: str
+    unit: int | None
+    shape: tuple[Num, ...]
+    prefix: tuple[Num, ...] = ()
+    weak: bool = False
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape) - len(self.prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class ListRef:
+    """A list under construction."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was made of a finished list: how it is returned, and the array that it can be read as.
+    """
+
+    returned: Returned
+    array: ArrayRef | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A name that Python might find without a value here; ``needed`` (a bool), if given, says when
+    it has ``value``.
+    """
+
+    value: Num | None = None
+    needed: Expr | None = None
+
+
+Value: TypeAlias = "Num | ArrayRef | ListRef | Made | Unbound | tuple[Any, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A loop being lowered: its statement, variable, the value of the source's name for that, the
+    trip count, and the linear form of the count where it is positive.
+    """
+
+    node: ast.For
+    var: Var
+    index: Num
+    trips: Expr
+    linear: Linear
