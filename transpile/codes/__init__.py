@@ -1,12 +1,13 @@
 """The table of all codes, one file a family; ``transpile --explain CODE`` prints a row."""
 from __future__ import annotations
 
-from . import build, fuse_memory, fuse_order, guard, lower, vector
+from . import build, fuse_memory, fuse_order, guard_arrays, guard_values, lower, vector
 from .code import Code
 
 __all__ = ["CODES", "Code"]
 
-_ROWS = (*fuse_memory.ROWS, *fuse_order.ROWS, *lower.ROWS, *vector.ROWS, *guard.ROWS, *build.ROWS)
+_FAMILIES = (fuse_memory, fuse_order, lower, vector, guard_arrays, guard_values, build)
+_ROWS = tuple(row for family in _FAMILIES for row in family.ROWS)
 
 CODES: dict[str, Code] = {row.code: row for row in _ROWS}
 """Every code that a report, a warning or ``stats`` may name."""
