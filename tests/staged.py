@@ -9,10 +9,10 @@ from native import run_native
 
 from loopir.interpret import run
 from loopir.nodes import Kernel
-from transpile.compiling import contract_of
+from transpile.dispatch.compiling import contract_of
+from transpile.dispatch.variant import Variant
 from transpile.plan import Plan
 from transpile.stages import Stages
-from transpile.variant import Variant
 
 __all__ = ["Replayed", "emulated", "interpreted", "through"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from targets.host import machine
-from transpile.cli import main
+from transpile.cli.command import main
 from transpile.rejections import CODES
 
 FILE = '''\

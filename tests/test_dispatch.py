@@ -21,8 +21,8 @@ import pytest
 from loopir.interpret import Outcome
 from targets.build import BuildError
 from transpile import Fused, FuseError, FuseWarning, fuse
-from transpile import compiling as compiling_module
 from transpile import errors as errors_module
+from transpile.dispatch import compiling as compiling_module
 from transpile.types import ArrayType, ScalarType
 
 HOUSE = str(Path(__file__).parent.parent)
@@ -611,7 +611,8 @@ def test_the_share(share: float, compared: int, monkeypatch: pytest.MonkeyPatch)
     f = fuse(verify=share)(doubled)
     f(np.ones(1))
     original = f._function
-    monkeypatch.setattr("transpile.verify._tangled", lambda arrays: runs.append(1) or False)
+    noted = "transpile.dispatch.verify._tangled"
+    monkeypatch.setattr(noted, lambda arrays: runs.append(1) or False)
     for _ in range(8):
         f(np.ones(1))
     assert (len(runs), f._function) == (compared, original)
@@ -619,7 +620,7 @@ def test_the_share(share: float, compared: int, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     f = fuse(verify=1.0)(doubled)
-    monkeypatch.setattr("transpile.verify.alike", lambda a, b: False)
+    monkeypatch.setattr("transpile.dispatch.verify.alike", lambda a, b: False)
     with pytest.raises(FuseError, match="the result is") as caught:
         f(np.ones(1))
     assert caught.value.code == "VERIFY_MISMATCH"
@@ -753,7 +754,7 @@ def test_check_compares_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
         f(*args)
     assert (args[3] == 2 * args[1] + 1).all()
     assert counts(f) == (2, {})
-    monkeypatch.setattr("transpile.check.run", lambda kernel, args: Outcome(status=3))
+    monkeypatch.setattr("transpile.dispatch.check.run", lambda kernel, args: Outcome(status=3))
     f(*args)
     with pytest.raises(AssertionError, match="status 0, but 3 as interpreted"):
         fuse(axpy)(*args)
@@ -764,6 +765,6 @@ def test_check_verifies_every_stage(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError(f"ill-formed at {stage}")
 
     monkeypatch.setenv("TRANSPILE_CHECK", "1")
-    monkeypatch.setattr("transpile.check.verify", ill_formed)
+    monkeypatch.setattr("transpile.dispatch.check.verify", ill_formed)
     with pytest.raises(AssertionError, match="ill-formed at scalar"):
         fuse(doubled)(np.ones(2))

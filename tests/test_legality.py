@@ -23,8 +23,7 @@ from loopir.nodes import (
 )
 from loopir.text import parse
 from loopir.tree import bottom_up
-from transpile import legality
-from transpile.fusion import fuse_kernel
+from transpile.fusion import fuse_kernel, legality
 
 MUST_REJECT = {
     "another length": (

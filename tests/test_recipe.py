@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from transpile.dispatch import recipe
+
 PROGRAM = """
 import json, math, sys
 import numpy as np
@@ -90,3 +92,7 @@ def test_a_recipe_without_its_object(run, tmp_path: Path) -> None:
     for path in (tmp_path / "cache").glob("*.so"):
         path.unlink()
     assert run()["front"]
+
+
+def test_another_compiler_has_recipes_of_its_own() -> None:
+    assert {name for name, *_ in recipe._ours()} >= {"recipe.py", "nodes.py", "load.py", "entry.c"}

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from transpile.examine import Unreadable, functions, run_file
+from transpile.cli.examine import Unreadable, functions, run_file
 from transpile.rejections import CODES, Code, Rejection
-from transpile.report import Report, rejection_rows
-from transpile.rows import as_plain
+from transpile.report.report import Report, rejection_rows
+from transpile.report.rows import as_plain
 
 PRELUDE = "import numpy as np\n\nfrom transpile import fuse\n\n\n"
 KEPT = Path(__file__).parent / "reject"

@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 
 from loopir.nodes import Span
-from transpile.excerpt import Mark, excerpt
-from transpile.formats import to_github, to_json, to_sarif
 from transpile.rejections import Label, Rejection
-from transpile.report import LoopInfo, Report, rejection_rows
-from transpile.rows import as_html, as_plain, as_rich, row
+from transpile.report.excerpt import Mark, excerpt
+from transpile.report.formats import to_github, to_json, to_sarif
+from transpile.report.report import LoopInfo, Report, rejection_rows
+from transpile.report.rows import as_html, as_plain, as_rich, row
 
 SOURCE = {
     10: "@fuse",

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from transpile.cli.typespec import Signature, parse_types, signature_of
 from transpile.types import ArrayType, ScalarType
-from transpile.typespec import Signature, parse_types, signature_of
 
 
 def shown(function: Callable[..., Any]) -> Signature:

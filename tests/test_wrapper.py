@@ -11,9 +11,10 @@ import pytest
 
 from loopir.nodes import Check, Const, Kernel, Param
 from loopir.ops import STATUS
-from transpile.compiling import contract_of
-from transpile.contract import Contract
-from transpile.floats import judge
+from transpile.dispatch.compiling import contract_of
+from transpile.dispatch.contract import Contract
+from transpile.dispatch.floats import judge
+from transpile.dispatch.wrapper import applies, strided, weak, wrapper
 from transpile.plan import (
     Argument,
     Captured,
@@ -32,7 +33,6 @@ from transpile.plan import (
     Value,
 )
 from transpile.types import ArrayType, ScalarType
-from transpile.wrapper import applies, strided, weak, wrapper
 
 F64 = ArrayType("f64", 1, 0)
 FLOAT = ScalarType("f64", weak=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .dispatch import Fused, fuse
+    from .dispatch.fused import Fused, fuse
     from .errors import FuseError, FuseWarning
-    from .report import Report
+    from .report.report import Report
 
 __all__ = ["FuseError", "FuseWarning", "Fused", "Report", "fuse"]
 

@@ -26,6 +26,7 @@ def _table(module: Any, prefix: str) -> dict[Any, Op]:
 
 
 def made_in_c(value: object) -> bool:
+    """Whether `value` is a builtin, a type or NumPy's own, and no Python function in its place."""
     return isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or (
         type(value).__module__.startswith("numpy")
     )

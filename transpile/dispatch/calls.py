@@ -1,0 +1,190 @@
+"""Calls: to the wrapper that served last, else to the one that fits, else to the original.
+
+What the installed wrapper cannot do comes to ``_other``: another signature, a failed guard, a
+floating-point condition. There the right wrapper is found or made, or the original runs, on
+arguments that are as they were.
+"""
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from time import perf_counter
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentence, warn
+from ..options import Options
+from ..signature import parameters, type_of
+from .case import Case
+from .standin import Values, chooser, counter
+
+if TYPE_CHECKING:
+    from ..knobs import Knobs
+    from ..rejections import Rejection
+    from ..types import ArgType
+    from .variant import Variant
+
+__all__ = ["Calls"]
+
+EVERY_SIGNATURE = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
+"""Codes of rejections that no other call signature can change."""
+
+
+class Calls:
+    """The calls of one function: its cases, and which wrapper is installed."""
+
+    def __new__(cls, function: FunctionType, options: Options) -> Any:
+        """Each has a class of its own, whose ``__call__`` is the wrapper: no frame in between."""
+        namespace = {"__module__": cls.__module__, "__doc__": cls.__doc__}
+        return object.__new__(type(cls.__name__, (cls,), namespace))
+
+    def __init__(self, function: FunctionType, options: Options) -> None:
+        self._function = function
+        self.options = options
+        self._cases: dict[tuple[ArgType, ...], Case] = {}
+        self._lock = threading.RLock()
+        self._unverified = 1.0
+        self._served: tuple[Case | None, int] = None, 0
+        _living.add(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The first call; those after it go to what ``_install`` puts in this place."""
+        self._start()
+        return self(*args, **kwargs)
+
+    def _install(self, call: FunctionType) -> None:
+        type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
+
+    def _start(self) -> None:
+        """Every call comes to `_missed`, or is verified."""
+        choose = self._verified if self.options.verify else self._missed
+        self._install(chooser(self._function, choose))
+
+    def _missed(self, values: Values) -> Callable[..., Any]:
+        return self._other(None, None, "", values)
+
+    def _verified(self, values: Values) -> Callable[..., Any]:
+        self._unverified += self.options.verify
+        chosen = self._missed(values)
+        if self._unverified < 1:
+            return chosen
+        from .verify import compared
+
+        self._unverified -= 1
+        return lambda *args, **kwargs: compared(self._function, values, chosen)
+
+    def _other(
+        self, home: Case | None, hot: Variant | None, code: str, values: Values
+    ) -> Callable[..., Any]:
+        """What to call where a wrapper, of `hot` in `home`, could not answer.
+
+        Without a `code` it was not made for such a call.
+        """
+        if home is not None and code:
+            return self._replay(home, code)
+        case = self._case(values)
+        variant = case.variant()
+        if variant is None and home is not None and hot is not None and not hot.applies():
+            self._start()  # the next call is compiled anew
+            return self._replay(home, "GUARD_REBOUND")
+        variant = variant or self._compiled(case)
+        if variant is None:
+            return self._replay(case, case.refusal(values))
+        if variant is hot:
+            return self._replay(case, variant.mismatch(values))
+        if self._settled(home) and not self.options.verify:
+            self._install(variant.call)
+        return variant.call
+
+    def _settled(self, home: Case | None) -> bool:
+        """Whether the installed wrapper has not served since the last miss.
+
+        Signatures that take turns are better looked up: installing costs as much as two look-ups.
+        """
+        served = (home, home.calls.cell_contents if home else 0)
+        settled, self._served = home is None or served == self._served, served
+        return settled
+
+    def _replay(self, case: Case, code: str) -> FunctionType:
+        """The original, unless Python is forbidden."""
+        refused = case.rejection is not None
+        if fallback_is_error() or (refused and self.options.on_reject == "raise"):
+            code = case.rejection.code if case.rejection else code
+            message = sentence(self._function, case.types, code, case.rejection)
+            raise FuseError(message, code) from case.error
+        case.replays[code] += 1
+        return self._function
+
+    def _case(self, values: Values) -> Case:
+        types = tuple(map(type_of, values))
+        return self._cases.get(types) or self._cases.setdefault(types, Case(types))
+
+    def _compiled(self, case: Case) -> Variant | None:
+        """A new variant; None where there is a reason against it, which is then told once."""
+        if case.rejection:
+            return None
+        from .. import knobs
+        from ..options import chosen_target
+
+        settings = knobs.read()
+        target = chosen_target(self.options, settings)  # a wrong word is an error, not a reason
+        with self._lock:
+            if case.rejection or (variant := case.variant()):  # another thread was first
+                return None if case.rejection else variant
+            start = perf_counter()
+            types = dict(zip(parameters(self._function.__code__), case.types, strict=True))
+            try:
+                variant = self._kept(types, target.name, settings)
+                if variant is None:
+                    from targets.load import prepare
+
+                    prepare()
+                    from .compiling import compile_variant
+
+                    variant = compile_variant(self._function, types, self.options, settings)
+                variant.attach(functools.partial(self._other, case), case.calls)
+            except Exception as error:  # whatever went wrong, the original still runs
+                if settings.check and isinstance(error, AssertionError):
+                    raise
+                from .compiling import rejection_of
+
+                case.rejection, case.error = rejection_of(error), error
+                self._refuse(case, case.rejection)
+                return None
+            finally:
+                case.seconds += perf_counter() - start
+            case.add(variant)
+            return variant
+
+    def _kept(self, types: dict[str, ArgType], target: str, settings: Knobs) -> Variant | None:
+        """What an earlier process has compiled, if nothing is to be seen of the compiling."""
+        if not self.options.cache or settings.debug or settings.dump or settings.check:
+            return None
+        from .recipe import find
+
+        return find(self._function, types, self.options, target)
+
+    def _refuse(self, case: Case, rejection: Rejection) -> None:
+        if fallback_is_error() or self.options.on_reject == "raise":
+            return
+        if rejection.code in EVERY_SIGNATURE:
+            self._install(counter(self._function, case.direct))
+        if self.options.on_reject == "warn" and is_news(rejection.code):
+            help = f" ({rejection.help})" if rejection.code == NO_COMPILER else ""
+            warn(sentence(self._function, case.types, rejection.code, rejection) + help)
+
+
+_living: weakref.WeakSet[Calls] = weakref.WeakSet()
+
+
+def _unlock() -> None:
+    """In a forked child: whoever held a lock is not there."""
+    for calls in list(_living):
+        calls._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)

@@ -1,0 +1,94 @@
+"""One call signature of a function: its compiled variants, or why there is none, and its counts."""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from types import CellType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..signature import type_of
+from ..types import ArgType, Opaque
+
+if TYPE_CHECKING:
+    from ..rejections import Rejection
+    from .variant import Variant
+
+__all__ = ["Case", "Stats", "total"]
+
+MAX_VARIANTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Calls so far.
+
+    ``compiled``: calls answered by machine code. ``replays``: calls that Python answered, by code.
+    ``seconds``: time spent compiling.
+    """
+
+    compiled: int = 0
+    replays: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, object]:
+        """For a Report."""
+        return {
+            "compiled": self.compiled,
+            "replays": dict(self.replays),
+            "seconds compiling": self.seconds,
+        }
+
+
+def total(stats: list[Stats]) -> Stats:
+    """Their sum."""
+    replays: Counter[str] = Counter()
+    for s in stats:
+        replays.update(s.replays)
+    return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
+
+
+@dataclass(slots=True)
+class Case:
+    """The state of one signature.
+
+    ``rejection``: why it runs as Python, and ``error`` what told so.
+    ``variants``: latest last; several where a name that the function uses was bound anew. ``calls``
+    and ``direct`` count calls of wrappers, and of the original with no look at its arguments.
+    """
+
+    types: tuple[ArgType, ...]
+    variants: list[Variant] = field(default_factory=list)
+    rejection: Rejection | None = None
+    error: Exception | None = None
+    replays: Counter[str] = field(default_factory=Counter)
+    calls: CellType = field(default_factory=lambda: CellType(0))
+    direct: CellType = field(default_factory=lambda: CellType(0))
+    seconds: float = 0.0
+
+    def variant(self) -> Variant | None:
+        """The variant for what the function's names mean now."""
+        return next((v for v in reversed(self.variants) if v.applies()), None)
+
+    def refusal(self, values: tuple[Any, ...]) -> str:
+        """The code under which a call counts that runs as Python because of its types."""
+        assert self.rejection is not None
+        if self.rejection.code.startswith("LOWER_"):
+            arrays = [v for v in values if isinstance(v, np.ndarray)]
+            opaque = [v for v in arrays if isinstance(type_of(v), Opaque)]
+            if opaque:
+                return "GUARD_DTYPE" if opaque[0].flags.aligned else "GUARD_LAYOUT"
+        return self.rejection.code
+
+    def add(self, variant: Variant) -> None:
+        """A new variant; of many, the oldest is dropped."""
+        self.variants[:] = [*self.variants[1 - MAX_VARIANTS :], variant]
+
+    @property
+    def stats(self) -> Stats:
+        replays = dict(self.replays)
+        if self.rejection and self.direct.cell_contents:
+            code = self.rejection.code
+            replays[code] = replays.get(code, 0) + self.direct.cell_contents
+        return Stats(self.calls.cell_contents, replays, self.seconds)

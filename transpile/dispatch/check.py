@@ -1,0 +1,65 @@
+"""``TRANSPILE_CHECK=1``: kernels are verified, and first calls compared with the interpreter."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from loopir.interpret import run
+from loopir.nodes import Kernel, PredLoop, VecLoop
+from loopir.tree import walk
+from loopir.verify import verify
+
+from ..stages import Stages
+from .verify import alike
+
+__all__ = ["checked", "verify_stages"]
+
+
+def verify_stages(stages: Stages, legal: Kernel) -> None:
+    """Raises VerifyError where a stage has made a kernel that is not well-formed."""
+    verify(stages.scalar, "scalar")
+    verify(stages.fusion.kernel, "scalar")
+    for _, kernel in stages.passes:
+        vectors = any(isinstance(n, (VecLoop, PredLoop)) for n in walk(kernel))
+        verify(kernel, "vector" if vectors else "scalar")
+    verify(legal, "legal")
+
+
+def checked(fast: Callable[..., int], kernel: Kernel) -> Callable[..., int]:
+    """`fast`, whose first call is compared: status and arrays, with those of the interpreter.
+
+    Raises AssertionError where they differ.
+    """
+    pending = [kernel]
+
+    def call(*args: Any) -> int:
+        if not pending:
+            return fast(*args)
+        twins = _twins(args)
+        status = fast(*args)
+        if status >= 0 and twins is not None:
+            _compare(pending.pop(), args, twins, status)
+        return status
+
+    return call
+
+
+def _twins(args: Sequence[Any]) -> list[Any] | None:
+    """Copies; None where arrays overlap, which copies would not. An array given twice stays one."""
+    arrays = {id(a): a for a in args if isinstance(a, np.ndarray)}
+    views = list(arrays.values())
+    if any(np.may_share_memory(a, b) for i, a in enumerate(views) for b in views[:i]):
+        return None
+    copies = {key: a.copy(order="K") for key, a in arrays.items()}
+    return [copies.get(id(a), a) for a in args]
+
+
+def _compare(kernel: Kernel, args: Sequence[Any], twins: list[Any], status: int) -> None:
+    names = [param.name for param in kernel.params]
+    outcome = run(kernel, dict(zip(names, twins, strict=True)))
+    same = outcome.status == status
+    assert same, f"{kernel.name}: status {status}, but {outcome.status} as interpreted"
+    for name, ours, theirs in zip(names, args, twins, strict=True):
+        assert alike(ours, theirs), f"{kernel.name}: {name} is {ours}, but {theirs} as interpreted"

@@ -1,0 +1,135 @@
+"""Compiling for one call signature: the stages, the C compiler, loading; or the kept result."""
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from time import perf_counter
+from types import FunctionType
+
+from loopir.nodes import Disjoint, Kernel
+from targets.build import BuildError, NoCompiler, build
+from targets.c import emit
+from targets.host import available
+from targets.isa import Target
+from targets.load import load
+
+from .. import knobs
+from ..options import Options, chosen_target
+from ..plan import Plan
+from ..rejections import Refused, Rejection
+from ..stages import Stages, compile_stages
+from ..types import ArgType
+from . import recipe
+from .contract import Contract, Parameter
+from .variant import Variant
+from .wrapper import strided, weak
+
+__all__ = ["compile_variant", "contract_of", "rejection_of"]
+
+_log = logging.getLogger(__name__)
+
+
+def contract_of(plan: Plan, kernel: Kernel) -> Contract:
+    """What `plan` and the legal kernel made of it agree on with their caller."""
+    guards = kernel.guards
+    return Contract(
+        params=tuple(Parameter(p.name, p.dtype, p.rank, p.unit, p.written) for p in kernel.params),
+        guards=tuple("GUARD_ALIAS" if isinstance(g, Disjoint) else g.code for g in guards),
+        in_place=tuple((g.a, g.b) for g in guards if isinstance(g, Disjoint) and g.or_same),
+        strict=kernel.strict,
+        bindings=plan.bindings,
+        returned=plan.returned,
+        refs=plan.refs,
+        writes=plan.writes,
+        rewrites=plan.rewrites,
+        snapshot=plan.snapshot,
+        sources=plan.sources,
+    )
+
+
+def compile_variant(
+    function: FunctionType,
+    types: Mapping[str, ArgType],
+    options: Options,
+    settings: knobs.Knobs,
+) -> Variant:
+    """Compiles `function` for arguments of these types; what it gives is to be attached.
+
+    Raises Refused, NoCompiler and BuildError.
+    """
+    clock = Clock()
+    stages = compile_stages(function, types, options)
+    target = chosen_target(options, settings)
+    if target not in available():
+        raise BuildError(f"this machine does not run code for {target.name}")
+    plan, kernel = stages.plan, stages.legal(target)
+    text = emit(kernel, target)
+    clock.lap("stages")
+    _tell(settings, stages, kernel, text, target)
+    clock.lap("knobs")
+    fma = options.contract or options.fast
+    path = build(text, target, cache=options.cache, contract=fma)
+    clock.lap("build")
+    contract = contract_of(plan, kernel)
+    entry = load(path, contract, weak=weak(contract), strided=strided(contract))
+    fast = entry.fast
+    if settings.check:
+        from .check import checked
+
+        fast = checked(fast, kernel)
+    clock.lap("load")
+    if "time" in settings.debug:
+        clock.tell(stages.source.qualname)
+    if options.cache:
+        recipe.keep(function, types, options, target.name, contract, entry)
+    return Variant(function, contract, fast)
+
+
+def _tell(
+    settings: knobs.Knobs, stages: Stages, kernel: Kernel, text: str, target: Target
+) -> None:
+    if settings.debug or settings.dump:
+        from .trace import trace
+
+        trace(settings, stages, kernel, text, target)
+    if settings.check:
+        from .check import verify_stages
+
+        verify_stages(stages, kernel)
+
+
+class Clock:
+    """The time each step takes, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._steps: list[str] = []
+        self._last = perf_counter()
+
+    def lap(self, step: str) -> None:
+        """Ends a step."""
+        now = perf_counter()
+        self._steps.append(f"{step} {(now - self._last) * 1e3:.1f} ms")
+        self._last = now
+
+    def tell(self, name: str) -> None:
+        """Prints the steps, for ``TRANSPILE_DEBUG=time``."""
+        print(f"# {name}: {', '.join(self._steps)}", file=sys.stderr)
+
+
+def rejection_of(error: Exception) -> Rejection:
+    """Why there is no variant: what `compile_variant` raised, as data."""
+    match error:
+        case Refused():
+            return error.rejection
+        case NoCompiler():
+            help = "pip install ziglang brings a compiler, without root"
+            return Rejection("BUILD_NO_COMPILER", str(error), help=help)
+        case BuildError():
+            message, _, said = str(error).partition("\n")
+            return Rejection("BUILD_FAILED", message.rstrip(":"), note=said or None)
+        case _:
+            _log.warning("transpile failed", exc_info=error)
+            message = f"transpile itself failed: {type(error).__name__}: {error}"
+            help = "this is a bug of transpile; please report it with the function"
+            return Rejection("BUILD_FAILED", message.partition("\n")[0], help=help)

@@ -1,0 +1,125 @@
+"""Floating-point conditions under ``np.errstate``: which results stand."""
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.ops import STATUS
+
+from ..plan import StatusSource
+from .contract import Contract
+
+__all__ = ["CALM", "errstate", "judge", "nervous"]
+
+_CLASSES = ("divide", "over", "under", "invalid")
+_ONE_IS_ENOUGH = ("default", "ignore", "module", "once")
+"""Filter actions under which one warning looks the same as one an iteration."""
+
+_FILTERS_ARE_CONTEXTUAL = bool(getattr(sys.flags, "context_aware_warnings", False))
+"""``warnings.filters`` does not tell all (free-threaded Python 3.14)."""
+
+
+def _errstate() -> Any:
+    return tuple(np.geterr().values())
+
+
+try:
+    from numpy._core.umath import _extobj_contextvar
+
+    errstate: Callable[[], Any] = _extobj_contextvar.get
+except ImportError:
+    errstate = _errstate
+"""A value that changes with ``np.errstate``: NumPy's own where it can be had, in some 10 ns."""
+
+
+@dataclass(slots=True)
+class Calm:
+    """The last error state and warning filters under which no condition can raise in mid-loop.
+
+    A kernel may then write before it is known that none arises. Comparing costs some 30 ns.
+    """
+
+    mood: tuple[Any, list[Any]] | None = None
+
+
+CALM = Calm()
+
+
+def nervous() -> bool:
+    """Whether a floating-point condition may raise, or call back, in the middle of a loop."""
+    mood = errstate(), list(warnings.filters)
+    modes = set(np.geterr().values())
+    if modes <= {"ignore"} or (modes <= {"ignore", "warn"} and not _warnings_may_raise()):
+        CALM.mood = mood
+        return False
+    return True
+
+
+def _warnings_may_raise() -> bool:
+    if _FILTERS_ARE_CONTEXTUAL:
+        return True
+    return any(f[0] == "error" and issubclass(RuntimeWarning, f[2]) for f in warnings.filters)
+
+
+def judge(contract: Contract, function: FunctionType, status: int, *, again: bool) -> str | None:
+    """What follows from the status of a kernel that ran: None if its result stands, else a code.
+
+    Warnings are shown from here where that cannot be told from Python's own, and where Python
+    cannot run `again`, for what the kernel has overwritten cannot be had back.
+    """
+    if status & STATUS["replay"]:
+        return "GUARD_RAISES"
+    raised = [c for c in _CLASSES if status & STATUS[c]]
+    if any(c in contract.strict for c in raised):
+        return "GUARD_FLOAT_STATUS"
+    modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
+    active = [c for c in raised if modes[c] != "ignore"]
+    if not active:
+        return None
+    if any(modes[c] != "warn" for c in active):
+        return "GUARD_ERRSTATE"
+    found = dict.fromkeys(s for s in contract.sources if s.status in active)
+    certain = len(found) == 1 and all(
+        s.certain and _action(s, function) in _ONE_IS_ENOUGH for s in found
+    )
+    if not certain and again:
+        return "GUARD_FLOAT_STATUS"
+    for source in {s.status: s for s in reversed(found)}.values():
+        _warn(source, function)
+    return None
+
+
+def _warn(source: StatusSource, function: FunctionType) -> None:
+    """The warning that NumPy gives from that line of the function."""
+    names = function.__globals__
+    module = names.get("__name__", "<unknown>")
+    registry = names.setdefault("__warningregistry__", {})
+    path = function.__code__.co_filename
+    warnings.warn_explicit(source.message, RuntimeWarning, path, source.line, module, registry)
+
+
+def _action(source: StatusSource, function: FunctionType) -> str:
+    """What the warning filters do with it."""
+    if _FILTERS_ARE_CONTEXTUAL:
+        return "unknown"
+    module = function.__globals__.get("__name__", "<unknown>")
+    for action, message, category, where, line in warnings.filters:
+        if (
+            _matches(message, source.message) and issubclass(RuntimeWarning, category)
+            and _matches(where, module) and line in (0, source.line)
+        ):
+            return action
+    return "default"
+
+
+def _matches(pattern: Any, text: str) -> bool:
+    """A filter's pattern: absent, a string of the interpreter's own, or a compiled expression."""
+    if pattern is None:
+        return True
+    return pattern == text if isinstance(pattern, str) else pattern.match(text) is not None

@@ -1,0 +1,144 @@
+"""``fuse``, and the function that it gives."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, overload
+
+from ..options import Options, options_of
+from ..signature import type_of
+from .calls import Calls
+from .case import Stats, total
+from .standin import Values, collector
+
+if TYPE_CHECKING:
+    from ..report.report import Report
+    from ..types import ArgType
+
+__all__ = ["Fused", "fuse"]
+
+
+@overload
+def fuse(function: Callable[..., Any], /) -> Fused: ...
+@overload
+def fuse(**options: Any) -> Callable[[Callable[..., Any]], Fused]: ...
+def fuse(
+    function: Callable[..., Any] | None = None, /, **options: Any
+) -> Fused | Callable[[Callable[..., Any]], Fused]:
+    """Compiles a function's loops when it is called: ``@fuse``, or ``@fuse(option=…)``.
+
+    The options are the fields of `Options`. The result is called like the function and gives the
+    same; whatever cannot be compiled so runs as Python. Raises TypeError for what is not a Python
+    function and for a wrong option, ValueError for an option's wrong value.
+    """
+    chosen = options_of(options)
+    if function is None:
+        return lambda function: Fused(function, chosen)
+    return Fused(function, chosen)
+
+
+class _Signature:
+    """The function's, for instances alone: the class has one of its own."""
+
+    def __get__(self, instance: Fused | None, owner: type) -> inspect.Signature:
+        if instance is None:
+            raise AttributeError("__signature__")
+        return inspect.signature(instance._function)
+
+
+class Fused(Calls):
+    """A function whose loops are compiled, made by ``fuse``. ``__wrapped__`` is the original."""
+
+    __signature__ = _Signature()
+    __wrapped__: Any
+    __name__: str
+    __qualname__: str
+
+    def __new__(cls, function: Callable[..., Any], options: Options) -> Fused:
+        """Raises TypeError for what is not a Python function."""
+        made: Fused = super().__new__(cls, _plain(function), options)
+        return made
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        super().__init__(_plain(function), options)
+        functools.update_wrapper(self, self._function)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<fused {self._function!r}>"
+
+    def __copy__(self) -> Fused:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Fused:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        from .pickling import importable, packed
+
+        function = self._function
+        if importable(function, self):
+            return function.__qualname__
+        return _unpickled, (packed(function, self), self.options)
+
+    # -- what became of it
+
+    @property
+    def signatures(self) -> tuple[tuple[ArgType, ...], ...]:
+        """The types of the arguments it was called with, in order of first appearance."""
+        return tuple(self._cases)
+
+    @property
+    def stats(self) -> Stats:
+        """Compiled calls, replays by code, time spent compiling."""
+        return total([case.stats for case in self._cases.values()])
+
+    def report(self, *args: Any, **kwargs: Any) -> Report:
+        """What becomes of the loops in a call with these arguments; the function does not run."""
+        return self.report_for(self._types(args, kwargs))
+
+    def emit(self, stage: str, *args: Any, **kwargs: Any) -> str:
+        """The text of a stage (``python``, ``loopir``, ``c`` or ``asm``) for these arguments.
+
+        Raises FuseError where the function is refused, ValueError for another stage.
+        """
+        return self.emit_for(stage, self._types(args, kwargs))
+
+    def report_for(self, types: tuple[ArgType, ...]) -> Report:
+        """As `report`, for arguments of these types."""
+        from .inspection import report
+
+        case = self._cases.get(types)
+        return report(self._function, types, self.options, case)
+
+    def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str:
+        """As `emit`, for arguments of these types."""
+        from .inspection import emit
+
+        return emit(stage, self._function, types, self.options)
+
+    def _types(self, args: Values, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
+        return tuple(map(type_of, collector(self._function)(*args, **kwargs)))
+
+
+def _unpickled(state: Mapping[str, Any], options: Options) -> Fused:
+    from .pickling import unpacked
+
+    function = unpacked(state)
+    fused = Fused(function, options)
+    function.__globals__.setdefault(function.__name__, fused)
+    return fused
+
+
+def _plain(function: Callable[..., Any]) -> FunctionType:
+    if isinstance(function, Fused):
+        return function._function
+    if isinstance(function, FunctionType):
+        return function
+    method = isinstance(function, (staticmethod, classmethod))
+    where = "; put @fuse under it" if method else ""
+    raise TypeError(f"fuse takes a Python function, not a {type(function).__name__}{where}")

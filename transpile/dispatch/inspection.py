@@ -1,0 +1,100 @@
+"""What becomes of a function for given types, without a call: report, and text of each stage."""
+from __future__ import annotations
+
+from types import FunctionType
+
+from targets.isa import Target
+
+from .. import knobs
+from ..errors import FuseError, sentence
+from ..options import Options, chosen_target
+from ..rejections import Refused, Rejection
+from ..report.account import account, account_of_refused
+from ..report.report import Report
+from ..signature import parameters
+from ..source import Source, read
+from ..stages import Stages, compile_stages
+from ..types import ArgType
+from .case import Case
+from .compiling import rejection_of
+
+__all__ = ["STAGES", "emit", "report"]
+
+STAGES = ("python", "loopir", "c", "asm")
+
+
+def report(
+    function: FunctionType, types: tuple[ArgType, ...], options: Options, case: Case | None
+) -> Report:
+    """The account of `function` for arguments of these types; `case` holds its calls."""
+    target = chosen_target(options, knobs.read())
+    named = _named(function, types)
+    stats = case.stats.as_dict() if case else None
+    try:
+        stages = compile_stages(function, named, options)
+        made = account(stages, target, stats)
+        rejection = case.rejection if case else _unbuilt(stages, target, options)
+    except Exception as error:
+        reasons = [rejection_of(error)]
+        return account_of_refused(function, _source(function), named, reasons, target, stats)
+    if rejection is None:
+        return made
+    return account_of_refused(function, stages.source, named, [rejection], target, stats)
+
+
+def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options: Options) -> str:
+    """The text of one stage. Raises FuseError where there is none, ValueError for another stage."""
+    if stage not in STAGES:
+        raise ValueError(f"no stage {stage!r} (stages: {', '.join(STAGES)})")
+    target = chosen_target(options, knobs.read())
+    try:
+        stages = compile_stages(function, _named(function, types), options)
+        return _text(stage, stages, target)
+    except Exception as error:
+        rejection = rejection_of(error)
+        message = sentence(function, types, rejection.code, rejection)
+        raise FuseError(message, rejection.code) from error
+
+
+def _text(stage: str, stages: Stages, target: Target) -> str:
+    match stage:
+        case "python":
+            from ..printer import print_python
+
+            return print_python(stages.python)
+        case "loopir":
+            from loopir.text import show
+
+            return show(stages.vector)
+        case "c":
+            return stages.c(target)
+        case _:
+            from targets.build import assembly
+
+            return assembly(stages.c(target), target)
+
+
+def _named(function: FunctionType, types: tuple[ArgType, ...]) -> dict[str, ArgType]:
+    """By parameter; a call signature that is not known has none."""
+    return dict(zip(parameters(function.__code__), types, strict=False))
+
+
+def _source(function: FunctionType) -> Source | None:
+    try:
+        return read(function)
+    except Refused:
+        return None
+
+
+def _unbuilt(stages: Stages, target: Target, options: Options) -> Rejection | None:
+    """Why the kernel cannot be built here; None where it can, or is for another machine."""
+    from targets.build import BuildError, NoCompiler, build
+    from targets.host import available
+
+    if target not in available():
+        return None
+    try:
+        build(stages.c(target), target, cache=options.cache)
+    except (NoCompiler, BuildError) as error:
+        return rejection_of(error)
+    return None

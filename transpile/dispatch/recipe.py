@@ -1,0 +1,149 @@
+"""Contracts kept on disk: a later process calls a kernel without compiling anything again.
+
+A recipe is found by the function's code, the call signature and whatever else shaped the kernel. It
+holds the contract and the names of the shared objects. What the function's names stood for is kept
+as a description, and must still be described so; `Variant.applies` goes on from there.
+"""
+from __future__ import annotations
+
+import functools
+import logging
+import marshal
+import os
+import pickle
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from targets.cache import OBJECT, RECIPE, content, kept, publish
+from targets.errors import BuildError
+from targets.load import load
+
+from ..options import Options
+from ..plan import Ref
+from ..types import ArgType
+from .contract import Contract
+from .variant import Variant
+from .wrapper import strided, weak
+
+if TYPE_CHECKING:
+    from targets.load import Entry
+
+__all__ = ["find", "keep"]
+
+_log = logging.getLogger(__name__)
+
+_PACKAGES = ("transpile", "loopir", "targets")
+
+_HOMES = ("builtins", "math", "numpy")
+"""Modules whose objects a description can be trusted to tell apart."""
+
+
+def keep(
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
+    contract: Contract, entry: Entry,
+) -> None:  # fmt: skip
+    """Writes the recipe of a loaded kernel, if what it rests on can be described."""
+    marks = tuple((ref.expr, _mark(ref.value)) for ref in contract.refs)
+    if entry.trampoline is None or any(mark is None for _, mark in marks):
+        return
+    said = replace(contract, refs=()), marks, entry.path.name, entry.trampoline.name
+    try:
+        publish(pickle.dumps(said), _key(function, types, options, target), RECIPE)
+    except (BuildError, pickle.PicklingError) as error:
+        _log.info("no recipe for %s: %s", function.__qualname__, error)
+
+
+def find(
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
+) -> Variant | None:
+    """The variant that an earlier process has compiled; None where there is none that applies."""
+    path = kept(_key(function, types, options, target), RECIPE)
+    if path is None:
+        return None
+    try:
+        bare, marks, *names = pickle.loads(content(path))
+    except Exception as error:  # of another time: pickle may raise anything
+        _log.info("%s cannot be read: %s", path, error)
+        return None
+    refs = [_still(function, expr, mark) for expr, mark in marks]
+    objects = [kept(name.removesuffix(OBJECT)) for name in names]
+    if None in refs or None in objects:
+        return None
+    contract: Contract = replace(bare, refs=tuple(refs))
+    kernel, trampoline = objects
+    assert kernel is not None
+    try:
+        entry = load(
+            kernel, contract, weak=weak(contract), strided=strided(contract), known=trampoline
+        )
+    except BuildError:
+        return None
+    variant = Variant(function, contract, entry.fast)
+    return variant if variant.applies() else None
+
+
+def _key(
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
+) -> str:
+    from hashlib import sha256
+
+    shaping = replace(options, on_reject="warn", verify=0.0)
+    flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
+    parts = [sorted(types.items()), shaping, target, flags, sys.version, np.__version__, _ours()]
+    code = marshal.dumps(function.__code__)
+    return sha256(repr([*map(str, parts)]).encode() + code).hexdigest()
+
+
+@functools.cache
+def _ours() -> tuple[tuple[str, int, int], ...]:
+    """This compiler's own files: a recipe of another version is not found."""
+    found = []
+    for package in _PACKAGES:
+        for folder, _, files in os.walk(import_module(package).__path__[0]):
+            for name in files:
+                if name.endswith((".py", ".h", ".c")):
+                    stat = os.stat(os.path.join(folder, name))
+                    found.append((name, stat.st_size, stat.st_mtime_ns))
+    return tuple(sorted(found))
+
+
+# -- what the function's names stand for
+
+def _mark(value: object) -> tuple[Any, ...] | None:
+    """A description that tells `value` from any other; None where there is none."""
+    if type(value) in (int, float, bool):
+        return "number", type(value).__name__, repr(value)
+    name, home = getattr(value, "__name__", None), getattr(value, "__module__", None)
+    made_in_c = isinstance(value, (BuiltinFunctionType, np.ufunc, type))
+    if name is None or not (made_in_c or type(value).__module__.startswith("numpy")):
+        return None
+    home = home or type(value).__module__
+    return (type(value).__name__, home, name) if home.split(".")[0] in _HOMES else None
+
+
+def _still(function: FunctionType, expr: str, mark: tuple[Any, ...]) -> Ref | None:
+    """What `expr` stands for now, if it is still described so."""
+    root, *attributes = expr.split(".")
+    try:
+        value = _lookup(function, root)
+        for name in attributes:
+            value = getattr(value, name)
+    except (LookupError, AttributeError, ValueError):
+        return None
+    return Ref(expr, value) if _mark(value) == mark else None
+
+
+def _lookup(function: FunctionType, name: str) -> Any:
+    if name in function.__code__.co_freevars:
+        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
+        return cell.cell_contents
+    if name in function.__globals__:
+        return function.__globals__[name]
+    builtins = function.__globals__.get("__builtins__")
+    return builtins[name] if isinstance(builtins, dict) else getattr(builtins, name)

@@ -1,0 +1,76 @@
+"""What a call returns, as Python source over the arrays that the kernel has filled."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from loopir.exhaustive import unhandled
+from loopir.types import DTYPES
+
+from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Tupled, Value
+
+__all__ = ["Names", "result_text"]
+
+_PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
+
+
+class Names(Protocol):
+    """The names of a wrapper: `dtypes` of its slots, what it calls a binding, and new ones."""
+
+    @property
+    def dtypes(self) -> Mapping[str, str]: ...
+    def name(self, name: str) -> str: ...
+    def helper(self, kind: str, value: Any) -> str: ...
+
+
+def result_text(returned: Returned, names: Names) -> str:
+    """The expression that gives `returned`."""
+    match returned:
+        case Nothing():
+            return "None"
+        case Literal(value):
+            return names.helper("v", value)
+        case Same(name):
+            return names.name(name)
+        case Value():
+            return _value(returned, names)
+        case Listed(name, count, python):
+            part = f"{name}[:{_item(count, names)}]" if count else name
+            return f"{part}.tolist()" if python else f"{names.helper('f', list)}({part})"
+        case Filled(name, count, dtype):
+            wanted = names.helper("d", DTYPES[dtype].numpy if dtype else None)
+            length = _item(count, names) if count else "None"
+            return f"{names.helper('f', _filled)}({name}, {length}, {wanted})"
+        case Tupled(items):
+            return f"({''.join(f'{result_text(item, names)}, ' for item in items)})"
+        case _:
+            return unhandled(returned)
+
+
+def _item(slot: str, names: Names) -> str:
+    return f"{names.name(slot)}.item()"
+
+
+def _value(value: Value, names: Names) -> str:
+    scalar = f"{names.name(value.slot)}[()]"
+    if value.weak:
+        return _item(value.slot, names)
+    if value.flag is None:
+        return scalar
+    if value.dtype not in (None, names.dtypes[value.slot]):  # wide enough for Python's too
+        scalar = f"{names.helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
+    python = names.helper("p", _PYTHON[value.weak_dtype or "f64"])
+    weak = f"{python}({_item(value.slot, names)})"
+    return f"({weak} if {_item(value.flag, names)} else {scalar})"
+
+
+def _filled(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:
+    """The first `count` elements as np.array makes them of a list.
+
+    They have memory of their own; without any, and without a `dtype`, it is float64.
+    """
+    if count is not None:
+        a.resize(count, refcheck=False)
+    return a if a.size else np.empty(0, dtype or np.float64)

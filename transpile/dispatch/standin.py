@@ -1,0 +1,112 @@
+"""Functions that stand in for another: its signature, globals and cells, and a body of ours.
+
+A call that does not fit the signature raises what the original would, and every name of the body
+that is not a parameter means what it means to the original, at each call anew.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from textwrap import indent
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from ..signature import parameters
+
+__all__ = [
+    "Values", "chooser", "collector", "condition", "counter", "forward_text", "stand_in",
+    "values_text",
+]  # fmt: skip
+
+Values = tuple[Any, ...]
+"""The arguments of a call, one a parameter, in the order of `signature.parameters`."""
+
+
+def stand_in(
+    function: FunctionType, body: Iterable[str], helpers: Mapping[str, CellType]
+) -> FunctionType:
+    """A function in the place of `function`, with this body; it can use the cells `helpers`."""
+    made = _made(function, _signature(function.__code__), body, helpers)
+    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    made.__name__, made.__qualname__ = function.__name__, function.__qualname__
+    made.__module__ = function.__module__
+    return made
+
+
+def collector(function: FunctionType) -> Callable[..., Values]:
+    """Gives its arguments."""
+    return stand_in(function, [f"return {values_text(function.__code__)}"], {})
+
+
+def chooser(
+    function: FunctionType, choose: Callable[[Values], Callable[..., Any]]
+) -> FunctionType:
+    """Calls what `choose` gives for the arguments.
+
+    From here, so that there is one frame between the caller and the function that does the work.
+    """
+    code = function.__code__
+    body = [f"return _tp_choose({values_text(code)})({forward_text(code)})"]
+    return stand_in(function, body, {"_tp_choose": CellType(choose)})
+
+
+def counter(function: FunctionType, calls: CellType) -> FunctionType:
+    """Calls `function`, and counts."""
+    forward = forward_text(function.__code__)
+    body = ["nonlocal _tp_calls", "_tp_calls += 1", f"return _tp_function({forward})"]
+    return stand_in(function, body, {"_tp_calls": calls, "_tp_function": CellType(function)})
+
+
+def condition(
+    function: FunctionType, text: str, helpers: Mapping[str, CellType]
+) -> Callable[[], bool]:
+    """Evaluates an expression where `function` would; False where that raises."""
+    body = ["try:", f"    return {text}", "except Exception:", "    return False"]
+    return _made(function, "", body, helpers)
+
+
+def values_text(code: CodeType) -> str:
+    """Source of the tuple of all parameters' values."""
+    return f"({''.join(f'{name}, ' for name in parameters(code))})"
+
+
+def forward_text(code: CodeType) -> str:
+    """Source of the arguments that hand all parameters on."""
+    return ", ".join(_arguments(code, "{0}={0}"))
+
+
+def _made(
+    function: FunctionType, signature: str, body: Iterable[str], helpers: Mapping[str, CellType]
+) -> FunctionType:
+    own = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells = own | dict(helpers)
+    inner = f"def _tp_call({signature}):\n" + indent("\n".join(body), "    ")
+    outer = f"def _tp_outer({', '.join(cells)}):\n{indent(inner, '    ')}\n    return _tp_call\n"
+    module = compile(outer, f"<transpile {function.__qualname__}>", "exec", dont_inherit=True)
+    code = _nested(_nested(module)).replace(co_name=function.__name__)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    return FunctionType(code, function.__globals__, closure=closure)
+
+
+def _nested(code: CodeType) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType))
+
+
+def _signature(code: CodeType) -> str:
+    """The parameter list; defaults are attributes of the function, not of its source."""
+    names = _arguments(code, "{0}")
+    if code.co_posonlyargcount:
+        names.insert(code.co_posonlyargcount, "/")
+    if code.co_kwonlyargcount and not code.co_flags & CO_VARARGS:
+        names.insert(code.co_argcount + bool(code.co_posonlyargcount), "*")
+    return ", ".join(names)
+
+
+def _arguments(code: CodeType, keyword: str) -> list[str]:
+    """The parameters in the order of a call; `keyword` is how to write a keyword-only one."""
+    names = list(parameters(code))
+    positional, names = names[: code.co_argcount], names[code.co_argcount :]
+    keywords, rest = names[: code.co_kwonlyargcount], names[code.co_kwonlyargcount :]
+    stars = [f"*{rest.pop(0)}"] if code.co_flags & CO_VARARGS else []
+    double = [f"**{rest.pop(0)}"] if code.co_flags & CO_VARKEYWORDS else []
+    return [*positional, *stars, *map(keyword.format, keywords), *double]

@@ -1,0 +1,91 @@
+"""One compiled form of a function: made for one call signature, and for what its names mean."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..plan import Argument
+from ..signature import parameters
+from ..types import ScalarType
+from .contract import Contract
+from .floats import judge
+from .standin import Values
+from .wrapper import Saved, applies, wrapper
+
+__all__ = ["Variant"]
+
+FLOAT_STATUS = 1 << 8
+"""Statuses below it are bits of a kernel that ran; those above number the guard that failed."""
+
+
+Other = Callable[["Variant", str, Values], Callable[..., Any]]
+
+
+@dataclass(slots=True, eq=False)
+class Variant:
+    """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
+
+    ``call`` stands in for `function`; ``applies()`` tells whether the names that the contract
+    relies on still mean what they did.
+    """
+
+    function: FunctionType
+    contract: Contract
+    fast: Callable[..., int]
+    applies: Callable[[], bool] = field(init=False)
+    call: FunctionType = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.applies = applies(self.function, self.contract)
+
+    def attach(self, other: Other, calls: CellType) -> None:
+        """Makes ``call``. What it cannot do, what `other` gives does; `calls` counts."""
+        self.call = wrapper(
+            self.function,
+            self.contract,
+            self.fast,
+            other=lambda code, values: other(self, code, values),
+            why=self._why,
+            calls=calls,
+        )
+
+    def _why(self, status: int, given: tuple[Any, ...], saved: Saved) -> str | None:
+        """What a status means: the code of a replay, "" for another signature; None: all is well.
+
+        For a replay, what the kernel has overwritten is put back where there are copies.
+        """
+        if status < 0:
+            return ""
+        contract = self.contract
+        if status >= FLOAT_STATUS:
+            return contract.guards[(status >> 8) - 1]
+        again = bool(saved) or not (contract.rewrites or self._in_place(given))
+        code = judge(contract, self.function, status, again=again)
+        for array, copy in saved if code else ():
+            array[...] = copy
+        return code
+
+    def _in_place(self, given: tuple[Any, ...]) -> bool:
+        """Whether an array that is written was also given as another, which may be read."""
+        arrays = dict(zip((p.name for p in self.contract.params), given, strict=True))
+        pairs = self.contract.in_place
+        return any(np.may_share_memory(arrays[a], arrays[b]) for a, b in pairs)
+
+    def mismatch(self, given: Sequence[object]) -> str:
+        """Why arguments of the right types were turned down."""
+        contract = self.contract
+        values = dict(zip(parameters(self.function.__code__), given, strict=True))
+        arguments = [b for b in contract.bindings if isinstance(b, Argument)]
+        for b in arguments:
+            value = values[b.name]
+            frozen = isinstance(value, np.ndarray) and not value.flags.writeable
+            if frozen and b.name in contract.writes:
+                return "GUARD_READONLY"
+        integers = (values[b.name] for b in arguments if b.type == ScalarType("i64", weak=True))
+        if any(isinstance(v, int) and not -(1 << 63) <= v < 1 << 63 for v in integers):
+            return "GUARD_INT_RANGE"
+        return "GUARD_RAISES"  # where an array was to be made

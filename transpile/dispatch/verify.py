@@ -1,0 +1,67 @@
+"""A call run both ways, by Python on copies and by machine code, and the two compared."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..errors import FuseError
+from ..signature import call_with, parameters
+from .standin import Values
+
+__all__ = ["alike", "compared"]
+
+TOLERANCE = {4: 1e-4, 8: 1e-9}
+"""Relative, by bytes of a float: folds may be reassociated, and functions differ by some ULP."""
+
+
+def compared(function: FunctionType, values: Values, chosen: Callable[..., Any]) -> Any:
+    """The result of `chosen` on these values, after the original has run on copies.
+
+    Raises FuseError (VERIFY_MISMATCH) where the results, or the arrays afterwards, differ. Arrays
+    that overlap cannot be copied apart; such a call is not compared, nor is one that raises.
+    """
+    code = function.__code__
+    arrays = [v for v in values if isinstance(v, np.ndarray)]
+    if _tangled(arrays):
+        return call_with(chosen, code, values)
+    copies: dict[int, Any] = {id(a): a.copy(order="K") for a in arrays}
+    twins = tuple(copies.get(id(v), v) for v in values)
+    try:
+        wanted = call_with(function, code, twins)
+    except Exception:
+        return call_with(chosen, code, values)
+    got = call_with(chosen, code, values)
+    pairs = [("the result", got, wanted)]
+    pairs += zip(parameters(code), values, twins, strict=True)
+    for what, ours, theirs in pairs:
+        if not alike(ours, theirs):
+            message = f"{function.__qualname__}: {what} is {ours!r}, and {theirs!r} as Python"
+            raise FuseError(message, "VERIFY_MISMATCH")
+    return got
+
+
+def _tangled(arrays: Sequence[np.ndarray]) -> bool:
+    """Whether two different arrays share memory."""
+    different = list({id(a): a for a in arrays}.values())
+    pairs = ((a, b) for i, a in enumerate(different) for b in different[:i])
+    return any(np.may_share_memory(a, b) for a, b in pairs)
+
+
+def alike(a: Any, b: Any) -> bool:
+    """The same types, shapes, integers; floats within the liberties that compiled code has."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, (np.ndarray, np.generic, float)):
+        x, y = np.asarray(a), np.asarray(b)
+        if x.dtype != y.dtype or x.shape != y.shape:
+            return False
+        if x.dtype.kind != "f":
+            return x.tobytes() == y.tobytes() or bool(np.array_equal(x, y))
+        tolerance = TOLERANCE.get(x.itemsize, 0.0)
+        return bool(np.allclose(x, y, rtol=tolerance, atol=tolerance, equal_nan=True))
+    return bool(a is b or a == b)

@@ -1,0 +1,208 @@
+"""A contract to a Python function: checks, allocations, one call of the kernel, the result.
+
+It is written as source and stands in for the user's function, so that every name is read anew. For
+``scale(x, k)``, which returns a new array:
+
+    nonlocal _tp_calls
+    try:
+        if not (len is _tp_r0 and _tp_type(x) is _tp_ndarray):
+            raise _tp_mismatch
+        out = _np.empty(len(x), _np.float64)
+    except _tp_Exception:
+        return _tp_other("", (x, k, ))(x, k)
+    _tp_status = _tp_fast(x, out, k)
+    if _tp_status:
+        _tp_code = _tp_why(_tp_status, (x, out, k, ), ())
+        if _tp_code is not None:
+            return _tp_other(_tp_code, (x, k, ))(x, k)
+    _tp_calls += 1
+    return out
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.types import DTYPES
+
+from ..plan import Argument, Captured, Fresh, Slot
+from ..signature import type_of
+from ..types import ArrayType, ScalarType
+from .contract import Contract
+from .floats import CALM, errstate, nervous
+from .result import result_text
+from .standin import Values, condition, forward_text, stand_in, values_text
+
+__all__ = ["Saved", "applies", "strided", "weak", "wrapper"]
+
+Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
+"""Arrays that the kernel writes, each with a copy made before."""
+
+
+class Mismatch(Exception):
+    """The call is not of the kind that the contract was made for."""
+
+
+def weak(contract: Contract) -> frozenset[str]:
+    """Parameters of the kernel that are given as Python scalars."""
+    types = ((b.name, b.type) for b in contract.bindings if isinstance(b, (Argument, Captured)))
+    return frozenset(name for name, t in types if isinstance(t, ScalarType) and t.weak)
+
+
+def strided(contract: Contract) -> frozenset[str]:
+    """Parameters of the kernel that are given as arrays with no axis of unit stride."""
+    types = ((b.name, b.type) for b in contract.bindings if isinstance(b, (Argument, Captured)))
+    return frozenset(n for n, t in types if isinstance(t, ArrayType) and t.rank and t.unit is None)
+
+
+def applies(function: FunctionType, contract: Contract) -> Callable[[], bool]:
+    """Tells whether the names that the contract relies on still mean what they did."""
+    text = _Text(function, contract)
+    conditions = text.refs()
+    for b in contract.bindings:
+        if isinstance(b, Captured):
+            read = text.helper("f", type_of)
+            conditions.append(f"{read}({b.name}) == {text.helper('t', b.type)}")
+    return condition(function, " and ".join(conditions) or "True", text.cells())
+
+
+def wrapper(
+    function: FunctionType,
+    contract: Contract,
+    fast: Callable[..., int],
+    *,
+    other: Callable[[str, Values], Callable[..., Any]],
+    why: Callable[[int, tuple[Any, ...], Saved], str | None],
+    calls: CellType,
+) -> FunctionType:
+    """`function` compiled: `fast` is its kernel.
+
+    ``why(status, given, saved)`` tells why the result of `fast`, given these arguments, does not
+    stand; ``other(code, values)`` is then called instead. `calls` counts the results given here.
+    """
+    text = _Text(function, contract)
+    given = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
+    body = [*text.body()]
+    helpers = text.cells() | {name: CellType(f) for name, f in given.items()}
+    return stand_in(function, body, helpers | {"_tp_calls": calls})
+
+
+class _Text:
+    """The source of one wrapper, and the values of the helper names in it."""
+
+    def __init__(self, function: FunctionType, contract: Contract) -> None:
+        code = function.__code__
+        self._contract = contract
+        self._rest = f"{values_text(code)})({forward_text(code)})"
+        self._helpers: dict[str, Any] = {"_np": np}
+        used = {p.name for p in contract.params}
+        self._bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Fresh)]
+        self._slots = [b for b in self._bindings if isinstance(b, Slot)]
+        self.dtypes = {b.name: b.dtype for b in self._slots}
+
+    def helper(self, kind: str, value: Any) -> str:
+        """A name for `value`."""
+        name = f"_tp_{kind}{len(self._helpers)}"
+        self._helpers[name] = value
+        return name
+
+    def cells(self) -> dict[str, CellType]:
+        return {name: CellType(value) for name, value in self._helpers.items()}
+
+    def body(self) -> Iterator[str]:
+        yield "nonlocal _tp_calls"
+        yield from self._before()
+        saved = self._saved()
+        if saved != "()":
+            yield f"_tp_saved = {saved}"
+            saved = "_tp_saved"
+        given = "".join(f"{self.name(p.name)}, " for p in self._contract.params)
+        yield f"_tp_status = _tp_fast({given})"
+        yield "if _tp_status:"
+        yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
+        yield "    if _tp_code is not None:"
+        yield f"        return _tp_other(_tp_code, {self._rest}"
+        yield "_tp_calls += 1"
+        result = result_text(self._contract.returned, self)
+        if self._slots:
+            yield f"_tp_result = {result}"
+            yield f"_tp_pool.append({self._slot_names()})"
+            result = "_tp_result"
+        yield f"return {result}"
+
+    # -- before the call
+
+    def refs(self) -> list[str]:
+        return [f"{ref.expr} is {self.helper('r', ref.value)}" for ref in self._contract.refs]
+
+    def _before(self) -> Iterator[str]:
+        lines = [*self._conditions()]
+        lines += (f"_tpc_{b.name} = {b.name}" for b in self._bindings if isinstance(b, Captured))
+        lines += (f"{b.name} = {b.expr}" for b in self._bindings if isinstance(b, Fresh))
+        if lines:
+            yield "try:"
+            yield from (f"    {line}" for line in lines)
+            yield f"except {self.helper('e', Exception)}:"
+            yield f"    return _tp_other('', {self._rest}"
+        if self._slots:
+            yield from self._take_slots()
+
+    def _conditions(self) -> Iterator[str]:
+        conditions = self.refs()
+        if any(isinstance(b, Fresh) for b in self._bindings):
+            # what is allocated is asked of arrays alone: another type's methods may do anything
+            of, array = self.helper("f", type), self.helper("t", np.ndarray)
+            bound = (b for b in self._bindings if isinstance(b, Argument))
+            names = (b.name for b in bound if isinstance(b.type, ArrayType))
+            conditions += [f"{of}({name}) is {array}" for name in names]
+        if conditions:
+            yield f"if not ({' and '.join(conditions)}):"
+            yield f"    raise {self.helper('e', Mismatch)}"
+
+    def _take_slots(self) -> Iterator[str]:
+        """Slots serve again and again, for making an array is the costliest part of a small fold.
+
+        Two calls never hold the same ones.
+        """
+        dtypes = [DTYPES[b.dtype].numpy for b in self._slots]
+        make = self.helper("f", lambda: tuple(np.empty((), dtype) for dtype in dtypes))
+        self._helpers["_tp_pool"] = []
+        yield "try:"
+        yield f"    {self._slot_names()} = _tp_pool.pop()"
+        yield f"except {self.helper('e', IndexError)}:"
+        yield f"    {self._slot_names()} = {make}()"
+
+    def _slot_names(self) -> str:
+        return f"({''.join(f'_tps_{b.name}, ' for b in self._slots)})"
+
+    def _saved(self) -> str:
+        """Copies of what the kernel writes, where Python may have to run after it has."""
+        contract = self._contract
+        if not contract.writes or not (contract.snapshot or contract.sources):
+            return "()"
+        written = "".join(f"{self.name(n)}, " for n in contract.writes)
+        saved = f"{self.helper('f', _copies)}(({written}))"
+        if contract.snapshot:
+            return saved
+        self._helpers |= {"_tp_warnings": warnings, "_tp_calm": CALM, "_tp_errstate": errstate}
+        mood = "(_tp_errstate(), _tp_warnings.filters)"
+        return f"{saved} if {mood} != _tp_calm.mood and {self.helper('f', nervous)}() else ()"
+
+    def name(self, name: str) -> str:
+        """What the wrapper calls the object bound to `name`."""
+        match next((b for b in self._bindings if b.name == name), None):
+            case Captured():
+                return f"_tpc_{name}"
+            case Slot():
+                return f"_tps_{name}"
+            case _:
+                return name
+
+
+def _copies(given: tuple[Any, ...]) -> Saved:
+    """Of arrays; what is none has not been turned down yet, and its methods may do anything."""
+    return tuple((a, a.copy()) for a in given if type(a) is np.ndarray)

@@ -1,0 +1,214 @@
+"""Loop fusion: neighbouring loops over the same elements become one, wherever nothing can tell.
+
+Producer into consumer (vertical), folds and maps side by side (horizontal), chains of any length,
+nests level by level. What a fused loop stores and loads again stays in a register, and a temporary
+that only lives there is contracted away.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from loopir.loopset import Alias, accesses, alias
+from loopir.names import bound, fresh, rename
+from loopir.nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
+from loopir.tree import bottom_up, walk
+
+from ..rejections import Rejection
+from .contraction import contract, loads, overwritten
+from .domains import bindings, nest
+from .forwarding import forward
+from .legality import judge
+from .pairs import Gates, Pair, pair
+
+__all__ = ["Fusion", "fuse_kernel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """A kernel after fusion.
+
+    ``fused``: how many loops (a perfect nest counts as one) were joined to the one before.
+    ``rejections``: why others were not. ``lines``: of each joined loop, the lines of those in it.
+    ``contracted``: arrays that the kernel no longer has. ``tightened``: pairs of arrays that may
+    no longer be one array.
+    """
+
+    kernel: Kernel
+    fused: int = 0
+    rejections: tuple[Rejection, ...] = ()
+    lines: tuple[tuple[int, ...], ...] = ()
+    contracted: tuple[str, ...] = ()
+    tightened: tuple[tuple[str, str], ...] = ()
+
+
+def fuse_kernel(
+    kernel: Kernel,
+    *,
+    enabled: bool = True,
+    allow_control_flow_simple: bool = True,
+    allow_broadcast_identity: bool = True,
+    temporaries: frozenset[str] = frozenset(),
+    private: frozenset[str] = frozenset(),
+) -> Fusion:
+    """Joins all neighbouring loops of `kernel` that may be joined.
+
+    `temporaries`: arrays that the function makes and that do not escape; `private`: all that it
+    makes, which nobody sees if the call raises.
+    """
+    if not enabled:
+        return Fusion(kernel)
+    gates = Gates(
+        control_flow_simple=allow_control_flow_simple,
+        broadcast_identity=allow_broadcast_identity,
+        private=private | temporaries,
+    )
+    fuser = _Fuser(kernel, gates)
+    body = fuser.block(kernel.body, ())
+    if not fuser.fused:
+        return Fusion(kernel, rejections=tuple(fuser.rejections))
+    fused = replace(fuser.kernel, body=body)
+    held = (temporaries & loads(kernel)) - loads(fused)
+    fused, contracted = contract(fused, held)
+    return Fusion(
+        kernel=fused,
+        fused=fuser.fused,
+        rejections=tuple(fuser.rejections),
+        lines=tuple(tuple(lines) for lines in fuser.lines.values()),
+        contracted=contracted,
+        tightened=tuple(fuser.tightened),
+    )
+
+
+@dataclass
+class _Fuser:
+    """One kernel being fused; its guards may be tightened on the way."""
+
+    kernel: Kernel
+    gates: Gates
+    fused: int = 0
+    rejections: list[Rejection] = field(default_factory=list)
+    lines: dict[int, list[int]] = field(default_factory=dict)
+    tightened: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.known = bindings(self.kernel)
+        self.taken = {*bound(*self.kernel.body), *(p.name for p in self.kernel.params)}
+
+    def block(
+        self, stmts: tuple[Stmt, ...], outer: tuple[str, ...], counted: bool = True
+    ) -> tuple[Stmt, ...]:
+        """`stmts`, inside loops over `outer`, with neighbouring loops joined: below, then here."""
+        out = [self.within(s, outer) for s in stmts]
+        several: set[int] = set()  # places of joined loops
+        here = _next_loop(out, 0)
+        while (there := _next_loop(out, here + 1)) < len(out):
+            joined = self.join(out[here], out[here + 1 : there], out[there], outer, counted)
+            if joined is None:
+                here = there
+                continue
+            above, loop, below = joined
+            out[here : there + 1] = [*above, loop, *below]
+            several.discard(here)
+            here += len(above)
+            several.add(here)
+        return tuple(self.settled(s, outer) if k in several else s for k, s in enumerate(out))
+
+    def within(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
+        """`s` with the loops below it joined."""
+        match s:
+            case Loop(body=body):
+                return replace(s, body=self.block(body, (*outer, s.var)))
+            case While(body=body):
+                return replace(s, body=self.block(body, outer))
+            case If(then=then, orelse=orelse):
+                return replace(s, then=self.block(then, outer), orelse=self.block(orelse, outer))
+        return s
+
+    def join(
+        self, first: Stmt, between: list[Stmt], second: Stmt, outer: tuple[str, ...], counted: bool
+    ) -> tuple[tuple[Stmt, ...], Loop, tuple[Stmt, ...]] | None:
+        """What replaces two loops and what stands between them; None where they stay."""
+        if not (isinstance(first, Loop) and isinstance(second, Loop)):
+            return None
+        aligned = self.aligned(first, second)
+        p = pair(self.kernel, first, tuple(between), aligned, outer, self.known, self.gates)
+        if found := judge(p):
+            self.rejections += [r for r in found if r not in self.rejections]
+            return None
+        self.tighten(p)
+        nested = len(nest(first)) > 1 and len(nest(second)) > 1
+        loop = self.merged(p)
+        loop = replace(loop, body=self.block(loop.body, (*outer, loop.var), counted and not nested))
+        if counted:
+            self.count(first, second)
+        return p.between.above, loop, p.between.below
+
+    def aligned(self, first: Loop, second: Loop) -> Loop:
+        """`second` over the first one's variable, and without names that the first one binds."""
+        results = {a.name for a in second.accs}
+        shared = (_variables(first) & _variables(second)) - {first.var}
+        clashing = bound(second) & bound(first) - results - shared - {second.var}
+        names = {second.var: first.var}
+        for name in sorted(clashing):
+            names[name] = fresh(name, self.taken)
+            self.taken.add(names[name])
+        return rename(second, names)
+
+    def tighten(self, p: Pair) -> None:
+        """Arrays that could be one, and must not be now, are guarded so."""
+        apart = {frozenset((c.first.array, c.second.array)) for c in p.perhaps_same}
+        guards = tuple(
+            replace(g, or_same=False) if isinstance(g, Disjoint) and {g.a, g.b} in apart else g
+            for g in self.kernel.guards
+        )
+        named = ((g.a, g.b) for g in guards if isinstance(g, Disjoint))
+        self.tightened += [ab for ab in named if frozenset(ab) in apart]
+        self.kernel = replace(self.kernel, guards=guards)
+
+    def merged(self, p: Pair) -> Loop:
+        """One loop: the first body, then the second; the steps of both at the end."""
+        early, accs = self.early(p)
+        body = (*p.first.body, *early, *p.second.body)
+        return replace(p.first, body=body, accs=(*accs, *p.second.accs))
+
+    def early(self, p: Pair) -> tuple[list[Stmt], list[Accum]]:
+        """Loads in the first loop's steps of what the second writes, and the steps without them."""
+        written = {a.array for a in accesses((p.second,)) if a.is_write}
+        bound_here: list[Stmt] = []
+
+        def name_loads(n: Any) -> Any:
+            if not isinstance(n, Load) or not self.touched(n.array, written):
+                return n
+            name = fresh(f"{n.array}_before", self.taken)
+            self.taken.add(name)
+            bound_here.append(Assign(name, n, span=n.span))
+            return Var(name, n.dtype)
+
+        accs = [replace(a, step=bottom_up(a.step, name_loads)) for a in p.first.accs]
+        return bound_here, accs
+
+    def touched(self, array: str, written: Iterable[str]) -> bool:
+        return any(alias(self.kernel, array, w) is not Alias.DISJOINT for w in written)
+
+    def settled(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
+        """A joined loop in its final form."""
+        assert isinstance(s, Loop)
+        return overwritten(self.kernel, forward(self.kernel, s, outer, self.taken))
+
+    def count(self, first: Loop, second: Loop) -> None:
+        self.fused += 1
+        if first.span and second.span:
+            lines = self.lines.setdefault(first.span.line, [first.span.line])
+            lines.append(second.span.line)
+
+
+def _next_loop(stmts: list[Stmt], start: int) -> int:
+    """The place of the first loop from `start` on; the length where there is none."""
+    places = (k for k in range(start, len(stmts)) if isinstance(stmts[k], LoopLike))
+    return next(places, len(stmts))
+
+
+def _variables(loop: Loop) -> frozenset[str]:
+    return frozenset(n.var for n in walk(loop) if isinstance(n, Loop))

@@ -1,0 +1,101 @@
+"""What became of a function, as a Report: what the stages made of it, or why they did not."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from loopir.nodes import Kernel
+from loopir.passes.vectorize import vectorize
+from targets.isa import Target
+
+from ..rejections import Rejection
+from ..scope import Scope
+from ..source import Source
+from ..stages import Stages
+from ..types import ArgType
+from .guards import guard_texts
+from .loopinfo import loop_infos, scalar_loops
+from .report import Report
+from .separations import separations
+
+__all__ = ["account", "account_of_refused"]
+
+
+def account(
+    stages: Stages, target: Target, stats: Mapping[str, object] | None = None
+) -> Report:
+    """The report of a function that compiles for `target`."""
+    source, compiled = stages.source, stages.plan.kernel
+    reassociate = stages.options.reassociate
+    still = scalar_loops(_unvectorised(stages), _words(source), reassociate=reassociate)
+    loops = loop_infos(stages.legal(target), stages.scalar, target)
+    lines = dict(enumerate(source.lines, 1))
+    return Report(
+        function=source.qualname,
+        path=source.path,
+        line=source.line,
+        signature=_signature(stages.types),
+        target=target.name,
+        accepted=True,
+        rejections=(*stages.fusion.rejections, *still),
+        fused=stages.fusion.fused,
+        vectorized=sum(loop.lanes is not None for loop in loops),
+        guards=guard_texts(compiled, lines),
+        regions=1,
+        loops=loops,
+        temporaries=tuple(sorted(_names(stages.scalar) - _names(compiled))),
+        stats=stats,
+        source=lines,
+    )
+
+
+def account_of_refused(
+    function: Callable[..., Any],
+    source: Source | None,
+    types: Mapping[str, ArgType],
+    rejections: Sequence[Rejection],
+    target: Target,
+    stats: Mapping[str, object] | None = None,
+) -> Report:
+    """The report of a function that runs as Python; `source` is None where there is none.
+
+    To `rejections` come the effects that would have kept its loops apart in any case.
+    """
+    code = function.__code__
+    apart = separations(source.tree, Scope.of(function), types) if source else ()
+    return Report(
+        function=function.__qualname__,
+        path=source.path if source else code.co_filename,
+        line=source.line if source else code.co_firstlineno,
+        signature=_signature(types),
+        target=target.name,
+        accepted=False,
+        rejections=(*rejections, *apart),
+        stats=stats,
+        source=dict(enumerate(source.lines, 1)) if source else {},
+    )
+
+
+def _words(source: Source) -> frozenset[str]:
+    """Every name in the function."""
+    return frozenset(re.findall(r"\w+", source.text))
+
+
+def _unvectorised(stages: Stages) -> Kernel:
+    """The kernel as it comes to be vectorised."""
+    kernel = stages.plan.kernel
+    for name, after in stages.passes:
+        if name == vectorize.__name__:
+            break
+        kernel = after
+    return kernel
+
+
+def _signature(types: Mapping[str, ArgType]) -> str:
+    return f"({', '.join(f'{name}: {type_}' for name, type_ in types.items())})"
+
+
+def _names(kernel: Kernel) -> set[str]:
+    return {param.name for param in kernel.params}
+

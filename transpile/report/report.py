@@ -1,0 +1,179 @@
+"""What became of a function's loops: compiled how, and what was refused and why."""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loopir.nodes import Span
+
+from ..rejections import Rejection
+from .excerpt import Mark, excerpt
+from .rows import Row, as_html, as_plain, as_rich, row
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.text import Text
+
+__all__ = ["LoopInfo", "Report", "rejection_rows"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopInfo:
+    """One loop of the compiled code.
+
+    ``what``: map, fold, filter, scan, …; ``lanes``: elements in a vector, None for scalar code;
+    ``fused_with``: lines of the loops that share its pass over memory; ``bytes`` and ``flops``: for
+    one iteration.
+    """
+
+    span: Span
+    what: str
+    lanes: int | None = None
+    isa: str = "scalar"
+    fused_with: tuple[int, ...] = ()
+    bytes: int = 0
+    flops: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> int:
+        """The line of the loop's ``for`` in the user's file."""
+        return self.span.line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The account of one function under one call signature; ``print`` it, or show it in Jupyter.
+
+    ``accepted``: every loop is compiled. ``fused``: fusions done. ``vectorized``: loops that run in
+    vectors. ``guards``: what is tested before the first store. ``regions``: how many stretches of
+    the body are compiled. ``temporaries``: arrays that are never allocated. ``assumed``: where the
+    types come from when no call gave them. ``stats``: the calls so far, None where there were none.
+    """
+
+    function: str
+    path: str
+    line: int
+    signature: str
+    target: str
+    accepted: bool
+    rejections: tuple[Rejection, ...] = ()
+    fused: int = 0
+    vectorized: int = 0
+    guards: tuple[str, ...] = ()
+    regions: int = 0
+    loops: tuple[LoopInfo, ...] = ()
+    temporaries: tuple[str, ...] = ()
+    assumed: str | None = None
+    stats: Mapping[str, object] | None = None
+    source: Mapping[int, str] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return as_plain(_report_rows(self))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        yield from as_rich(_report_rows(self), options.max_width)
+
+    def _repr_html_(self) -> str:
+        return as_html(_report_rows(self))
+
+    def to_json(self) -> str:
+        """The report as a JSON object."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields but ``source``, as JSON has them; spans are four numbers."""
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "source"}
+        out: dict[str, Any] = _as_json(shown)
+        for entry, rejection in zip(out["rejections"], self.rejections, strict=True):
+            entry["line"] = rejection.line
+        return out
+
+
+def _as_json(value: Any) -> Any:
+    match value:
+        case Span():
+            return [value.line, value.col, value.end_line, value.end_col]
+        case Mapping():
+            return {str(k): _as_json(v) for k, v in value.items()}
+        case tuple() | list():
+            return [_as_json(v) for v in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return {f.name: _as_json(getattr(value, f.name)) for f in fields(value)}
+
+
+def rejection_rows(rejection: Rejection, path: str, source: Mapping[int, str]) -> Iterator[Row]:
+    """One rejection: code and place, the lines it speaks of with the message under them, hints."""
+    where = Path(path).name + (f":{rejection.line}" if rejection.line else "")
+    yield row((rejection.code, "code"), "  ", (where, "place"))
+    marks = [Mark(label.span, label.text, "second") for label in rejection.labels]
+    if rejection.span is not None and rejection.span.line in source:
+        marks.append(Mark(rejection.span, rejection.message, "mark"))
+    else:
+        yield row("   ", (rejection.message, "mark"))
+    yield from excerpt(source, marks)
+    for name, text in (("note", rejection.note), ("help", rejection.help)):
+        for number, line in enumerate((text or "").splitlines()):
+            yield row("   ", (f"{name}: " if number == 0 else "      ", "hint"), line)
+
+
+def _report_rows(report: Report) -> Iterator[Row]:
+    yield row(
+        (report.function, "title"), report.signature, "  ",
+        (f"{Path(report.path).name}:{report.line}", "place"),
+    )
+    if report.assumed:
+        yield row("   ", (report.assumed, "faint"))
+    yield _verdict(report)
+    yield from _loop_rows(report.loops)
+    if report.temporaries:
+        yield row("   never allocated: ", ", ".join(report.temporaries))
+    if report.guards:
+        yield row("   guards: ", "; ".join(report.guards))
+    if report.stats is not None:
+        yield row("   calls: ", ", ".join(_stat(k, v) for k, v in report.stats.items()))
+    for rejection in report.rejections:
+        yield row()
+        yield from rejection_rows(rejection, report.path, report.source)
+
+
+def _verdict(report: Report) -> Row:
+    if not report.regions:
+        return row("   ", ("runs as Python", "bad"))
+    word, style = ("compiled", "good") if report.accepted else ("compiled in part", "bad")
+    counts = [
+        _count(len(report.loops), "loop"),
+        f"{report.vectorized} vectorised",
+        _count(report.fused, "fusion"),
+    ]
+    return row("   ", (word, style), f" for {report.target}: {', '.join(counts)}")
+
+
+def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[Row]:
+    digits = max((len(str(loop.line)) for loop in loops), default=0)
+    words = max((len(loop.what) for loop in loops), default=0)
+    for loop in loops:
+        vector = f"{loop.lanes} lanes, {loop.isa}" if loop.lanes else "scalar"
+        parts = [f"{loop.bytes} B and {_count(loop.flops, 'flop')} an element"]
+        if loop.fused_with:
+            lines = ", ".join(map(str, loop.fused_with))
+            parts.insert(0, f"one pass with line{'s' * (len(loop.fused_with) > 1)} {lines}")
+        yield row(
+            f"   line {loop.line:>{digits}}  {loop.what:<{words}}  ",
+            (vector, "good" if loop.lanes else "bad"), "  ", "; ".join((*parts, *loop.notes)),
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _stat(name: str, value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"{name} {', '.join(f'{v} × {k}' for k, v in value.items()) or 'none'}"
+    return f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"

@@ -1,0 +1,100 @@
+"""The loops of a function that stays Python, and the effects that keep them apart in any case.
+
+``legality`` decides of loops that can be lowered, and those have no effect but on arrays.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..effects import Effect, effectful_calls
+from ..rejections import Label, Rejection
+from ..scope import Scope
+from ..source import span_of
+from ..types import ArgType
+
+__all__ = ["separations"]
+
+_CODES = {
+    Effect.RNG: "FUSE_REJECT_EFFECTS_RNG",
+    Effect.IO: "FUSE_REJECT_EFFECTS_UNKNOWN",
+    Effect.UNKNOWN: "FUSE_REJECT_EFFECTS_UNKNOWN",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A loop and the ``with np.errstate`` around it, as text."""
+
+    node: ast.For
+    policy: str
+
+
+def separations(
+    tree: ast.FunctionDef, scope: Scope, types: Mapping[str, ArgType]
+) -> tuple[Rejection, ...]:
+    """Why neighbouring loops of a function that stays Python could not have been joined."""
+    found: list[Rejection] = []
+    for block in _blocks(tree):
+        loops = list(_loops(block, scope))
+        for first, second in pairwise(loops):
+            if first is not None and second is not None:
+                found += _apart(first, second, scope, types)
+    return tuple(found)
+
+
+def _blocks(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block: Any = getattr(node, name, None)
+            if isinstance(block, list) and not isinstance(node, ast.With):
+                yield block
+
+
+def _loops(block: Sequence[ast.stmt], scope: Scope, policy: str = "") -> Iterator[_Loop | None]:
+    """The loops of a block in order, None for anything else; an errstate is looked into."""
+    for stmt in block:
+        match stmt:
+            case ast.For():
+                yield _Loop(stmt, policy)
+            case ast.With(items=items, body=body) if all(_is_errstate(i, scope) for i in items):
+                yield from _loops(body, scope, ", ".join(ast.unparse(i) for i in items))
+            case _:
+                yield None
+
+
+def _is_errstate(item: ast.withitem, scope: Scope) -> bool:
+    call = item.context_expr
+    return isinstance(call, ast.Call) and scope.resolve(call.func) is np.errstate
+
+
+def _apart(
+    first: _Loop, second: _Loop, scope: Scope, types: Mapping[str, ArgType]
+) -> Iterator[Rejection]:
+    for loop in (first, second):
+        for effect, call in effectful_calls(loop.node, scope, types):
+            if effect in _CODES:
+                why = f"`{ast.unparse(call.func)}` {effect.value}"
+                yield _rejection(_CODES[effect], first, second, why, call)
+    if first.policy != second.policy:
+        here, there = (_policy_text(loop) for loop in (second, first))
+        why = f"it runs under {here}, the other under {there}"
+        yield _rejection("FUSE_REJECT_GUARD_POLICY", first, second, why, None)
+
+
+def _rejection(
+    code: str, first: _Loop, second: _Loop, why: str, at: ast.Call | None
+) -> Rejection:
+    span = span_of(at) if at is not None else None
+    labels = (Label(span, "called here"),) if span is not None else ()
+    message = f"cannot join the loop at line {first.node.lineno}: {why}"
+    return Rejection(code, message, span_of(second.node), labels)
+
+
+def _policy_text(loop: _Loop) -> str:
+    return f"`{loop.policy}`" if loop.policy else "the caller's error state"
