@@ -25,10 +25,11 @@ class _Unmark(ast.NodeTransformer):
     """Takes the marks out of a program."""
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        marked = isinstance(node.value, ast.Call)
         self.generic_visit(node)
         match node:
-            case ast.Assign(targets=[ast.Name(id=a)], value=ast.Name(id=b)) if a == b:
-                return None  # s = _sum(1, s)
+            case ast.Assign(targets=[ast.Name(id=a)], value=ast.Name(id=b)) if marked and a == b:
+                return None  # s = _sum(1, s); a drawn t = t stays
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:
