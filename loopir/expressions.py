@@ -1,6 +1,6 @@
-"""The expressions of Loop IR. Each has ``dtype``, a name of ``types.DTYPES``, and ``lanes``.
+"""What Loop IR computes with: expressions, and the ranges that loops run over.
 
-``lanes`` is 1 for a scalar, ``"W"`` for a vector of abstract width, and a number once a target has
+An expression has ``dtype``, a name of ``types.DTYPES``, and ``lanes``, which is 1 for a scalar, ``"W"`` for a vector of abstract width, and a number once a target has
 been chosen. Operators are data: ``Call("add", …)``, a row of ``ops.OPS``.
 """
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 __all__ = [
-    "Broadcast", "Call", "Const", "Dim", "Expr", "HReduce", "Lanes", "Load", "Ramp", "Span",
-    "Spanned", "Var",
+    "Broadcast", "Call", "Const", "Dim", "Expr", "HReduce", "Interval", "Lanes", "Load", "Ramp",
+    "Range", "RangeDesc", "Span", "Spanned", "Var",
 ]
 
 Lanes: TypeAlias = "int | str"  # 1, "W", or the lanes of a register
@@ -122,4 +122,20 @@ class HReduce(Spanned):
         return self.value.dtype
 
 
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """``[lo, hi)``, step 1."""
+    lo: Expr
+    hi: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class RangeDesc:
+    """``start, start + step, …`` before ``end``; ``step`` is a non-zero constant."""
+    start: Expr
+    end: Expr
+    step: int
+
+
 Expr: TypeAlias = Const | Var | Dim | Load | Call | Broadcast | Ramp | HReduce
+Range: TypeAlias = Interval | RangeDesc

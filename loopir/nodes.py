@@ -17,9 +17,12 @@ from .expressions import (
     Dim,
     Expr,
     HReduce,
+    Interval,
     Lanes,
     Load,
     Ramp,
+    Range,
+    RangeDesc,
     Span,
     Spanned,
     Var,
@@ -32,24 +35,6 @@ __all__ = [
     "Scan", "Span", "Stmt", "Store", "Stream", "Var", "VecAccum", "VecLoop", "While", "Yield",
     "Zip",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """``[lo, hi)``, step 1."""
-    lo: Expr
-    hi: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class RangeDesc:
-    """``start, start + step, …`` before ``end``; ``step`` is a non-zero constant."""
-    start: Expr
-    end: Expr
-    step: int
-
-
-# -- statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +249,6 @@ class Kernel:
     strict: tuple[str, ...] = ()
 
 
-Range: TypeAlias = Interval | RangeDesc
 LoopLike: TypeAlias = Loop | Zip | VecLoop | PredLoop | Scan | While
 Stmt: TypeAlias = Assign | Store | Append | Check | If | Break | Return | LoopLike
 Node: TypeAlias = (

@@ -8,17 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .parameters import (
-    ANY_UNIT,
-    ARRAY,
-    FLOAT,
-    MAX_RANK,
-    MISMATCH,
-    NO_UNIT,
-    NUMPY,
-    WRITEABLE,
-    Row,
-)
+from .parameters import ANY_UNIT, ARRAY, FLOAT, MAX_RANK, MISMATCH, NO_UNIT, NUMPY, WRITEABLE, Row
 from .shared import cffi
 
 __all__ = ["SafeCall"]

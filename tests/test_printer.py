@@ -10,7 +10,7 @@ import pytest
 
 from transpile.printer import print_python
 
-FILES = sorted((Path(__file__).resolve().parent.parent / "transpile").glob("*.py"))
+FILES = sorted((Path(__file__).resolve().parent.parent / "transpile").rglob("*.py"))
 
 PIECES = (
     "x = a if b else (c, *d)",

@@ -297,7 +297,7 @@ def f(x: f32[::1], y: mut(f32[::1])):
 def test_golden(name: str, target: str, golden: Callable[[Path, str], None]) -> None:
     t = TARGETS[target]
     text = emit(legalize(parse(KERNELS[name]), t), t)
-    shared = Path(targets.__path__[0], "abi.h").read_text(encoding="utf-8")
+    shared = Path(targets.__path__[0], "c", "abi.h").read_text(encoding="utf-8")
     assert shared in text
     golden(GOLDEN / target / f"{name}.c", text.replace(shared, ""))
 

@@ -19,9 +19,9 @@ import pytest
 
 from loopir.types import DTYPES
 from targets.build import FLAGS
+from targets.c.vmath import FUNCTIONS, source
 from targets.host import available
 from targets.isa import TARGETS
-from targets.vmath import FUNCTIONS, source
 
 HARNESS = Path(__file__).with_name("vmath_harness.c")
 CROSS, QEMU = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64-static")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from loopir.types import DTYPES
 from targets.build import FLAGS
+from targets.c.vmath import FUNCTIONS, source
 from targets.host import available
-from targets.vmath import FUNCTIONS, source
 
 _LETTER = {"sse2": "b", "avx2": "d", "avx512": "e"}  # of libmvec's names
 _RANGE = {"log": (0.01, 20), "pow": (0.01, 20), "tanh": (-5, 5)}

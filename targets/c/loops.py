@@ -7,12 +7,12 @@ from dataclasses import replace
 from loopir import nodes as ir
 from loopir.types import DTYPES, INDEX
 
-from .cbody import Block, Vectored, accumulator_type, register_body, vector_accs
-from .cexpr import expr, pointer
-from .cscope import Region, Registers, Scope
-from .ctext import bracketed, plain
-from .shape import aligned_store, in_registers, streams
-from .target import Vec, mask_type
+from ..shape import aligned_store, in_registers, streams
+from ..target import Vec, mask_type
+from .body import Block, Vectored, accumulator_type, register_body, vector_accs
+from .expressions import expr, pointer
+from .scope import Region, Registers, Scope
+from .text import bracketed, plain
 
 __all__ = ["vector_loop"]
 

@@ -6,11 +6,11 @@ from loopir.exhaustive import unhandled
 from loopir.ops import STATUS
 from loopir.types import DTYPES, INDEX
 
-from .cexpr import expr, pointer, stride
-from .cmask import any_lane, as_width, bits_of, both, negated
-from .cscope import Scope
-from .ctext import plain
-from .target import Vec, mask_type
+from ..target import Vec, mask_type
+from .expressions import expr, pointer, stride
+from .masks import any_lane, as_width, bits_of, both, negated
+from .scope import Scope
+from .text import plain
 
 __all__ = ["vector_statement"]
 

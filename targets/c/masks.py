@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .target import Target, Vec, mask_type
+from ..target import Target, Vec, mask_type
 from .vecops import operation
 
 __all__ = ["any_lane", "as_width", "bits_of", "both", "from_width", "logic", "negated"]

@@ -5,8 +5,8 @@ import re
 
 from loopir.types import DTYPES
 
+from ..target import Target
 from .fold import define_fold
-from .target import Target
 from .vecops import define, vector_named
 from .vmath import FUNCTIONS, source
 

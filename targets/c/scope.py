@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from loopir import nodes as ir
 
-from .target import Target
+from ..target import Target
 
 __all__ = ["Region", "Registers", "Scope"]
 

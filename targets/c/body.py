@@ -9,11 +9,11 @@ from loopir import nodes as ir
 from loopir.tree import counters, walk
 from loopir.types import DTYPES
 
-from .cexpr import expr, held, type_of
-from .cmask import as_width, both, logic
-from .cscope import Region, Scope
-from .ctext import assignments, bracketed, plain
-from .target import Vec, mask_type
+from ..target import Vec, mask_type
+from .expressions import expr, held, type_of
+from .masks import as_width, both, logic
+from .scope import Region, Scope
+from .text import assignments, bracketed, plain
 from .vecops import operation
 
 __all__ = ["Block", "Vectored", "accumulator_type", "register_body", "vector_accs"]

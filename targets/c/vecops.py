@@ -6,7 +6,7 @@ import re
 from loopir.ops import OPS
 from loopir.types import DTYPES
 
-from .target import Row, Target, Vec, mask_type
+from ..target import Row, Target, Vec, mask_type
 from .templates import Facts, fill
 
 __all__ = ["define", "operation", "scalar_operation", "vector_named"]

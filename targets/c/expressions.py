@@ -9,10 +9,10 @@ from loopir import nodes as ir
 from loopir.ops import OPS
 from loopir.types import DTYPES
 
-from .cmask import as_width, from_width, logic
-from .cscope import Scope
+from ..target import Target, Vec, mask_type
 from .fold import c_name, fold_name
-from .target import Target, Vec, mask_type
+from .masks import as_width, from_width, logic
+from .scope import Scope
 from .vecops import operation, scalar_operation
 
 __all__ = ["element", "expr", "held", "pointer", "stride", "type_of"]

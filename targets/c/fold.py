@@ -5,7 +5,7 @@ import re
 
 from loopir.types import DTYPES
 
-from .target import Target, Vec
+from ..target import Target, Vec
 from .vecops import operation, scalar_operation, vector_named
 
 __all__ = ["c_name", "define_fold", "fold_name"]

@@ -1,0 +1,124 @@
+"""Legal IR → C: the kernel's frame. No decision is left to take here."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from loopir import nodes as ir
+from loopir.exhaustive import unhandled
+from loopir.ops import OPS
+from loopir.tree import walk
+from loopir.types import DTYPES
+
+from ..target import Target
+from .definitions import definitions
+from .expressions import expr
+from .scope import Scope
+from .statements import block
+
+__all__ = ["emit"]
+
+
+def emit(kernel: ir.Kernel, target: Target) -> str:
+    """The C translation unit of a legal kernel, with the entry ``tp_kernel`` (see abi.h).
+
+    It returns 0; or bits of ``ops.STATUS`` that came up; or ``(i + 1) << 8`` when guard i failed,
+    and then nothing was done.
+    """
+    body = _Frame(kernel, target)
+    work = [*block(kernel.body, body.scope), "return status;"]
+    head = _Frame(kernel, target)
+    guards = [line for k, g in enumerate(kernel.guards) for line in _guard(g, k, head.scope)]
+    given = "(const tp_array *arrays, const tp_scalar *scalars)"
+    entry = [*head.locals(), *guards, *_call(kernel)]
+    start = [*body.locals(), "int64_t status = 0;"]
+    text = _function(f"static __attribute__((noinline)) int64_t tp_body{given}", [*start, *work])
+    text += "\n" + _function(f"int64_t tp_kernel{given}", entry)
+    needed = definitions(text, target)
+    return f"/* {kernel.name}, {target.name} */\n{_abi()}\n{needed}\n\n{text}"
+
+
+@cache
+def _abi() -> str:
+    return (Path(__file__).parent / "abi.h").read_text(encoding="utf-8")
+
+
+def _call(kernel: ir.Kernel) -> list[str]:
+    """Runs the body; where it may raise flags, between clearing and reading the hardware's."""
+    if not any(_flagged(n) for n in walk(kernel)):
+        return ["return tp_body(arrays, scalars);"]
+    run = "int64_t status = tp_body(arrays, scalars);"
+    return ["tp_flags_clear();", run, "return status | tp_flags();"]
+
+
+def _flagged(n: ir.Node) -> bool:
+    """Whether a node computes with floats in a way that may raise a flag."""
+    match n:
+        case ir.Call(op, args):
+            risky = op == "cast" or OPS[op].raises
+            return bool(risky) and any(DTYPES[a.dtype].kind == "f" for a in args)
+        case ir.HReduce(op) | ir.Scan(op=op):
+            return bool(OPS[op].raises)
+        case _:
+            return False
+
+
+def _function(head: str, lines: Iterable[str]) -> str:
+    """A C function, indented."""
+    depth, out = 0, []
+    for line in (head, "{", *lines, "}"):
+        depth -= line.startswith("}")
+        if line:
+            out.append("    " * depth + line)
+        depth += line.endswith("{")
+    return "\n".join(out) + "\n"
+
+
+class _Frame:
+    """Parameters as C locals; only those declared that are used."""
+
+    def __init__(self, kernel: ir.Kernel, target: Target) -> None:
+        arrays = {p.name: p for p in kernel.params if p.rank is not None}
+        read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
+        self.scope = Scope(target, arrays, {}, set(), set(), read)
+        self._values: dict[str, str] = {}
+        numbers = [0, 0]
+        for p in kernel.params:
+            which = numbers[p.rank is None]
+            numbers[p.rank is None] += 1
+            self._declare(p, which)
+
+    def _declare(self, p: ir.Param, which: int) -> None:
+        c = self.scope.bind(p.name)
+        kind = DTYPES[p.dtype].c
+        if p.rank is None:
+            member = "u8" if p.dtype == "bool" else p.dtype
+            self._values[p.name] = f"const {kind} {c} = scalars[{which}].{member};"
+            return
+        self._values[p.name] = f"{kind} *const {c} = ({kind} *)arrays[{which}].data;"
+        for axis in range(p.rank):
+            for letter, member in (("n", "dims"), ("s", "strides")):
+                name, value = f"{p.name}.{letter}{axis}", f"arrays[{which}].{member}[{axis}]"
+                local = self.scope.names[name] = self.scope.fresh(f"{c}_{letter}{axis}")
+                self._values[name] = f"const int64_t {local} = {value};"
+
+    def locals(self) -> list[str]:
+        return [text for name, text in self._values.items() if name in self.scope.used]
+
+
+def _guard(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
+    failed = f"return {(number + 1) << 8};"
+    match g:
+        case ir.Guard(cond):
+            return [f"if (!{expr(cond, s)}) {failed}"]
+        case ir.Disjoint(a, b, or_same):
+            given = ", ".join(_whole(x, s) for x in (a, b))
+            return [f"if (!tp_apart({given}, {int(or_same)})) {failed}"]
+        case _:
+            return unhandled(g)
+
+
+def _whole(array: str, s: Scope) -> str:
+    p = s.arrays[array]
+    return f"&arrays[{list(s.arrays).index(array)}], {p.rank}, {DTYPES[p.dtype].bytes}"

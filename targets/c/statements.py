@@ -1,0 +1,146 @@
+"""Scalar statements of legal IR as C."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from loopir import nodes as ir
+from loopir.exhaustive import unhandled
+from loopir.ops import STATUS
+from loopir.types import INDEX
+
+from .expressions import element, expr, held, type_of
+from .lanes import vector_statement
+from .loops import vector_loop
+from .scope import Scope
+from .text import assignments, bracketed, plain
+
+__all__ = ["block"]
+
+
+def block(body: Iterable[ir.Stmt], s: Scope) -> Iterator[str]:
+    """The lines of `body`."""
+    for statement in body:
+        yield from _statement(statement, s)
+        if not isinstance(statement, (ir.Assign, ir.Check)):
+            s.loaded.clear()
+
+
+def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
+    """A statement's lines. What acts on lanes is written by loops.py."""
+    match n:
+        case ir.VecLoop() | ir.PredLoop():
+            yield from vector_loop(n, s, block)
+        case ir.Store(value=x) | ir.Append(value=x) | ir.Check(cond=x) if x.lanes != 1:
+            yield vector_statement(n, s)
+        case ir.Assign(name, ir.Load() as x) if x.lanes != 1 and x.dtype != "bool":
+            text = plain(expr(x, s))
+            c = s.bind(name)
+            yield f"{type_of(x, s.target)} {c} = {text};"
+            yield held(c, s)
+        case ir.Assign(name, value):
+            text = plain(expr(value, s))
+            yield f"const {type_of(value, s.target)} {s.bind(name)} = {text};"
+        case ir.Store(array, index, value, mask):
+            yield from _where(mask, [f"{element(array, index, s)} = {plain(expr(value, s))};"], s)
+        case ir.Append(array, count, value, mask):
+            place = element(array, (ir.Var(count, INDEX),), s)
+            kept = [f"{place} = {plain(expr(value, s))};", f"{s.use(count)}++;"]
+            yield from _where(mask, kept, s)
+        case ir.Check(cond, code):
+            yield f"if (!{bracketed(expr(cond, s))}) status |= {STATUS[code]};"
+        case ir.If():
+            yield from _if(n, s)
+        case ir.Break(cond):
+            yield f"if {bracketed(expr(cond, s))} break;"
+        case ir.Return():
+            yield "return status;"
+        case _:
+            yield from _loop(n, s)
+
+
+def _where(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:
+    if mask is None:
+        yield from lines
+        return
+    yield f"if {bracketed(expr(mask, s))} {{"
+    yield from lines
+    yield "}"
+
+
+def _if(n: ir.If, s: Scope) -> Iterator[str]:
+    then, orelse = s.inner(), s.inner()
+    results = [(y, s.fresh(y.name)) for y in n.yields]
+    yield from (f"{type_of(y.then, s.target)} {c};" for y, c in results)
+    yield f"if {bracketed(expr(n.cond, s))} {{"
+    yield from block(n.then, then)
+    yield from (f"{c} = {plain(expr(y.then, then))};" for y, c in results)
+    if n.orelse or n.yields:
+        yield "} else {"
+        yield from block(n.orelse, orelse)
+        yield from (f"{c} = {plain(expr(y.orelse, orelse))};" for y, c in results)
+    yield "}"
+    s.names.update((y.name, c) for y, c in results)
+
+
+def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
+    match n:
+        case ir.While(cond, body, accs):
+            yield from _begin(accs, s)
+            inner = s.inner()
+            yield f"while {bracketed(expr(cond, s))} {{"
+            yield from block(body, inner)
+            yield from _steps(accs, inner)
+        case ir.Loop(var, rng, body, accs, until):
+            yield from _begin(accs, s)
+            inner = s.inner()
+            yield _for(var, rng, s, inner)
+            yield from block(body, inner)
+            yield from _steps(accs, inner)
+            if until is not None:
+                yield f"if {bracketed(expr(until, inner))} break;"
+        case ir.Zip(var, streams, rng, body, accs):
+            yield from _begin(accs, s)
+            inner = s.inner()
+            yield _for(var, rng, s, inner)
+            at = (ir.Var(var, INDEX),)
+            reads = [ir.Assign(x.name, ir.Load(x.array, at, x.dtype)) for x in streams]
+            yield from block((*reads, *body), inner)
+            yield from _steps(accs, inner)
+        case ir.Scan(var, rng, op, acc, init, value, array):
+            running = ir.Var(acc, value.dtype)
+            step = ir.Accum(acc, init, ir.Call(op, (running, value), value.dtype))
+            yield from _begin((step,), s)
+            inner = s.inner()
+            yield _for(var, rng, s, inner)
+            yield from _steps((step,), inner)
+            yield from block((ir.Store(array, (ir.Var(var, INDEX),), running),), inner)
+        case _:
+            unhandled(n)
+    yield "}"
+
+
+def _for(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
+    """The head of a loop; `var` is bound in `inner`."""
+    match rng:
+        case ir.Interval(lo, hi):
+            start, stop, sign, step = expr(lo, s), expr(hi, s), "<", 1
+        case ir.RangeDesc(lo, hi, step):
+            start, stop, sign = expr(lo, s), expr(hi, s), "<" if step > 0 else ">"
+        case _:
+            unhandled(rng)
+    end, i = inner.fresh(f"{var}_end"), inner.bind(var)
+    first = f"int64_t {i} = {plain(start)}, {end} = {plain(stop)}"
+    return f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
+
+
+def _begin(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
+    """Declares accumulators; none sees another's name yet."""
+    starts = [(a.name, type_of(a.init, s.target), plain(expr(a.init, s))) for a in accs]
+    for name, kind, start in starts:
+        yield f"{kind} {s.bind(name)} = {start};"
+
+
+def _steps(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
+    """The end of an iteration: every step sees the old values."""
+    new = [(s.use(a.name), type_of(a.step, s.target), plain(expr(a.step, s))) for a in accs]
+    yield from assignments(new, s.fresh)
