@@ -1,7 +1,8 @@
 """What Loop IR computes with: expressions, and the ranges that loops run over.
 
-An expression has ``dtype``, a name of ``types.DTYPES``, and ``lanes``, which is 1 for a scalar, ``"W"`` for a vector of abstract width, and a number once a target has
-been chosen. Operators are data: ``Call("add", …)``, a row of ``ops.OPS``.
+An expression has ``dtype``, a name of ``types.DTYPES``, and ``lanes``: 1 for a scalar, ``"W"`` for
+a vector of abstract width, a number once a target has been chosen. Operators are data:
+``Call("add", …)``, a row of ``ops.OPS``.
 """
 from __future__ import annotations
 

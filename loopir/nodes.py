@@ -1,8 +1,7 @@
 """The Loop IR: frozen nodes on about one screen. A tree never changes; passes build new ones.
 
-Here are statements, loops and the kernel; what they compute with stands in expressions.py. Scalar
-and vector code share the expressions, loops come in both kinds. Every loop is canonical after
-lowering: ``[0, n)``, step 1.
+Here are statements, loops and the kernel; expressions.py has what they compute with. Every loop is
+canonical after lowering: ``[0, n)``, step 1.
 """
 from __future__ import annotations
 

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from .isa import Target
 
 __all__ = [
-    "ABI", "BuildError", "CacheInfo", "Compiler", "NoCompiler", "assembly", "build", "build_object", "cache_clear",
-    "cache_dir", "cache_info", "find_compiler",
+    "ABI", "BuildError", "CacheInfo", "Compiler", "NoCompiler", "assembly", "build",
+    "build_object", "cache_clear", "cache_dir", "cache_info", "find_compiler",
 ]
 
 ABI = 1
 """Version of the kernels' binary interface: an object of another version is never loaded."""
 
 FLAGS = ("-O2", "-ffp-contract=off", "-frounding-math", "-fPIC", "-fvisibility=protected", "-w")
-"""Of every kernel. GCC makes -x of 0.0 - x where x is no -0.0, which is wrong for 0.0; with ``-frounding-math`` it does
-not. Clang is told in abi.h what the rounding is."""
+"""Of every kernel. GCC makes -x of 0.0 - x where x is no -0.0, which is wrong for 0.0; with
+``-frounding-math`` it does not. Clang is told in abi.h what the rounding is."""
 
 
 class HasFlags(Protocol):
@@ -51,12 +51,15 @@ CONTRACT = ("-ffp-contract=fast", "-DTP_CONTRACT")
 
 
 def build(source: str, target: HasFlags, *, cache: bool = True, contract: bool = False) -> Path:
-    """The shared object of one C translation unit for `target`. Raises NoCompiler and BuildError."""
+    """The shared object of a C translation unit for `target`. Raises NoCompiler and BuildError."""
     return build_object(source, (*target.cflags, *(CONTRACT if contract else ())), cache=cache)
 
 
 def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = True) -> Path:
-    """As `build`, with the flags that a target would give. Without `cache` it is always compiled, to a file of its own."""
+    """As `build`, with the flags that a target would give.
+
+    Without `cache` it is always compiled, to a file of its own.
+    """
     flags = (*FLAGS, *cflags, *_user_flags(), "-shared", "-lm")
     key = _digest(str(ABI), sys.platform, os.uname().machine, *flags, source)
     try:

@@ -1,8 +1,8 @@
 """Shared objects on disk: found by name, whole or not at all.
 
-An object's last bytes are its own checksum, so a truncated or damaged file is seen before it is mapped. Files appear by
-rename only: any number of threads and processes may write at once. Where the cache directory cannot be written, objects
-live in a private directory that ends with the process.
+An object's last bytes are its own checksum, so a truncated or damaged file is seen before it is
+mapped. Files appear by rename only: any number of threads and processes may write at once. Where the
+cache directory cannot be written, objects live in a private directory that ends with the process.
 """
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from pathlib import Path
 from .errors import BuildError
 
 __all__ = [
-    "OBJECT", "RECIPE", "CacheInfo", "cache_clear", "cache_dir", "cache_info", "content", "kept", "publish",
+    "OBJECT", "RECIPE", "CacheInfo", "cache_clear", "cache_dir", "cache_info", "content", "kept",
+    "publish",
 ]
 
 CACHE_BYTES = 256 << 20
@@ -44,13 +45,17 @@ class CacheInfo:
 
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """``$TRANSPILE_CACHE``, else ``transpile`` under ``$XDG_CACHE_HOME`` or ``~/.cache``. It need not exist."""
+    """``$TRANSPILE_CACHE``, else ``transpile`` under ``$XDG_CACHE_HOME`` or ``~/.cache``.
+
+    It need not exist.
+    """
     if chosen := environ.get("TRANSPILE_CACHE"):
         return Path(os.path.abspath(chosen))
     home = os.path.expanduser("~")
     if not os.path.isabs(home):  # nobody's: nothing can be written there, and nothing will
         home = os.devnull
-    return Path(environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")).absolute() / "transpile"
+    base = environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    return Path(base).absolute() / "transpile"
 
 
 def cache_info() -> CacheInfo:
@@ -67,7 +72,9 @@ def cache_clear() -> int:
 
 
 def _objects(folder: Path) -> list[tuple[float, int, Path]]:
-    """(time of last use, size, path) of each object, and of what an interrupted write left; oldest first."""
+    """(time of last use, size, path) of each object, oldest first; also of what an interrupted
+    write left.
+    """
     found = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -128,7 +135,10 @@ def content(path: Path) -> bytes:
 
 
 def publish(body: bytes, name: str | None, suffix: str = OBJECT) -> Path:
-    """Puts an object into the cache or, failing that, or without a name, into the private directory. Raises BuildError."""
+    """Puts an object into the cache or, failing that, or without a name, into the private directory.
+
+    Raises BuildError.
+    """
     from hashlib import sha256
 
     data = body + _MAGIC + sha256(body).digest()
@@ -148,7 +158,11 @@ def publish(body: bytes, name: str | None, suffix: str = OBJECT) -> Path:
 
 @functools.cache
 def _note_unwritable(folder: str, reason: str) -> None:
-    _log.warning("the cache %s cannot be written (%s); objects are kept for this process only", folder, reason)
+    _log.warning(
+        "the cache %s cannot be written (%s); objects are kept for this process only",
+        folder,
+        reason,
+    )
 
 
 def _place(data: bytes, path: Path) -> Path:
@@ -168,7 +182,7 @@ def _place(data: bytes, path: Path) -> Path:
 
 
 _private: dict[int, Path] = {}
-"""The private directory of each process: a forked child makes its own, for its parent removes the parent's."""
+"""The private directory of each process: a parent removes its own, so a forked child makes one."""
 
 
 def _private_dir() -> Path:

@@ -1,4 +1,4 @@
-"""The C compiler of this machine: finding it, without running it, and running it, whatever it does."""
+"""The C compiler of this machine: finding it without running it; running it, whatever it does."""
 from __future__ import annotations
 
 import functools
@@ -13,7 +13,9 @@ from pathlib import Path
 
 from .errors import BuildError, NoCompiler
 
-__all__ = ["BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for", "run_compiler"]
+__all__ = [
+    "BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for", "run_compiler",
+]
 
 TIMEOUT = 120.0
 """Seconds after which a compiler is taken to hang."""
@@ -21,7 +23,7 @@ TIMEOUT = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C compiler: the words that start it, and an identity that changes whenever the program does."""
+    """A C compiler: the words that start it, and an identity that changes when the program does."""
 
     command: tuple[str, ...]
     version: str
@@ -32,9 +34,9 @@ class Compiler:
 
 
 def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler:
-    """``$CC`` if set, else the first of cc, gcc, clang and the ``ziglang`` wheel. Raises NoCompiler.
+    """``$CC`` if set, else the first of cc, gcc, clang and the ``ziglang`` wheel.
 
-    A ``$CC`` that does not exist is an error, never a reason to take another compiler.
+    Raises NoCompiler: a ``$CC`` that does not exist is an error, never a reason to take another.
     """
     if os.name != "posix":
         raise NoCompiler(f"kernels are compiled on POSIX systems alone, not on {os.name}")
@@ -57,7 +59,7 @@ def find_compiler_for(machine: str, environ: Mapping[str, str] = os.environ) -> 
 
 
 _ZIG_CPU = "-mcpu=baseline"
-"""Without it zig makes code for the machine it runs on, whatever the target; the target's own flags come after."""
+"""Without it zig makes code for the machine it runs on; the target's own flags come after."""
 
 
 @functools.cache
@@ -84,7 +86,8 @@ def _words(command: str) -> list[str]:
 
 
 def _compiler(command: tuple[str, ...], path: str) -> Compiler:
-    """Its identity is file, size and time of each word that names a program (``ccache gcc`` has two)."""
+    """Its identity: file, size and time of each word that names a program (of ``ccache gcc`` both).
+    """
     programs = (shutil.which(word, path=path) for word in command)
     if "ziglang" in command or os.path.basename(command[0]) == "zig":
         command = (*command, _ZIG_CPU)
@@ -116,11 +119,12 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, made: 
         how = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
         raise BuildError(f"{compiler.name} {how}{_head(output)}", output)
     if not made.is_file():
-        raise BuildError(f"{compiler.name} reported success and wrote no file{_head(output)}", output)
+        wrote = f"{compiler.name} reported success and wrote no file{_head(output)}"
+        raise BuildError(wrote, output)
 
 
 def _run(command: tuple[str, ...], source: str) -> tuple[int, str]:
-    """Exit code and messages. The compiler leads a process group of its own, so that its parts die with it."""
+    """Exit code and messages; the compiler leads a process group, so that its parts die with it."""
     import signal
     import subprocess
 
@@ -128,7 +132,12 @@ def _run(command: tuple[str, ...], source: str) -> tuple[int, str]:
     env = os.environ | {"LC_ALL": "C"}
     try:
         process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, env=env, start_new_session=True
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.STDOUT,
+            env=env,
+            start_new_session=True,
         )
     except OSError as error:
         raise BuildError(f"{command[0]} does not run: {error.strerror or error}") from error

@@ -9,7 +9,7 @@ class NoCompiler(Exception):
 
 
 class BuildError(Exception):
-    """The C compiler failed. The message holds the first lines of what it said; ``output`` all of it."""
+    """The C compiler failed: the message begins what it said, ``output`` is all of it."""
 
     def __init__(self, message: str, output: str = "") -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
 """A shared object to a Python callable, by the fast road where it is open, else by the safe one.
 
-Both roads answer alike: the kernel's status, or -1 where an argument is not of the kernel's type, and
-then nothing was done.
+Both roads answer alike: the kernel's status, or -1 where an argument is not of the kernel's type,
+and then nothing was done.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The safe road to a kernel: what the builtin of `entry.c` does, in Python, on every interpreter."""
+"""The safe road to a kernel: what the builtin of `entry.c` does, for every interpreter."""
 from __future__ import annotations
 
 import struct

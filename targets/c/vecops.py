@@ -82,7 +82,8 @@ def _vector_facts(v: Vec, target: Target) -> Facts:
     wide, twice = f"{integer}64", f"{integer}{min(2 * bits, 64)}"
     tokens = {
         "V": v.name, "T": DTYPES[v.dtype].c, "D": v.dtype, "L": str(lanes),
-        "M": _compared(v, target), "I": v.of("i").name, "U": v.of("u").name, "N": _native(v), "NI": _native(v.of("i")),
+        "M": _compared(v, target), "I": v.of("i").name, "U": v.of("u").name,
+        "N": _native(v), "NI": _native(v.of("i")),
         "H": f"{v.dtype}x{lanes // 2}", "BYTES": f"u8x{lanes}", "WORDS": f"u32x{lanes}",
         "W": f"{wide}x{lanes}", "X": wide, "Q": f"{quotient}x{lanes}", "QT": quotient,
         "TWICE": f"{twice}x{lanes}", "TT": twice, "TI": f"i{twice[1:]}",

@@ -1,4 +1,4 @@
-"""C text of the vector math functions: the sections of vmath*.h that one needs, written for one vector type."""
+"""Vector math functions as C: the sections of vmath*.h that one needs, for one vector type."""
 from __future__ import annotations
 
 import functools
@@ -18,15 +18,18 @@ _REGISTERS = {"sse2": (128,), "avx2": (128, 256), "avx512": (128, 256, 512), "ne
 
 _WORDS: dict[str, dict[str, str]] = {
     "f32": {
-        "s": "float", "f": "f", "int": "int", "q": "d", "ps": "ps", "sf": "sf", "shift": "0x1.8p23f", "top": "31",
-        "abs": "0x7fffffff", "sign": "0x80000000u", "inf": "0x7f800000", "minus_nan": "-0x7fffff",
-        "normal": "0x00800000", "one": "0x3f800000",
+        "s": "float", "f": "f", "int": "int", "q": "d", "ps": "ps", "sf": "sf",
+        "shift": "0x1.8p23f", "top": "31",
+        "abs": "0x7fffffff", "sign": "0x80000000u", "inf": "0x7f800000",
+        "minus_nan": "-0x7fffff", "normal": "0x00800000", "one": "0x3f800000",
         "expnear": "87.3f", "expfar": "104.5f", "exphalf": "75", "tanhfar": "9.1f",
     },
     "f64": {
-        "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "sf": "df", "shift": "0x1.8p52", "top": "63",
+        "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "sf": "df",
+        "shift": "0x1.8p52", "top": "63",
         "abs": "0x7fffffffffffffff", "sign": "0x8000000000000000u", "inf": "0x7ff0000000000000",
-        "minus_nan": "-0x000fffff00000000", "normal": "0x0010000000000000", "one": "0x3ff0000000000000",
+        "minus_nan": "-0x000fffff00000000", "normal": "0x0010000000000000",
+        "one": "0x3ff0000000000000",
         "expnear": "708.0", "expfar": "746.0", "exphalf": "512", "tanhfar": "19.1",
     },
 }
@@ -38,7 +41,9 @@ _TYPE = re.compile(r"(?<![A-Za-z0-9])[FIUHD]\b")
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A piece of vmath.h: which pieces stand before it (``D:name``: for half the lanes, as doubles), and its text."""
+    """A piece of vmath.h: its text, and the pieces that stand before it (``D:name``: for half the
+    lanes, as doubles).
+    """
 
     name: str
     tags: frozenset[str]
@@ -80,46 +85,57 @@ class _Form:
 
     def words(self, op: str) -> dict[str, str]:
         return _WORDS[self.dtype] | {
-            "op": op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes), "bits": str(self.bits),
-            "bytes": str(self.bits // 8), "v256": "256" if self.bits == 256 else "",
+            "op": op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes),
+            "bits": str(self.bits), "bytes": str(self.bits // 8),
+            "v256": "256" if self.bits == 256 else "",
         }
 
 
 @functools.cache
 def _sections() -> tuple[_Section, ...]:
-    return tuple(s for path in sorted(Path(__file__).parent.glob("vmath*.h")) for s in _read(path.read_text()))
+    headers = sorted(Path(__file__).parent.glob("vmath*.h"))
+    return tuple(s for path in headers for s in _read(path.read_text(encoding="utf-8")))
 
 
 def _read(text: str) -> Iterator[_Section]:
     fields = iter(_SECTION.split(text)[1:])
     for name, tags, needs, body in zip(fields, fields, fields, fields, strict=True):
-        yield _Section(name, frozenset(tags.split(".") if tags else ()), tuple((needs or "").split()), body)
+        told = frozenset(tags.split(".") if tags else ())
+        yield _Section(name, told, tuple((needs or "").split()), body)
 
 
 def _find(name: str, form: _Form) -> _Section:
     """The section of that name made for the most of what `form` is."""
-    fitting = sorted((s for s in _sections() if s.name == name and s.tags <= form.tags), key=lambda s: len(s.tags))
-    assert fitting, f"no {name} for {form}"
-    assert len(fitting) == 1 or len(fitting[-2].tags) < len(fitting[-1].tags), f"two {name} for {form}"
-    return fitting[-1]
+    fitting = [s for s in _sections() if s.name == name and s.tags <= form.tags]
+    most = max((len(s.tags) for s in fitting), default=0)
+    best = [s for s in fitting if len(s.tags) == most]
+    assert len(best) == 1, f"{len(best)} {name} for {form}"
+    return best[0]
 
 
 def _horner(m: re.Match[str]) -> str:
     """The C of ``horner_F(x, c, b, a)``: nested fma."""
     first, *rest = (c.strip() for c in m[2].split(","))
-    return functools.reduce(lambda p, c: f"fma_F({p}, {m[1]}, all_F({c}))", rest, f"all_F({first})")
+    return functools.reduce(
+        lambda p, c: f"fma_F({p}, {m[1]}, all_F({c}))", rest, f"all_F({first})"
+    )
 
 
 def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
     """The section and all it needs, each after what it needs itself."""
     section = _find(name, form)
-    before = [_order(n[2:], form.half()) if n.startswith("D:") else _order(n, form) for n in section.needs]
-    return list(dict.fromkeys([pair for part in before for pair in part] + [(section, form)]))
+    before = [
+        pair
+        for n in section.needs
+        for pair in (_order(n[2:], form.half()) if n.startswith("D:") else _order(n, form))
+    ]
+    return list(dict.fromkeys([*before, (section, form)]))
 
 
 def _write(section: _Section, form: _Form, op: str) -> str:
     """The section for one vector type, in a guard: it may stand several times in a file."""
-    own = f"{section.name}_{op}" if "$op" in section.text or "${op}" in section.text else section.name
+    its_own = "$op" in section.text or "${op}" in section.text
+    own = f"{section.name}_{op}" if its_own else section.name
     text = Template(_HORNER.sub(_horner, section.text)).substitute(form.words(op))
     text = _TYPE.sub(lambda m: form.type(m[0]), text)
     guard = f"VMATH_{own}_{form.type('F')}"
@@ -128,11 +144,12 @@ def _write(section: _Section, form: _Form, op: str) -> str:
 
 @functools.cache
 def source(op: str, dtype: str, lanes: int, target: str) -> str | None:
-    """C text that defines ``tp_<op>_<dtype>x<lanes>``, or None where there is no such vector function.
+    """C text that defines ``tp_<op>_<dtype>x<lanes>``, or None where there is no such function.
 
-    It relies on the vector types of that many lanes (``f32x16``, ``i32x16``, ``u32x16``), and may be joined with others.
-    Special values and the flags divide, overflow and invalid are libm's; vmath.h has the bounds of the errors. A size
-    that `target` has no register for goes through libm, lane by lane.
+    It relies on the vector types of that many lanes (``f32x16``, ``i32x16``, ``u32x16``), and may
+    be joined with others. Special values and the flags divide, overflow and invalid are libm's;
+    vmath.h has the bounds of the errors. A size that `target` has no register for goes through
+    libm, lane by lane.
     """
     if op not in FUNCTIONS or dtype not in _WORDS or target not in _REGISTERS or lanes < 2:
         return None
