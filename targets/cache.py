@@ -1,8 +1,9 @@
 """Shared objects on disk: found by name, whole or not at all.
 
 An object's last bytes are its own checksum, so a truncated or damaged file is seen before it is
-mapped. Files appear by rename only: any number of threads and processes may write at once. Where the
-cache directory cannot be written, objects live in a private directory that ends with the process.
+mapped. Files appear by rename only: any number of threads and processes may write at once. Where
+the cache directory cannot be written, objects live in a private directory that ends with the
+process.
 """
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def content(path: Path) -> bytes:
 
 
 def publish(body: bytes, name: str | None, suffix: str = OBJECT) -> Path:
-    """Puts an object into the cache or, failing that, or without a name, into the private directory.
+    """Puts an object into the cache; failing that, or without a name, into the private directory.
 
     Raises BuildError.
     """

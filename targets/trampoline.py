@@ -1,6 +1,7 @@
 """The fast road to a kernel: a METH_FASTCALL builtin of `entry.c`.
 
-It reads array objects itself. It needs CPython, and the field layout of NumPy's C ABI, which is proved on live objects.
+It reads array objects itself, so it needs CPython, and the field layout of NumPy's C ABI, which is
+proved on live objects.
 """
 from __future__ import annotations
 
