@@ -240,12 +240,17 @@ class Disjoint(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A compiled region; after a float status of ``strict`` (``ops.STATUS``) Python must decide."""
+    """One compiled region. ``strict`` names the float-status classes (``ops.STATUS``) after which
+    Python must decide. One that ``stops`` ends where a check of ``"replay"`` fails: what is written
+    by then, Python will write again, for the kernel reads nothing of what it writes.
+    """
+
     name: str
     params: tuple[Param, ...]
     body: tuple[Stmt, ...]
     guards: tuple[Guard | Disjoint, ...] = ()
     strict: tuple[str, ...] = ()
+    stops: bool = False
 
 
 LoopLike: TypeAlias = Loop | Zip | VecLoop | PredLoop | Scan | While

@@ -28,17 +28,22 @@ def _kernel(f: ast.FunctionDef) -> ir.Kernel:
     while body and (guard := _guard(body[0], env)):
         guards.append(guard)
         del body[0]
-    return ir.Kernel(f.name, params, block(body, env), tuple(guards), _strict(f))
+    strict, stops = _heads(f)
+    return ir.Kernel(f.name, params, block(body, env), tuple(guards), strict, stops)
 
 
-def _strict(f: ast.FunctionDef) -> tuple[str, ...]:
-    match f.decorator_list:
-        case []:
-            return ()
-        case [ast.Call(func=ast.Name(id="strict"), args=args)]:
-            return tuple(read_text(a) for a in args)
-        case _:
-            raise bad(f.decorator_list[0], "not a decorator of kernels")
+def _heads(f: ast.FunctionDef) -> tuple[tuple[str, ...], bool]:
+    strict: tuple[str, ...] = ()
+    stops = False
+    for head in f.decorator_list:
+        match head:
+            case ast.Call(func=ast.Name(id="strict"), args=args):
+                strict = tuple(read_text(a) for a in args)
+            case ast.Name(id="stops"):
+                stops = True
+            case _:
+                raise bad(head, "not a decorator of kernels")
+    return strict, stops
 
 
 def _guard(s: ast.stmt, env: Env) -> ir.Guard | ir.Disjoint | None:

@@ -220,10 +220,11 @@ def _block(body: Iterable[ir.Stmt], ending: Iterable[str] = ()) -> list[str]:
 
 def _kernel(k: ir.Kernel) -> str:
     words = ", ".join(f'"{w}"' for w in k.strict)
-    strict = [f"@strict({words})"] if words else []
+    heads = [f"@strict({words})"] if words else []
+    heads += ["@stops"] if k.stops else []
     guards = ["    " + show(g) for g in k.guards]
     body = _block(k.body) if k.body or not guards else []
-    return "\n".join([*strict, f"def {k.name}({_commas(k.params)}):", *guards, *body]) + "\n"
+    return "\n".join([*heads, f"def {k.name}({_commas(k.params)}):", *guards, *body]) + "\n"
 
 
 def _type(p: ir.Param) -> str:

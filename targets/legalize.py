@@ -28,12 +28,23 @@ _GROUP_BYTES = 256
 def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     """`kernel` with every vector loop made concrete for `target`."""
 
+    read = {n.array for n in walk(kernel) if isinstance(n, ir.Load)}
+
     def visit(n: Any) -> Any:
         if isinstance(n, (ir.VecLoop, ir.PredLoop)):
-            return _loop(n, target)
+            return _loop(_checked_first(n, read) if kernel.stops else n, target)
         return map_children(n, visit)
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _checked_first(loop: ir.VecLoop | ir.PredLoop, read: set[str]) -> ir.VecLoop | ir.PredLoop:
+    """`loop` with the stores behind the checks of all lanes: of arrays that nobody reads."""
+    last = [isinstance(s, ir.Store) and s.array not in read for s in loop.body]
+    if not any(isinstance(s, ir.Check) for s in loop.body) or last == sorted(last):
+        return loop
+    body = [s for late in (False, True) for s, x in zip(loop.body, last, strict=True) if x is late]
+    return replace(loop, body=tuple(body))
 
 
 def _loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.PredLoop:

@@ -259,7 +259,7 @@ def test_what_was_written_before_an_exception_and_no_more() -> None:
             f(x, out)
         assert out.tolist() == [1.0, 2.0, 7.0, 7.0]
     f(x[:2], out)
-    assert counts(f) == (1, {"GUARD_FLOAT_STATUS": 2})
+    assert counts(f) == (1, {"GUARD_RAISES": 2})
 
 
 @pytest.mark.parametrize("warm", [False, True])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loopir import nodes as ir
 from loopir.exhaustive import unhandled
-from loopir.ops import OPS
+from loopir.ops import OPS, STATUS
 from loopir.tree import walk
 from loopir.types import DTYPES
 
@@ -31,25 +31,57 @@ def emit(kernel: ir.Kernel, target: Target) -> str:
     head = _Frame(kernel, target)
     guards = [line for k, g in enumerate(kernel.guards) for line in _guard(g, k, head.scope)]
     given = "(const tp_array *arrays, const tp_scalar *scalars)"
-    entry = [*head.locals(), *guards, *_call(kernel)]
+    entry = [*head.locals(), *guards, *_call(kernel, head.scope)]
     start = [*body.locals(), "int64_t status = 0;"]
     text = _function(f"static __attribute__((noinline)) int64_t tp_body{given}", [*start, *work])
     text += "\n" + _function(f"int64_t tp_kernel{given}", entry)
     needed = definitions(text, target)
-    return f"/* {kernel.name}, {target.name} */\n{_abi()}\n{needed}\n\n{text}"
+    heads = _header("abi.h") + (_header("undo.h") if "tp_keep" in text else "")
+    return f"/* {kernel.name}, {target.name} */\n{heads}\n{needed}\n\n{text}"
 
 
 @cache
-def _abi() -> str:
-    return (Path(__file__).parent / "abi.h").read_text(encoding="utf-8")
+def _header(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def _call(kernel: ir.Kernel) -> list[str]:
+def _call(kernel: ir.Kernel, s: Scope) -> list[str]:
     """Runs the body; where it may raise flags, between clearing and reading the hardware's."""
-    if not any(_flagged(n) for n in walk(kernel)):
+    flagged = any(_flagged(n) for n in walk(kernel))
+    before, after = _undoing(kernel, s) if kernel.stops else ([], [])
+    if not flagged and not before:
         return ["return tp_body(arrays, scalars);"]
+    if flagged:
+        before.append("tp_flags_clear();")
     run = "int64_t status = tp_body(arrays, scalars);"
-    return ["tp_flags_clear();", run, "return status | tp_flags();"]
+    if not after:
+        return [*before, run, "return status | tp_flags();"]
+    return [*before, run, *(["status |= tp_flags();"] if flagged else []), *after, "return status;"]
+
+
+def _kept_in_place(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
+    """The arrays to put aside where they are one with another, and that as a condition."""
+    found: dict[str, list[str]] = {}
+    for g in kernel.guards:
+        if isinstance(g, ir.Disjoint) and g.or_same:
+            same = f"!tp_apart({_whole(g.a, s)}, {_whole(g.b, s)}, 0)"
+            for name in (g.a, g.b):
+                found.setdefault(name, []).append(same)
+    return {name: " || ".join(same) for name, same in found.items() if s.arrays[name].written}
+
+
+def _undoing(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
+    """What comes before the body and after it, so that work in place is undone for Python."""
+    fatal = sum(STATUS[c] for c in ("replay", *kernel.strict))
+    before, after = [], []
+    for name, same in _kept_in_place(kernel, s).items():
+        c, whole = s.fresh(f"{name}_kept"), _whole(name, s)
+        before.append(f"char *{c} = 0;")
+        before.append(f"if (({same}) && !({c} = tp_keep({whole}))) return {fatal};")
+        after.append(f"if ({c} && status & {fatal}) tp_move({whole}, {c}, 1);")
+        after.append(f"__builtin_free({c});")
+
+    return before, after
 
 
 def _flagged(n: ir.Node) -> bool:
@@ -81,7 +113,7 @@ class _Frame:
     def __init__(self, kernel: ir.Kernel, target: Target) -> None:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}
         read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
-        self.scope = Scope(target, arrays, {}, set(), set(), read)
+        self.scope = Scope(target, arrays, {}, set(), set(), read, kernel.stops)
         self._values: dict[str, str] = {}
         numbers = [0, 0]
         for p in kernel.params:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from loopir import nodes as ir
 from loopir.exhaustive import unhandled
-from loopir.ops import STATUS
 from loopir.types import DTYPES, INDEX
 
 from ..target import Vec, mask_type
@@ -78,4 +77,4 @@ def _check(n: ir.Check, s: Scope) -> str:
     lanes = n.cond.lanes
     failed = negated(expr(n.cond, s), lanes, s.target)
     failed = both((s.region.on, failed), lanes, s.target) or failed
-    return f"if ({any_lane(failed, lanes, s.target)}) status |= {STATUS[n.code]};"
+    return f"if ({any_lane(failed, lanes, s.target)}) {s.failed(n.code)}"

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from loopir import nodes as ir
+from loopir.ops import STATUS
 
 from ..target import Target
 
@@ -56,6 +57,7 @@ class Scope:
     """What is visible: names, IR to C; the C names taken; accumulators; loads that have a name.
 
     ``used`` collects what the frame must declare. ``read``: the arrays that the kernel reads.
+    ``stops``: a check that fails for good ends the kernel.
     """
 
     target: Target
@@ -64,6 +66,7 @@ class Scope:
     taken: set[str]
     used: set[str]
     read: frozenset[str]
+    stops: bool = False
     registers: dict[str, Registers] = field(default_factory=dict)
     region: Region | None = None
     loaded: dict[ir.Load, str] = field(default_factory=dict)
@@ -77,6 +80,13 @@ class Scope:
             registers=dict(self.registers),
             region=region or self.region,
         )
+
+    def failed(self, code: str) -> str:
+        """The statement for where a check of `code` fails."""
+        status = STATUS[code]
+        if self.stops and code == "replay":
+            return f"return status | {status};"
+        return f"status |= {status};"
 
     def fresh(self, name: str) -> str:
         """A C name, like `name`, that is not taken."""

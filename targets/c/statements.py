@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 
 from loopir import nodes as ir
 from loopir.exhaustive import unhandled
-from loopir.ops import STATUS
 from loopir.types import INDEX
 
 from .expressions import element, expr, held, type_of
@@ -47,7 +46,7 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             kept = [f"{place} = {plain(expr(value, s))};", f"{s.use(count)}++;"]
             yield from _where(mask, kept, s)
         case ir.Check(cond, code):
-            yield f"if (!{bracketed(expr(cond, s))}) status |= {STATUS[code]};"
+            yield f"if (!{bracketed(expr(cond, s))}) {s.failed(code)}"
         case ir.If():
             yield from _if(n, s)
         case ir.Break(cond):

@@ -3,14 +3,9 @@ import numpy as np
 from transpile import fuse
 
 
-import math
-
 @fuse
-def roots(x, out):
+def relative(x, y, out):
     for i in range(len(x)):
-        out[i] = math.sqrt(x[i])
+        out[i] = (x[i] - y[i]) / y[i]
 
-try:
-    roots(np.array([1.0, -1.0]), np.zeros(2))
-except ValueError:
-    pass
+relative(np.ones(2), np.array([0.0, np.inf]), np.zeros(2))

@@ -55,32 +55,25 @@ scale(np.ones(8), np.zeros(8), 1000)
     ),
     Code(
         code="GUARD_FLOAT_STATUS",
-        title="the arithmetic raised a condition that Python answers with an exception",
-        why="Python's math module and its own floats raise where NumPy gives inf or nan. The "
-            "hardware's flags tell after the kernel that it happened, and Python then runs the "
-            "original.",
+        title="the arithmetic raised a condition that Python has to place",
+        why="The hardware's flags tell after the kernel that an overflow, a division by zero or an "
+            "invalid operation happened, but not which of several operations it was. Python then "
+            "runs the original, which warns of the right one.",
         bad="""\
-import math
-
 @fuse
-def roots(x, out):
+def relative(x, y, out):
     for i in range(len(x)):
-        out[i] = math.sqrt(x[i])
+        out[i] = (x[i] - y[i]) / y[i]
 
-try:
-    roots(np.array([1.0, -1.0]), np.zeros(2))
-except ValueError:
-    pass
+relative(np.ones(2), np.array([0.0, np.inf]), np.zeros(2))
 """,
         good="""\
-import math
-
 @fuse
-def roots(x, out):
+def relative(x, y, out):
     for i in range(len(x)):
-        out[i] = math.sqrt(x[i])
+        out[i] = (x[i] - y[i]) / y[i]
 
-roots(np.array([1.0, 4.0]), np.zeros(2))
+relative(np.ones(2), np.array([2.0, 4.0]), np.zeros(2))
 """,
     ),
     Code(

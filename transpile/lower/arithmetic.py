@@ -13,6 +13,7 @@ from loopir.types import DTYPES
 from ..infer import Num, cast, constant, logic, result
 from ..ranges import integer
 from ..types import ScalarType
+from .domain import defined
 from .integers import Integers
 from .operands import convert, depends, either_way, typed
 from .refusal import refuse
@@ -133,9 +134,8 @@ class Arithmetic(Integers):
             )
         a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
         if ty.weak:
-            self.strict("divide", "over", "invalid")
-        else:
-            self.b.source("pow", "scalar power", node)
+            return typed(self.defined("pow", (a, c), node), ty, x, y)
+        self.b.source("pow", "scalar power", node)
         return typed(self.b.apply("pow", a, c), ty, x, y)
 
     def _small_power(self, x: Num, y: Num, exponent: int, node: ast.AST) -> Num:
@@ -148,18 +148,20 @@ class Arithmetic(Integers):
             return whole if exponent == 2 else self.binary(ast.Mult, whole, n, node)
         ty = self._result(operator.pow, (x, y), node)
         e = self.b.bind(convert(self.b, x, ty.dtype, node), "base")
-        if ty.weak:
-            self.strict("over")
+        square = Call("mul", (e, e), ty.dtype)
+        product: Expr = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
+        if ty.weak and DTYPES[ty.dtype].kind == "f":
+            product = self.b.bind(product)
+            self.b.require(defined("pow", (e,), product), "GUARD_RAISES", node)
         elif DTYPES[ty.dtype].kind == "f":
             self.b.source("pow", "scalar power", node, ("over", "under"))
-        square = Call("mul", (e, e), ty.dtype)
-        product = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
         return typed(product, ty, x, y)
 
-    def strict(self, *classes: str) -> None:
-        """After any of these float-status classes Python must decide, because it would raise."""
-        self.b.strict.update(classes)
-        self.b.raises = True
+    def defined(self, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:
+        """`op` on Python's floats: Python must decide where it would raise."""
+        e = self.b.bind(self.b.apply(op, *operands))
+        self.b.require(defined(op, operands, e), "GUARD_RAISES", node)
+        return e
 
     def negative(self, x: Num, node: ast.AST) -> Num:
         if isinstance(x.ir, Const) and x.weak and not x.strong and x.dtype != "bool":

@@ -52,14 +52,12 @@ class Builder(Known):
     fresh: set[str] = field(default_factory=set)
     block: list[Stmt] = field(default_factory=list)
     guards: list[Guard | Disjoint] = field(default_factory=list)
-    strict: set[str] = field(default_factory=set)
     sources: list[StatusSource] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     accumulators: set[Expr] = field(default_factory=set)
     path: Expr | None = None
     branches: int = 0
-    raises: bool = False
 
     @contextmanager
     def trial(self) -> Iterator[None]:
@@ -137,7 +135,6 @@ class Builder(Known):
         if self.branches == 0 and self.invariant(cond):
             self.guard(cond, code, node)
         else:
-            self.raises = True
             self.emit(Check(cond, "replay", span=span_of(node)))
 
     def guard(self, cond: Expr, code: str, node: ast.AST) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loopir.nodes import Append, Check, Disjoint, Kernel, Load, Param, Store
+from loopir.nodes import Append, Check, Kernel, Load, Param, Store
 from loopir.tree import walk
 
 from ..plan import Argument, Captured, Nothing, Plan, Ref, Returned
@@ -91,14 +91,14 @@ class _Function(Results):
             for p in b.params.values()
         )
         guards = (*b.guards, *alias_guards(params, b.fresh | self._slots(params), b.block))
-        kernel = Kernel(self.tree.name, params, tuple(b.block), guards, tuple(sorted(b.strict)))
         theirs = {
             n for n, binding in b.bindings.items() if isinstance(binding, (Argument, Captured))
         }
         writes = tuple(sorted(written & theirs))
         checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
         rewrites = bool(written & read & theirs)
-        in_place = any(isinstance(g, Disjoint) and g.or_same for g in guards)
+        stops = checked and bool(writes) and not rewrites
+        kernel = Kernel(self.tree.name, params, tuple(b.block), guards, stops=stops)
         return Plan(
             kernel=kernel,
             bindings=tuple(b.bindings[p.name] for p in params),
@@ -106,7 +106,7 @@ class _Function(Results):
             refs=tuple(Ref(k, v) for k, v in self.refs.items()),
             writes=writes,
             rewrites=rewrites,
-            snapshot=bool(writes) and (b.raises or (checked and (rewrites or in_place))),
+            snapshot=checked and bool(writes) and not stops,
             temporaries=frozenset(b.fresh - _escaping(returned)),
             sources=tuple(dict.fromkeys(b.sources)),
         )

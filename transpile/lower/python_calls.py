@@ -148,8 +148,10 @@ class PythonCalls(Expressions):
         operands = [cast(n.ir, "f64") for n in args]
         if op.result == "m":
             return Num(Call(op.name, tuple(operands), "bool"), weak="bool")
-        self.strict(*(c for c in op.raises if c != "under"))
-        return Num(self.b.apply(op.name, *operands), weak="f64")
+        if not op.raises:
+            return Num(self.b.apply(op.name, *operands), weak="f64")
+        bound = tuple(self.b.bind(e) for e in operands)
+        return Num(self.defined(op.name, bound, node), weak="f64")
 
     def _count(self, args: list[Num], n: int, node: ast.Call) -> list[Num]:
         if len(args) != n:
