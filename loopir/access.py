@@ -13,13 +13,11 @@ from .nodes import (
     Check,
     Expr,
     If,
-    Interval,
     Load,
     Loop,
     Node,
     Param,
     PredLoop,
-    RangeDesc,
     Return,
     Scan,
     Span,
@@ -29,9 +27,9 @@ from .nodes import (
     While,
     Zip,
 )
-from .tree import children, counters
+from .tree import children, counters, ends
 
-__all__ = ["Access", "accesses", "advance", "unit_stride"]
+__all__ = ["Access", "accesses", "advance", "subscripted", "unit_stride"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,12 @@ class Access:
     span: Span | None = None
 
     def __str__(self) -> str:
-        return f"{self.array}[{', '.join('…' if f is None else str(f) for f in self.index)}]"
+        return subscripted(self.array, self.index)
+
+
+def subscripted(array: str, index: Iterable[Affine | None]) -> str:
+    """An element as text."""
+    return f"{array}[{', '.join('…' if f is None else str(f) for f in index)}]"
 
 
 def accesses(
@@ -140,7 +143,7 @@ class _Walk:
 
     def loop(self, s: Loop | Zip | VecLoop | PredLoop | While, var: str | None) -> None:
         if not isinstance(s, While):
-            self.reads(*_bounds(s))
+            self.reads(*ends(s.range))
         self.reads(*(a.init for a in s.accs))
         self.known.update((a.name, None) for a in s.accs)
         with_var = (*self.loops, var) if var else self.loops
@@ -163,7 +166,7 @@ class _Walk:
         self.loops = outer
 
     def scan(self, s: Scan) -> None:
-        self.reads(*_bounds(s), s.init)
+        self.reads(*ends(s.range), s.init)
         outer, self.loops = self.loops, (*self.loops, s.var)
         self.known.update({s.var: variable(s.var), s.acc: None})
         self.reads(s.value)
@@ -187,12 +190,6 @@ class _Walk:
         self.found.append(
             Access(array, index, is_write, position, self.conditional, self.loops, span)
         )
-
-
-def _bounds(s: Loop | Zip | VecLoop | PredLoop | Scan) -> Iterator[Expr]:
-    match s.range:
-        case Interval(lo=first, hi=last) | RangeDesc(start=first, end=last):
-            yield from (first, last)
 
 
 def _inner_first(n: Node) -> Iterator[Node]:

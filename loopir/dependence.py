@@ -14,7 +14,9 @@ from .access import Access, accesses
 from .affine import Affine, Bindings, affine
 from .nodes import Call, Const, Disjoint, Expr, Interval, Kernel, Loop, Range
 
-__all__ = ["Alias", "Dependence", "Overlap", "alias", "dependences", "distance", "trip_count"]
+__all__ = [
+    "Alias", "Dependence", "Overlap", "alias", "dependences", "distance", "may_share", "trip_count",
+]
 
 
 class Alias(Enum):
@@ -63,6 +65,11 @@ def alias(kernel: Kernel, a: str, b: str) -> Alias:
         if isinstance(g, Disjoint) and {g.a, g.b} == {a, b}:
             return Alias.SAME_OR_DISJOINT if g.or_same else Alias.DISJOINT
     return Alias.DISJOINT
+
+
+def may_share(kernel: Kernel, a: str, b: str) -> bool:
+    """Whether arrays `a` and `b` may have an element in common."""
+    return alias(kernel, a, b) is not Alias.DISJOINT
 
 
 def trip_count(r: Range, bindings: Bindings | None = None) -> Affine | None:

@@ -7,24 +7,15 @@
             C[m, n] = s                             v4 = add(v0, v3)      | m n k
                                                     v5 = result(v4)       | m n
                                                     v6 = store C[m, n](v5) | m n
-
-The parts it is made of are offered here too: affine subscripts, accesses and dependences.
 """
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .access import Access, accesses, advance, unit_stride
-from .affine import Affine, Bindings, affine, constant, variable
-from .dependence import Alias, Dependence, Overlap, alias, dependences, distance, trip_count
 from .nodes import Kernel, Loop
-from .operations import Builder, Operation, Reference
+from .operations import Builder, Operation
 
-__all__ = [
-    "Access", "Affine", "Alias", "Bindings", "Dependence", "LoopSet", "Operation", "Overlap",
-    "Reference", "accesses", "advance", "affine", "alias", "constant", "dependences", "distance",
-    "loop_set", "trip_count", "unit_stride", "variable",
-]  # fmt: skip
+__all__ = ["LoopSet", "loop_set"]
 
 
 @dataclass(frozen=True, slots=True)

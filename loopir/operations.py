@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from .access import Access, unit_stride
+from .access import Access, subscripted, unit_stride
 from .affine import Affine, affine, variable
 from .exhaustive import unhandled
 from .nodes import (
@@ -45,7 +45,7 @@ class Reference:
     unit: str | None
 
     def __str__(self) -> str:
-        return f"{self.array}[{', '.join('…' if f is None else str(f) for f in self.index)}]"
+        return subscripted(self.array, self.index)
 
 
 @dataclass(frozen=True, slots=True)

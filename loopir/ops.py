@@ -47,12 +47,22 @@ class Op:
     weight: float = 1.0
 
     @property
-    def arity(self) -> int:
-        return len(self.sig.split(":")[0])
+    def operands(self) -> str:
+        """A letter an operand."""
+        return self.sig.split(":")[0]
 
     @property
     def result(self) -> str:
         return self.sig.split(":")[1]
+
+    @property
+    def arity(self) -> int:
+        return len(self.operands)
+
+    @property
+    def reduces(self) -> bool:
+        """Whether lanes may be folded by it: it has a neutral element, or x op x is x."""
+        return self.arity == 2 and (self.unit is not None or self.idempotent)
 
 
 def _keep_first(wins: Callable[..., Any]) -> Callable[..., Any]:

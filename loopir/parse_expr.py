@@ -73,8 +73,8 @@ def _apply(symbol: ast.AST, operands: list[ast.expr], env: Env) -> ir.Expr:
 
 def _typed(op: str, args: tuple[ir.Expr, ...]) -> ir.Call:
     """The Call with the dtype that the row's signature gives."""
-    letters, result = OPS[op].sig.split(":")
-    dtype = "bool" if result == "m" else args[letters.index("a")].dtype
+    row = OPS[op]
+    dtype = "bool" if row.result == "m" else args[row.operands.index("a")].dtype
     return ir.Call(op, args, dtype, args[0].lanes)
 
 

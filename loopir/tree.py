@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any, TypeVar, get_args
 
-from .nodes import Append, Node
+from .nodes import Append, Expr, Interval, Node, Range, RangeDesc
 
-__all__ = ["N", "bottom_up", "children", "counters", "map_children", "walk"]
+__all__ = ["N", "bottom_up", "children", "counters", "ends", "map_children", "walk"]
 
 N = TypeVar("N", bound=Node)
 
@@ -68,3 +68,10 @@ def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
 def counters(n: Node) -> frozenset[str]:
     """The accumulators that an Append below `n` advances: scalars, in vector loops too."""
     return frozenset(x.count for x in walk(n) if isinstance(x, Append))
+
+
+def ends(r: Range) -> tuple[Expr, Expr]:
+    """Where a range starts, and what it stays before."""
+    match r:
+        case Interval(first, last) | RangeDesc(first, last):
+            return first, last

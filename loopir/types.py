@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DTYPES", "INDEX", "DType", "dtype_of", "promote"]
+__all__ = ["DTYPES", "INDEX", "DType", "dtype_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +73,3 @@ def dtype_of(dtype: np.dtype) -> str | None:
     swapped …).
     """
     return _BY_NUMPY.get(dtype) if dtype.isnative else None
-
-
-def promote(*names: str) -> str | None:
-    """NumPy's promotion of strong dtypes; None where the result is not one of ours."""
-    return dtype_of(np.result_type(*(DTYPES[n].numpy for n in names)))

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 from . import nodes as ir
 from .exhaustive import unhandled
-from .ops import STATUS
-from .tree import counters
+from .ops import OPS, STATUS
+from .tree import counters, ends
 from .types import DTYPES, INDEX
-from .verify_expr import Exprs, Stage, VerifyError, need, reduces
+from .verify_expr import Exprs, Stage, VerifyError, need
 
 __all__ = ["Stage", "VerifyError", "verify"]
 
@@ -156,7 +156,7 @@ class _Stmts(Exprs):
                 unhandled(s)
 
     def range(self, r: ir.Range) -> None:
-        for e in (r.lo, r.hi) if isinstance(r, ir.Interval) else (r.start, r.end):
+        for e in ends(r):
             self.scalar(e, INDEX, "an end of a range")
         need(isinstance(r, ir.Interval) or r.step != 0, r, "a range has a step")
 
@@ -198,7 +198,7 @@ class _Stmts(Exprs):
             self.bind(s, s.var, INDEX)
             self.scalar(s.value, s.init.dtype, "a scan's value")
             self.call(ir.Call(s.op, (s.value, s.value), s.value.dtype))
-            need(reduces(s.op), s, "the operation is no reduction")
+            need(OPS[s.op].reduces, s, "the operation is no reduction")
             p = self.array(s, s.array)
             need((p.rank, p.dtype, p.written) == (1, s.value.dtype, True), s, "no array for it")
         self.bind(s, s.acc, s.init.dtype)

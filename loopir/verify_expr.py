@@ -12,7 +12,7 @@ from .text import show
 from .tree import children
 from .types import DTYPES, INDEX
 
-__all__ = ["Exprs", "Stage", "VerifyError", "need", "reduces"]
+__all__ = ["Exprs", "Stage", "VerifyError", "need"]
 
 Stage: TypeAlias = Literal["scalar", "vector", "legal"]
 
@@ -25,12 +25,6 @@ def need(holds: object, node: ir.Node, why: str) -> None:
     """Raises VerifyError, naming `node`, unless `holds`."""
     if not holds:
         raise VerifyError(f"{why}: {show(node)}")
-
-
-def reduces(op: str) -> bool:
-    """Whether lanes may be folded by `op`: it has a neutral element, or x op x is x."""
-    row = OPS.get(op)
-    return row is not None and row.arity == 2 and (row.unit is not None or row.idempotent)
 
 
 class Exprs:
@@ -74,7 +68,7 @@ class Exprs:
                 need(integer, e, "a ramp starts at an integer scalar")
                 need(lanes == self.width, e, self.misfit(lanes))
             case ir.HReduce(op, value):
-                need(reduces(op), e, "the operation has no neutral element")
+                need(op in OPS and OPS[op].reduces, e, "the operation has no neutral element")
                 need(value.lanes != 1 or self.stage == "legal", e, "only vectors are reduced")
                 self.call(ir.Call(op, (value, value), value.dtype, value.lanes))
             case _:
@@ -109,14 +103,13 @@ class Exprs:
     def call(self, e: ir.Call) -> None:
         need(e.op in OPS, e, "no such operation")
         op = OPS[e.op]
-        letters, result = op.sig.split(":")
         need(len(e.args) == op.arity, e, f"{op.arity} operands are needed")
         need(all(x.lanes == e.lanes for x in e.args), e, "operands and result differ in lanes")
-        common = {x.dtype for x, letter in zip(e.args, letters, strict=True) if letter == "a"}
+        common = {x.dtype for x, letter in zip(e.args, op.operands, strict=True) if letter == "a"}
         need(len(common) <= 1, e, f"operands differ in dtype: {sorted(common)}")
-        for x, letter in zip(e.args, letters, strict=True):
+        for x, letter in zip(e.args, op.operands, strict=True):
             need(_kind(x) in ("b" if letter == "m" else op.kinds), x, f"no operand of {op.name}")
-        wanted = {"m": {"bool"}, "a": common or {e.dtype}}[result]
+        wanted = {"m": {"bool"}, "a": common or {e.dtype}}[op.result]
         need(e.dtype in wanted and e.dtype in DTYPES, e, f"the result is {wanted}, not {e.dtype}")
 
 

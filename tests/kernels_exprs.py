@@ -28,7 +28,7 @@ def integer(k: int) -> ir.Const:
 
 
 def call(op: str, *args: ir.Expr) -> ir.Call:
-    letters, result = OPS[op].sig.split(":")
+    letters, result = OPS[op].operands, OPS[op].result
     dtype = "bool" if result == "m" else args[letters.index("a")].dtype
     return ir.Call(op, args, dtype, args[0].lanes)
 
@@ -90,7 +90,7 @@ class Exprs:
         if self.chance(6):
             return self.conversion(dtype, depth - 1)
         op = self.one_of(*self.rows(dtype))
-        letters, result = OPS[op].sig.split(":")
+        letters, result = OPS[op].operands, OPS[op].result
         common = dtype
         if result == "m" and "a" in letters:
             able = [d for d in (*self.dtypes, I64) if DTYPES[d].kind in OPS[op].kinds]

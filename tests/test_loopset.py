@@ -9,19 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loopir.access import accesses, advance, unit_stride
 from loopir.affine import Affine, affine, constant, variable
-from loopir.loopset import (
-    Alias,
-    Overlap,
-    accesses,
-    advance,
-    alias,
-    dependences,
-    distance,
-    loop_set,
-    trip_count,
-    unit_stride,
-)
+from loopir.dependence import Alias, Overlap, alias, dependences, distance, trip_count
+from loopir.loopset import loop_set
 from loopir.nodes import Call, Const, Dim, Expr, Kernel, Loop, Var
 from loopir.text import parse
 from loopir.tree import walk

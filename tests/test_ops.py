@@ -89,7 +89,7 @@ def operand_names(op: Op, dtype: str) -> list[str]:
     need a third.
     """
     names = iter("abq")
-    return ["m" if x == "m" and dtype != "bool" else next(names) for x in op.sig[: op.arity]]
+    return ["m" if x == "m" and dtype != "bool" else next(names) for x in op.operands]
 
 
 def operation_case(kernel: ir.Kernel, dtype: str) -> dict[str, Any]:

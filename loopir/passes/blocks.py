@@ -14,11 +14,9 @@ from ..nodes import (
     Check,
     Expr,
     If,
-    Interval,
     Kernel,
     Loop,
     PredLoop,
-    RangeDesc,
     Return,
     Scan,
     Stmt,
@@ -27,7 +25,7 @@ from ..nodes import (
     While,
     Zip,
 )
-from ..tree import map_children
+from ..tree import ends, map_children
 
 __all__ = [
     "Block", "evaluates", "inner_blocks", "map_blocks", "map_inner", "map_own", "map_stmts",
@@ -138,15 +136,11 @@ def evaluates(s: Stmt) -> tuple[Expr, ...]:
         case While():
             return tuple(a.init for a in s.accs)
         case Scan():
-            return (*_ends(s.range), s.init)
+            return (*ends(s.range), s.init)
         case Loop() | Zip() | VecLoop() | PredLoop():
-            return (*_ends(s.range), *(a.init for a in s.accs))
+            return (*ends(s.range), *(a.init for a in s.accs))
         case _:
             return unhandled(s)
-
-
-def _ends(r: Interval | RangeDesc) -> tuple[Expr, Expr]:
-    return (r.lo, r.hi) if isinstance(r, Interval) else (r.start, r.end)
 
 
 def map_own(s: Stmt, f: Callable[[Expr], Expr]) -> Stmt:

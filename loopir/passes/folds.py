@@ -12,7 +12,7 @@ from .names import reads
 from .rules import rewrite
 from .values import unit
 
-__all__ = ["Fold", "checks_of", "fold_of", "needs_reassociation"]
+__all__ = ["Fold", "checks_of", "fold_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,6 @@ def fold_of(acc: Accum, loop: Loop) -> Fold | None:
     return fold if fold and name not in reads(fold.value, fold.cond) else None
 
 
-def needs_reassociation(loop: Loop) -> bool:
-    """Whether some accumulator of `loop` is a fold whose result depends on the order."""
-    folds = [fold_of(a, loop) for a in loop.accs]
-    return any(f is not None and f.is_inexact for f in folds)
-
-
 def checks_of(acc: Accum, loop: Loop) -> tuple[Check, ...]:
     """The checks in `loop` that a step of `acc` by adding does not overflow."""
     found = (s for s in loop.body if isinstance(s, Check) and acc.name in reads(s))
@@ -100,7 +94,7 @@ def _matched(acc: Accum, step: Expr) -> Fold | None:
         case Call(op="sub", args=(first, value)):
             minus = rewrite(Call("neg", (value,), value.dtype))
             return _chained(acc, "add", first, minus)
-        case Call(op=op, args=(a, b)) if _reduces(op):
+        case Call(op=op, args=(a, b)) if OPS[op].reduces:
             return _flipped(acc, op, a) if _is(acc, b) else _chained(acc, op, a, b)
         case _:
             return None
@@ -147,11 +141,6 @@ def _conditional(fold: Fold | None, cond: Expr) -> Fold | None:
 
 def _is(acc: Accum, e: Expr) -> bool:
     return isinstance(e, Var) and e.name == acc.name
-
-
-def _reduces(op: str) -> bool:
-    row = OPS[op]
-    return row.arity == 2 and (row.unit is not None or row.idempotent)
 
 
 def _associates(op: str, acc: Accum) -> bool:

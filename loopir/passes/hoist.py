@@ -17,7 +17,6 @@ from ..nodes import (
     Load,
     Loop,
     Node,
-    RangeDesc,
     Return,
     Stmt,
     Store,
@@ -25,7 +24,7 @@ from ..nodes import (
     Yield,
     Zip,
 )
-from ..tree import children, counters, map_children, walk
+from ..tree import children, counters, ends, map_children, walk
 from .blocks import evaluates, map_stmts
 from .memory import Memory, written
 from .names import Fresh, reads
@@ -84,11 +83,8 @@ def _needs_iteration(e: Expr) -> bool:
 
 def _guarded(s: Loop | Zip, names: dict[Expr, Var]) -> Iterator[If]:
     """A branch that binds `names`, if there are any, where the loop has an iteration."""
-    match s.range:
-        case Interval(lo, hi):
-            runs = Call("lt", (lo, hi), "bool")
-        case RangeDesc(start, end, step):
-            runs = Call("lt" if step > 0 else "gt", (start, end), "bool")
+    upwards = isinstance(s.range, Interval) or s.range.step > 0
+    runs = Call("lt" if upwards else "gt", ends(s.range), "bool")
     if names:
         gives = tuple(Yield(v.name, e, literal(0, e.dtype)) for e, v in names.items())
         yield If(runs, (), (), gives)

@@ -8,7 +8,7 @@ from ..nodes import Append, Assign, Call, Check, If, Kernel, Loop, Stmt, Store, 
 from ..tree import bottom_up, walk
 from .blocks import map_inner, map_stmts
 from .forward import tidier
-from .legality import explain
+from .legality import STRAIGHT, explain
 from .masks import Masked, either_way, negated
 from .names import Fresh
 from .rules import rewrite
@@ -67,14 +67,11 @@ def straight(loop: Loop, kernel: Kernel, fresh: Fresh) -> Loop | None:
     return made
 
 
-_STRAIGHT = (Assign, Store, Append, Check)
-
-
 def _convertible(loop: Loop) -> bool:
     """Whether the body has branches, and nothing but straight-line code in and around them."""
     branches = [n for n in walk(loop) if isinstance(n, If)]
     bodies = (loop.body, *(b for s in branches for b in (s.then, s.orelse)))
-    flat = all(isinstance(s, (*_STRAIGHT, If)) for body in bodies for s in body)
+    flat = all(isinstance(s, (*STRAIGHT, If)) for body in bodies for s in body)
     return bool(branches) and flat
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..loopset import Access, Dependence, dependences
+from ..dependence import Dependence, dependences
 from ..nodes import (
     Accum,
     Append,
@@ -34,7 +34,7 @@ from .subscripts import Subscripts
 from .ties import is_repeatable, is_settled
 from .values import raised, trips
 
-__all__ = ["Reason", "can_run_again", "explain"]
+__all__ = ["STRAIGHT", "Reason", "explain"]
 
 SMALL = 4  # trips below which vectors do not pay
 
@@ -69,7 +69,7 @@ def explain(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> Reason |
 def _flow(case: _Case) -> Reason | None:
     """Only straight-line code has lanes that go one way."""
     for s in case.loop.body:
-        what = _WORDS.get(type(s), None if isinstance(s, _STRAIGHT) else "an inner loop")
+        what = _WORDS.get(type(s), None if isinstance(s, STRAIGHT) else "an inner loop")
         if what is not None:
             return Reason("VECTOR_CONTROL_FLOW", f"the loop contains {what}", s.span)
     if not isinstance(case.loop.range, Interval):
@@ -77,7 +77,9 @@ def _flow(case: _Case) -> Reason | None:
     return None
 
 
-_STRAIGHT = (Assign, Store, Append, Check)
+STRAIGHT = (Assign, Store, Append, Check)
+"""What straight-line code is made of."""
+
 _WORDS: dict[type[Stmt], str] = {
     If: "a branch that cannot be turned into selects",
     Break: "a `break`",
@@ -95,7 +97,7 @@ def _exit(case: _Case) -> Reason | None:
         return None
     if len(loop.accs) != 1 or any(not isinstance(s, Assign) for s in loop.body):
         why = "the loop leaves early and does more than look for one thing"
-    elif raised(*loop.body, loop.accs[0].step) and not can_run_again(case.kernel):
+    elif raised(*loop.body, loop.accs[0].step) and not _can_run_again(case.kernel):
         why = "the loop leaves early, and what it computes beyond might raise a warning"
     elif not _is_found(loop):
         why = "the loop leaves early on something else than a bool that has become certain"
@@ -104,7 +106,7 @@ def _exit(case: _Case) -> Reason | None:
     return Reason("VECTOR_CONTROL_FLOW", why, loop.span)
 
 
-def can_run_again(kernel: Kernel) -> bool:
+def _can_run_again(kernel: Kernel) -> bool:
     """Whether Python may still decide when `kernel` is done: it has written nothing but results."""
     return all(p.rank == 0 for p in kernel.params if p.written)
 
@@ -210,15 +212,11 @@ def _dependence(case: _Case) -> Reason | None:
 
 def _told(d: Dependence) -> str:
     verbs = ["writes" if a.is_write else "reads" for a in (d.source, d.sink)]
-    first, second = (_element(a) for a in (d.source, d.sink))
+    first, second = f"`{d.source}`", f"`{d.sink}`"
     if d.distance is None:
         return f"an iteration {verbs[0]} {first}, and another {verbs[1]} {second}, perhaps the same"
     later = "the next one" if d.distance == 1 else f"the one {d.distance} later"
     return f"an iteration {verbs[0]} {first}, which {later} {verbs[1]} as {second}"
-
-
-def _element(a: Access) -> str:
-    return f"`{a.array}[{', '.join('…' if i is None else str(i) for i in a.index)}]`"
 
 
 CONDITIONS: tuple[Condition, ...] = (

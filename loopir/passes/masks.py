@@ -115,7 +115,7 @@ def _step(whole: Expr, part: Expr) -> tuple[str, Expr, Const] | None:
         return None
     a, b = whole.args
     none = literal(0, whole.dtype) if whole.op == "sub" else unit(whole.op, whole.dtype)
-    if none is None or OPS[whole.op].result != OPS[whole.op].sig[0]:
+    if none is None or OPS[whole.op].result != OPS[whole.op].operands[0]:
         return None
     if a == part:
         return whole.op, b, none

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 
-from ..loopset import Alias, alias
+from ..dependence import may_share
 from ..nodes import Append, Expr, Kernel, Load, Node, Scan, Store, Zip
 from ..tree import walk
 
@@ -29,7 +29,7 @@ class Memory:
     """What a kernel's guards say of its arrays."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._shared = cache(lambda a, b: alias(kernel, a, b) is not Alias.DISJOINT)
+        self._shared = cache(partial(may_share, kernel))
 
     def shared(self, a: str, b: str) -> bool:
         """Whether the arrays `a` and `b` may have an element in common."""

@@ -1,7 +1,7 @@
 """Subscripts in one loop: along which axis an access moves with the loop variable, and how far."""
 from __future__ import annotations
 
-from ..loopset import affine
+from ..affine import affine
 from ..nodes import Assign, Expr, Load, Loop, Store
 from ..text import show
 from ..tree import walk

@@ -17,6 +17,7 @@ from ..nodes import (
     Stmt,
     Var,
 )
+from ..tree import ends
 from ..types import INDEX
 from .blocks import map_stmts
 from .folds import Fold, fold_of
@@ -103,7 +104,7 @@ def tile_loop(loop: Loop, size: int, partial: Mapping[str, Fold], fresh: Fresh) 
     """
     names = {a.name: fresh.name(a.name) for a in loop.accs}
     tile = Var(fresh.name(loop.var), INDEX)
-    start, end = _ends(loop)
+    start, end = ends(loop.range)
     last = Call("min", (Call("add", (tile, integer(size)), INDEX), end), INDEX)
     inner_range = (
         Interval(tile, last)
@@ -118,15 +119,6 @@ def tile_loop(loop: Loop, size: int, partial: Mapping[str, Fold], fresh: Fresh) 
     inner = replace(inner, range=inner_range, accs=inner_accs)
     accs = tuple(_outer(a, names[a.name], partial.get(a.name)) for a in loop.accs)
     return Loop(tile.name, RangeDesc(start, end, size), (inner,), accs, span=loop.span)
-
-
-def _ends(loop: Loop) -> tuple[Expr, Expr]:
-    match loop.range:
-        case Interval(lo, hi):
-            return lo, hi
-        case RangeDesc(start, end, step):
-            assert step > 0, "tiles go upwards"
-            return start, end
 
 
 def _var(a: Accum) -> Var:

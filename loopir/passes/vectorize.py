@@ -15,14 +15,12 @@ from ..nodes import (
     Kernel,
     Load,
     Loop,
+    LoopLike,
     PredLoop,
-    Scan,
     Stmt,
     Var,
     VecAccum,
     VecLoop,
-    While,
-    Zip,
 )
 from ..ops import OPS, STATUS
 from ..tree import counters, walk
@@ -94,8 +92,7 @@ def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, R
     """
     fresh = Fresh(kernel)
     loops = [n for n in walk(kernel) if isinstance(n, Loop)]
-    kinds = (Loop, Zip, While, Scan, VecLoop, PredLoop)
-    inner = [n for n in loops if not any(isinstance(x, kinds) for s in n.body for x in walk(s))]
+    inner = [n for n in loops if not any(isinstance(x, LoopLike) for s in n.body for x in walk(s))]
     judged = ((n, straight(n, kernel, fresh) or n) for n in inner)
     found = ((n, explain(flat, kernel, reassociate=reassociate)) for n, flat in judged)
     return tuple((n, reason) for n, reason in found if reason is not None)

@@ -124,7 +124,7 @@ def _signature(op: str, v: Vec, target: Target) -> tuple[str, tuple[str, ...]]:
     if op not in OPS:
         return {"any": "uint8_t", "bits": "uint64_t"}[op], (v.name,)
     mask, row = _compared(v, target), OPS[op]
-    operands = (mask if letter == "m" else v.name for letter in row.sig[: row.arity])
+    operands = (mask if letter == "m" else v.name for letter in row.operands)
     return mask if row.result == "m" else v.name, tuple(operands)
 
 

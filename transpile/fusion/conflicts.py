@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from loopir.access import Access, accesses
 from loopir.affine import Affine, Bindings, constant
-from loopir.loopset import Access, Alias, Overlap, accesses, alias, distance, trip_count
+from loopir.dependence import Alias, Overlap, alias, distance, trip_count
 from loopir.nodes import Kernel, Loop
 from loopir.tree import walk
 

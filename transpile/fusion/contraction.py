@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from loopir.loopset import Alias, accesses, alias
+from loopir.access import accesses
+from loopir.dependence import may_share
 from loopir.names import used
 from loopir.nodes import (
     Append,
@@ -81,12 +82,8 @@ def _dies(kernel: Kernel, store: Stmt, rest: Iterable[Stmt], counts: frozenset[s
     if used(*store.index) & counts:  # the same subscript may be another element by then
         return False
     for s in rest:
-        if any(_may_read(kernel, a.array, store.array) for a in accesses((s,)) if not a.is_write):
+        if any(may_share(kernel, a.array, store.array) for a in accesses((s,)) if not a.is_write):
             return False
         if isinstance(s, Store) and (s.array, s.index, s.mask) == (store.array, store.index, None):
             return True
     return False
-
-
-def _may_read(kernel: Kernel, array: str, written: str) -> bool:
-    return alias(kernel, array, written) is not Alias.DISJOINT

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loopir.affine import Affine, Bindings, affine, constant
-from loopir.loopset import trip_count
+from loopir.dependence import trip_count
 from loopir.names import rename
 from loopir.nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var
 from loopir.tree import walk

@@ -3,15 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopir.loopset import Access, Overlap, accesses
-from loopir.nodes import Break, If, Loop, Node, PredLoop, Return, Scan, VecLoop, While, Zip
+from loopir.access import Access, accesses
+from loopir.dependence import Overlap
+from loopir.nodes import Break, If, Loop, LoopLike, Node, Return, While
 from loopir.tree import walk
 
 from .conflicts import Conflict
 
 __all__ = ["broadcasts", "obstruction", "repeated"]
-
-_LOOPS = Loop | Zip | VecLoop | PredLoop | Scan | While
 
 
 def obstruction(loop: Loop, admit_branches: bool) -> tuple[Node, str] | None:
@@ -27,7 +26,7 @@ def _flow(n: Node, admit_branches: bool) -> str | None:
             return "may be left early"
         case Loop(until=until) if until is not None:
             return "may be left early"
-        case If() if any(isinstance(x, _LOOPS) for x in walk(n)):
+        case If() if any(isinstance(x, LoopLike) for x in walk(n)):
             return "has a loop inside a branch"
         case If() if not admit_branches:
             return "has a branch, and allow_control_flow_simple is False"

@@ -6,12 +6,14 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
+from loopir.access import accesses
 from loopir.affine import Affine, affine, variable
-from loopir.loopset import Alias, accesses, alias
+from loopir.dependence import may_share
 from loopir.names import bound, fresh
 from loopir.nodes import (
     Assign,
@@ -57,9 +59,7 @@ class _Forwarder:
         self, kernel: Kernel, loops: tuple[str, ...], taken: set[str], counts: frozenset[str]
     ) -> None:
         self.dtypes = {p.name: p.dtype for p in kernel.params}
-        self.may_share: Callable[[str, str], bool] = lambda a, b: (
-            alias(kernel, a, b) is not Alias.DISJOINT
-        )
+        self.may_share = partial(may_share, kernel)
         self.known: dict[str, Affine | None] = dict.fromkeys(counts)
         self.known.update((v, variable(v)) for v in loops)
         self.taken = taken

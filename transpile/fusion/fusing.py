@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from loopir.loopset import Alias, accesses, alias
+from loopir.access import accesses
+from loopir.dependence import may_share
 from loopir.names import bound, fresh, rename
 from loopir.nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from loopir.tree import bottom_up, walk
@@ -190,7 +191,7 @@ class _Fuser:
         return bound_here, accs
 
     def touched(self, array: str, written: Iterable[str]) -> bool:
-        return any(alias(self.kernel, array, w) is not Alias.DISJOINT for w in written)
+        return any(may_share(self.kernel, array, w) for w in written)
 
     def settled(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
         """A joined loop in its final form."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from loopir.loopset import Alias, Overlap, accesses, alias
+from loopir.access import accesses
+from loopir.dependence import Overlap, may_share
 from loopir.names import used
 from loopir.nodes import Call, Check, Guard, Load, Var
 from loopir.ops import OPS
@@ -86,7 +87,7 @@ def guard_policy(p: Pair) -> Iterator[Rejection]:
     written = {a.array for a in accesses((p.first,)) if a.is_write}
     for guard in (g for g in p.kernel.guards if isinstance(g, Guard)):
         for load in (n for n in walk(guard.cond) if isinstance(n, Load)):
-            if any(alias(p.kernel, load.array, w) is not Alias.DISJOINT for w in written):
+            if any(may_share(p.kernel, load.array, w) for w in written):
                 why = f"a guard needs `{load.array}` as the first loop leaves it"
                 place = label(guard.span, "guarded before the first store")
                 yield reject(p, "FUSE_REJECT_GUARD_POLICY", why, *place)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from loopir.loopset import accesses
+from loopir.access import accesses
 from loopir.names import bound, used
 from loopir.nodes import Break, Loop, Return, Stmt
 from loopir.tree import walk

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from loopir.affine import Bindings
-from loopir.loopset import Alias, alias
+from loopir.dependence import Alias, may_share
 from loopir.nodes import Kernel, Loop, Span, Stmt
 
 from ..rejections import Label, Rejection
@@ -59,15 +60,11 @@ def pair(
     gates: Gates,
 ) -> Pair:
     """Looks at `first` and `second`, which are over one variable and inside loops over `outer`."""
-
-    def related(a: str, b: str) -> bool:
-        return alias(kernel, a, b) is not Alias.DISJOINT
-
     return Pair(
         kernel=kernel,
         first=first,
         second=second,
-        between=sort(first, between, second, related),
+        between=sort(first, between, second, partial(may_share, kernel)),
         conflicts=conflicts(kernel, first, second, outer, known),
         known=known,
         gates=gates,

@@ -9,7 +9,6 @@ from loopir.nodes import (
     Call,
     Kernel,
     Load,
-    Loop,
     LoopLike,
     Node,
     PredLoop,
@@ -18,10 +17,9 @@ from loopir.nodes import (
     Store,
     VecLoop,
     While,
-    Zip,
 )
 from loopir.passes.vectorize import Reason, refusals
-from loopir.tree import children, walk
+from loopir.tree import children, counters, walk
 from loopir.types import DTYPES
 from targets.isa import Target
 
@@ -30,7 +28,6 @@ from .report import LoopInfo
 
 __all__ = ["loop_infos", "scalar_loops"]
 
-_LOOPS = (Loop, Zip, VecLoop, PredLoop, Scan, While)
 _FREE = ("select", "cast")  # on floats, these compute nothing
 
 
@@ -84,7 +81,7 @@ def _innermost(n: Node) -> Iterator[LoopLike]:
     tail = n.tail if isinstance(n, (VecLoop, PredLoop)) else None
     below = [loop for child in children(n) if child is not tail for loop in _innermost(child)]
     yield from below
-    if not below and isinstance(n, _LOOPS):
+    if not below and isinstance(n, LoopLike):
         yield n
 
 
@@ -127,8 +124,7 @@ def _what(loop: LoopLike) -> str:
 
 def _folds(loop: LoopLike) -> tuple[Node, ...]:
     """The accumulators of a loop, but for the counters of its appends."""
-    counts = {n.count for n in walk(loop) if isinstance(n, Append)}
-    return tuple(acc for acc in getattr(loop, "accs", ()) if acc.name not in counts)
+    return tuple(acc for acc in getattr(loop, "accs", ()) if acc.name not in counters(loop))
 
 
 def _bytes(loop: LoopLike) -> int:
