@@ -611,8 +611,7 @@ def test_the_share(share: float, compared: int, monkeypatch: pytest.MonkeyPatch)
     f = fuse(verify=share)(doubled)
     f(np.ones(1))
     original = f._function
-    noted = "transpile.dispatch.verify._tangled"
-    monkeypatch.setattr(noted, lambda arrays: runs.append(1) or False)
+    monkeypatch.setattr("transpile.dispatch.verify.twins", lambda values: runs.append(1))
     for _ in range(8):
         f(np.ones(1))
     assert (len(runs), f._function) == (compared, original)

@@ -11,7 +11,7 @@ import pytest
 
 from loopir.nodes import Span
 from transpile.rejections import Refused
-from transpile.scope import UNBOUND, Origin, Scope
+from transpile.scope import Origin, Scope
 from transpile.source import read, read_all, read_text, span_of
 
 HERE = Path(__file__).read_text(encoding="utf-8").splitlines()
@@ -240,7 +240,7 @@ class TestScope:
         assert scope.find("cell") == (Origin.CLOSURE, 5)
         assert scope.find("SHADE") == (Origin.GLOBAL, 1)
         assert scope.find("len") == (Origin.BUILTIN, len)
-        assert scope.find("nowhere") == (UNBOUND, None)
+        assert scope.find("nowhere") == (Origin.UNBOUND, None)
         cell = 6
         assert scope.find("cell") == (Origin.CLOSURE, 6)
 
@@ -257,7 +257,7 @@ class TestScope:
         def f():
             return late
 
-        assert Scope.of(f).find("late") == (UNBOUND, None)
+        assert Scope.of(f).find("late") == (Origin.UNBOUND, None)
         late = 1
 
     def test_attributes_of_objects_are_not_run(self):

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-__all__ = ["UNBOUND", "Origin", "Scope"]
+import numpy as np
+
+__all__ = ["Origin", "Scope", "made_in_c"]
 
 
 class Origin(Enum):
@@ -20,9 +22,6 @@ class Origin(Enum):
     GLOBAL = "global"
     BUILTIN = "builtin"
     UNBOUND = "unbound"
-
-
-UNBOUND = Origin.UNBOUND
 
 
 @dataclass(frozen=True)
@@ -47,18 +46,18 @@ class Scope:
         return cls(frozenset(code.co_varnames + code.co_cellvars), cells, fn.__globals__)
 
     def find(self, name: str) -> tuple[Origin, object]:
-        """Where `name` is bound now and to what; ``(UNBOUND, None)`` where it has no value."""
+        """Where `name` is bound now and to what; UNBOUND and None where it has no value."""
         if name in self.local:
             return Origin.LOCAL, None
         if name in self.cells:
             try:
                 return Origin.CLOSURE, self.cells[name].cell_contents
             except ValueError:  # a cell not filled yet
-                return UNBOUND, None
+                return Origin.UNBOUND, None
         if name in self.globals:
             return Origin.GLOBAL, self.globals[name]
         known = _builtins(self.globals)
-        return (Origin.BUILTIN, known[name]) if name in known else (UNBOUND, None)
+        return (Origin.BUILTIN, known[name]) if name in known else (Origin.UNBOUND, None)
 
     def resolve(self, expr: ast.expr) -> object | None:
         """What a name, or a chain of attributes of modules and classes, stands for now.
@@ -73,6 +72,12 @@ class Scope:
                 plain = isinstance(owner, (types.ModuleType, type))
                 return getattr(owner, attr, None) if plain else None
         return None
+
+
+def made_in_c(value: object) -> bool:
+    """Whether `value` is a builtin, a type or NumPy's own, and no Python function in its place."""
+    known = isinstance(value, (types.BuiltinFunctionType, np.ufunc, type))
+    return known or type(value).__module__.startswith("numpy")
 
 
 def _builtins(globals_: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from .fusion import Fusion, fuse_kernel
 from .lower import lower
 from .macros import expand
 from .options import Options
-from .plan import Fresh, Plan
+from .plan import Plan
 from .scope import Scope
 from .signature import type_of
 from .source import Source, read
@@ -120,6 +120,5 @@ def compile_stages(
 
 def _without(plan: Plan, fusion: Fusion) -> Plan:
     """`plan` for the fused kernel: contracted temporaries are not allocated."""
-    kept = {p.name for p in fusion.kernel.params}
-    bindings = tuple(b for b in plan.bindings if b.name in kept or not isinstance(b, Fresh))
+    bindings = tuple(b for b in plan.bindings if b.name not in fusion.contracted)
     return replace(plan, kernel=fusion.kernel, bindings=bindings)

@@ -4,15 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from loopir.interpret import run
 from loopir.nodes import Kernel, PredLoop, VecLoop
 from loopir.tree import walk
 from loopir.verify import verify
 
 from ..stages import Stages
-from .verify import alike
+from .verify import alike, twins
 
 __all__ = ["checked", "verify_stages"]
 
@@ -37,29 +35,19 @@ def checked(fast: Callable[..., int], kernel: Kernel) -> Callable[..., int]:
     def call(*args: Any) -> int:
         if not pending:
             return fast(*args)
-        twins = _twins(args)
+        copies = twins(args)
         status = fast(*args)
-        if status >= 0 and twins is not None:
-            _compare(pending.pop(), args, twins, status)
+        if status >= 0 and copies is not None:
+            _compare(pending.pop(), args, copies, status)
         return status
 
     return call
 
 
-def _twins(args: Sequence[Any]) -> list[Any] | None:
-    """Copies; None where arrays overlap, which copies would not. An array given twice stays one."""
-    arrays = {id(a): a for a in args if isinstance(a, np.ndarray)}
-    views = list(arrays.values())
-    if any(np.may_share_memory(a, b) for i, a in enumerate(views) for b in views[:i]):
-        return None
-    copies = {key: a.copy(order="K") for key, a in arrays.items()}
-    return [copies.get(id(a), a) for a in args]
-
-
-def _compare(kernel: Kernel, args: Sequence[Any], twins: list[Any], status: int) -> None:
+def _compare(kernel: Kernel, args: Sequence[Any], copies: list[Any], status: int) -> None:
     names = [param.name for param in kernel.params]
-    outcome = run(kernel, dict(zip(names, twins, strict=True)))
+    outcome = run(kernel, dict(zip(names, copies, strict=True)))
     same = outcome.status == status
     assert same, f"{kernel.name}: status {status}, but {outcome.status} as interpreted"
-    for name, ours, theirs in zip(names, args, twins, strict=True):
+    for name, ours, theirs in zip(names, args, copies, strict=True):
         assert alike(ours, theirs), f"{kernel.name}: {name} is {ours}, but {theirs} as interpreted"

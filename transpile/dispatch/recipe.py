@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from types import BuiltinFunctionType, FunctionType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from targets.load import load
 
 from ..options import Options
 from ..plan import Ref
+from ..scope import made_in_c
 from ..types import ArgType
 from .contract import Contract
 from .variant import Variant
@@ -120,8 +121,7 @@ def _mark(value: object) -> tuple[Any, ...] | None:
     if type(value) in (int, float, bool):
         return "number", type(value).__name__, repr(value)
     name, home = getattr(value, "__name__", None), getattr(value, "__module__", None)
-    made_in_c = isinstance(value, (BuiltinFunctionType, np.ufunc, type))
-    if name is None or not (made_in_c or type(value).__module__.startswith("numpy")):
+    if name is None or not made_in_c(value):
         return None
     home = home or type(value).__module__
     return (type(value).__name__, home, name) if home.split(".")[0] in _HOMES else None

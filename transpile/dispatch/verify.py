@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from types import FunctionType
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..errors import FuseError
 from ..signature import call_with, parameters
 from .standin import Values
 
-__all__ = ["alike", "compared"]
+__all__ = ["alike", "compared", "twins"]
 
 TOLERANCE = {4: 1e-4, 8: 1e-9}
 """Relative, by bytes of a float: folds may be reassociated, and functions differ by some ULP."""
@@ -23,19 +24,16 @@ def compared(function: FunctionType, values: Values, chosen: Callable[..., Any])
     Raises FuseError (VERIFY_MISMATCH) where the results, or the arrays afterwards, differ. Arrays
     that overlap cannot be copied apart; such a call is not compared, nor is one that raises.
     """
-    code = function.__code__
-    arrays = [v for v in values if isinstance(v, np.ndarray)]
-    if _tangled(arrays):
+    code, copies = function.__code__, twins(values)
+    if copies is None:
         return call_with(chosen, code, values)
-    copies: dict[int, Any] = {id(a): a.copy(order="K") for a in arrays}
-    twins = tuple(copies.get(id(v), v) for v in values)
     try:
-        wanted = call_with(function, code, twins)
+        wanted = call_with(function, code, copies)
     except Exception:
         return call_with(chosen, code, values)
     got = call_with(chosen, code, values)
     pairs = [("the result", got, wanted)]
-    pairs += zip(parameters(code), values, twins, strict=True)
+    pairs += zip(parameters(code), values, copies, strict=True)
     for what, ours, theirs in pairs:
         if not alike(ours, theirs):
             message = f"{function.__qualname__}: {what} is {ours!r}, and {theirs!r} as Python"
@@ -43,11 +41,13 @@ def compared(function: FunctionType, values: Values, chosen: Callable[..., Any])
     return got
 
 
-def _tangled(arrays: Sequence[np.ndarray]) -> bool:
-    """Whether two different arrays share memory."""
-    different = list({id(a): a for a in arrays}.values())
-    pairs = ((a, b) for i, a in enumerate(different) for b in different[:i])
-    return any(np.may_share_memory(a, b) for a, b in pairs)
+def twins(values: Sequence[Any]) -> list[Any] | None:
+    """Copies; None where arrays overlap, which copies would not. An array given twice stays one."""
+    arrays = {id(v): v for v in values if isinstance(v, np.ndarray)}
+    if any(np.may_share_memory(a, b) for a, b in combinations(arrays.values(), 2)):
+        return None
+    copies = {key: a.copy(order="K") for key, a in arrays.items()}
+    return [copies.get(id(v), v) for v in values]
 
 
 def alike(a: Any, b: Any) -> bool:

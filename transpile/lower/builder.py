@@ -19,6 +19,7 @@ from loopir.nodes import (
     Disjoint,
     Expr,
     Guard,
+    Param,
     Stmt,
     Var,
 )
@@ -26,9 +27,10 @@ from loopir.ops import OPS
 from loopir.tree import walk
 
 from ..infer import TRUE, Num, logic
-from ..plan import Binding, StatusSource
+from ..plan import Binding, Fresh, StatusSource
 from ..ranges import Linear, integer
 from ..source import span_of
+from ..types import ArrayType
 from .known import Known
 from .values import Frame, Value
 
@@ -103,6 +105,12 @@ class Builder(Known):
             out = f"{base}_{k}"
         self.names.add(out)
         return out
+
+    def allocate(self, name: str, text: str, ty: ArrayType) -> None:
+        """An array that the caller makes for each call by evaluating `text`."""
+        self.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
+        self.bindings[name] = Fresh(name, text, ty)
+        self.fresh.add(name)
 
     def emit(self, stmt: Stmt) -> None:
         self.block.append(stmt)

@@ -14,7 +14,8 @@ from loopir.ops import Op
 from loopir.types import DTYPES, dtype_of
 
 from ..infer import Num, cast, logic
-from .functions import COMPARISONS, MATH, OPERATORS, UFUNCS, made_in_c
+from ..scope import made_in_c
+from .functions import COMPARISONS, MATH, OPERATORS, UFUNCS
 from .operands import convert, truth, typed
 from .python_calls import PythonCalls
 from .refusal import refuse

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import math
-from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
 from loopir.ops import OPS, Op
 
-__all__ = ["COMPARISONS", "MATH", "OPERATORS", "UFUNCS", "made_in_c"]
+from ..scope import made_in_c
+
+__all__ = ["COMPARISONS", "MATH", "OPERATORS", "UFUNCS"]
 
 
 def _table(module: Any, prefix: str) -> dict[Any, Op]:
@@ -23,13 +24,6 @@ def _table(module: Any, prefix: str) -> dict[Any, Op]:
             if getattr(value, "__name__", None) in names and made_in_c(value):
                 out[value] = op
     return out
-
-
-def made_in_c(value: object) -> bool:
-    """Whether `value` is a builtin, a type or NumPy's own, and no Python function in its place."""
-    return isinstance(value, (BuiltinFunctionType, np.ufunc, type)) or (
-        type(value).__module__.startswith("numpy")
-    )
 
 
 UFUNCS = _table(np, "numpy.")

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopir.nodes import Append, Param, Store, Var
+from loopir.nodes import Append, Store, Var
 from loopir.types import DTYPES
 
 from ..infer import Num, constant
-from ..plan import Filled, Fresh, Returned
+from ..plan import Filled, Returned
 from ..source import span_of
 from ..types import ArrayType
 from .loops import Loops
@@ -79,19 +79,15 @@ class Lists(Loops):
 
     def finished_list(self, name: str) -> ArrayRef | None:
         built = self.lists[name]
-        if self._growing(name) or built.length is None or built.dtype is None:
+        if name in self.open_lists or built.length is None or built.dtype is None:
             return None
         return ArrayRef(built.buffer, built.dtype, 0, (built.length,), weak=built.weak)
-
-    def _growing(self, name: str) -> bool:
-        return name in self.open_lists
 
     def _append(self, name: str, item: ast.expr, stmt: ast.stmt) -> None:
         b = self.b
         built = self.lists.get(name)
         if built is None or b.env.get(name) != ListRef(name):
             refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
-        assert built is not None
         n = self.num(item)
         if n.either or n.boxed or not n.exact:
             refuse("LOWER_JOIN", f"the elements of `{name}` have different types", stmt)
@@ -125,11 +121,8 @@ class Lists(Loops):
             factors.append(as_python(frame.trips))
         length = " * ".join(factors) + ("" if self._one_each(built.name) else f" + {_SLACK}")
         assert built.dtype is not None
-        ty = ArrayType(built.dtype, 1, 0)
         text = f"_np.empty({length}, '{DTYPES[built.dtype].numpy.str}')"
-        self.b.params[name] = Param(name, ty.dtype, 1, 0)
-        self.b.bindings[name] = Fresh(name, text, ty)
-        self.b.fresh.add(name)
+        self.b.allocate(name, text, ArrayType(built.dtype, 1, 0))
         return name
 
     def from_list(self, call: ast.Call, name: str) -> Returned:

@@ -224,7 +224,6 @@ class Names(Calls):
         array = self.array(target.value)
         if array is None:
             refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(target.value)}` is not an array here", target)
-        assert array is not None
         indices = self._indices(target, array)
         if len(indices) < array.rank:
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(target)}` is a whole row", target)

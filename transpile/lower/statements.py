@@ -8,12 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from loopir.nodes import Const, Expr, Param, Var
+from loopir.nodes import Const, Expr, Var
 
 from ..infer import Num, logic
-from ..plan import Fresh
 from ..ranges import LENGTH
-from ..types import ArrayType
 from .arrays import ALLOCATORS, allocation
 from .branches import Branches
 from .lists import Built
@@ -44,8 +42,6 @@ class Statements(Branches):
             ):
                 self._append(name, item, stmt)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                self._assign(name, value, stmt)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 self._assign(name, value, stmt)
             case ast.Assign(targets=[ast.Subscript() as target], value=value):
                 self.store(target, self._storable(value), stmt)
@@ -150,15 +146,8 @@ class Statements(Branches):
         function = self.known(call.func)
         ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
         text = inlined(call, self.b, frozenset(self.arguments))
-        self._fresh(b.name(name), name, text, ty, shape)
-
-    def _fresh(
-        self, unique: str, name: str, text: str, ty: ArrayType, shape: tuple[Num, ...]
-    ) -> None:
-        b = self.b
-        b.params[unique] = Param(unique, ty.dtype, ty.rank, ty.unit)
-        b.bindings[unique] = Fresh(unique, text, ty)
-        b.fresh.add(unique)
+        unique = b.name(name)
+        b.allocate(unique, text, ty)
         b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape)
 
     def _extents(self, node: ast.expr) -> tuple[Num, ...]:

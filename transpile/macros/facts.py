@@ -9,7 +9,7 @@ from . import calls
 from .env import Env
 from .names import bound, free_of
 
-__all__ = ["INT", "SCALAR", "UNKNOWN", "Fact", "Facts", "broadcast", "join"]
+__all__ = ["INT", "SCALAR", "UNKNOWN", "Fact", "Facts", "join", "may_be_bool"]
 
 
 class Fact(NamedTuple):
@@ -56,9 +56,9 @@ class Facts:
             case ast.BinOp(left=left, op=op, right=right):
                 return self.binary(op, self.of(left), self.of(right))
             case ast.Compare(left=left, comparators=rest):
-                return broadcast([self.of(x) for x in (left, *rest)], at_most=len(rest) == 1)
+                return _broadcast([self.of(x) for x in (left, *rest)], at_most=len(rest) == 1)
             case ast.BoolOp(values=values):
-                return broadcast([self.of(v) for v in values], at_most=False)
+                return _broadcast([self.of(v) for v in values], at_most=False)
             case ast.IfExp(body=body, orelse=orelse):
                 return join(self.of(body), self.of(orelse))
             case ast.Subscript():
@@ -75,7 +75,7 @@ class Facts:
         """What is known of ``left op right``."""
         if left.is_int and right.is_int and isinstance(op, _INT_OPERATORS):
             return INT
-        return broadcast([left, right], at_most=True)
+        return _broadcast([left, right], at_most=True)
 
     def _subscript(self, e: ast.Subscript) -> Fact:
         if isinstance(e.value, ast.Attribute) and e.value.attr == "shape":
@@ -86,7 +86,7 @@ class Facts:
         for index in e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]:
             if isinstance(index, ast.Slice):
                 continue
-            if self.of(index).rank != 0 or _is_bool(index):
+            if self.of(index).rank != 0 or may_be_bool(index):
                 return UNKNOWN
             rank -= 1
         return Fact(rank) if rank >= 0 else UNKNOWN
@@ -124,7 +124,7 @@ def join(a: Fact, b: Fact) -> Fact:
     return Fact(a.rank if a.rank == b.rank else None, a.is_int and b.is_int)
 
 
-def broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:
+def _broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:
     """The rank of an operation over all; with `at_most` false, only if all are scalars."""
     ranks = [f.rank for f in facts]
     if None in ranks:
@@ -133,7 +133,8 @@ def broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:
     return Fact(rank) if at_most or rank == 0 else UNKNOWN
 
 
-def _is_bool(e: ast.expr) -> bool:
+def may_be_bool(e: ast.expr) -> bool:
+    """Whether `e` looks like a bool, which as a subscript is a mask and adds an axis."""
     match e:
         case ast.Constant(value=bool()) | ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
             return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 
 from .context import Context
+from .facts import may_be_bool
 
 __all__ = ["row_element"]
 
@@ -26,7 +27,7 @@ def row_element(node: ast.AST, cx: Context) -> ast.expr | None:
     rank = cx.fact(array).rank
     if not rank or len(rows) + len(columns) > rank:
         return None
-    if not all(cx.fact(e).rank == 0 and not _may_be_bool(e) for e in (*rows, *columns)):
+    if not all(cx.fact(e).rank == 0 and not may_be_bool(e) for e in (*rows, *columns)):
         return None
     both = ast.Tuple([*rows, *columns], ast.Load())
     return ast.copy_location(ast.Subscript(array, both, node.ctx), node)
@@ -34,10 +35,3 @@ def row_element(node: ast.AST, cx: Context) -> ast.expr | None:
 
 def _indices(e: ast.expr) -> list[ast.expr]:
     return e.elts if isinstance(e, ast.Tuple) else [e]
-
-
-def _may_be_bool(e: ast.expr) -> bool:
-    match e:
-        case ast.Constant(value=bool()) | ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-            return True
-    return False

@@ -44,7 +44,7 @@ def account(
         guards=guard_texts(compiled, lines),
         regions=1,
         loops=loops,
-        temporaries=tuple(sorted(_names(stages.scalar) - _names(compiled))),
+        temporaries=tuple(sorted(stages.fusion.contracted)),
         stats=stats,
         source=lines,
     )
@@ -94,8 +94,4 @@ def _unvectorised(stages: Stages) -> Kernel:
 
 def _signature(types: Mapping[str, ArgType]) -> str:
     return f"({', '.join(f'{name}: {type_}' for name, type_ in types.items())})"
-
-
-def _names(kernel: Kernel) -> set[str]:
-    return {param.name for param in kernel.params}
 
