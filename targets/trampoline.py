@@ -5,6 +5,7 @@ proved on live objects.
 """
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,9 @@ from .layout import proved
 from .shared import symbol
 
 __all__ = ["prepare", "trampoline"]
+
+PATIENCE = 10.0
+"""Seconds that a fork waits at most: a compiler may hang."""
 
 _Wrap: TypeAlias = Callable[[np.ndarray], Callable[..., int]]
 _opened: list[tuple[_Wrap, Path] | None] = []
@@ -66,6 +70,16 @@ def _open(known: Path | None) -> tuple[_Wrap, Path] | None:
 def _try_to_build() -> None:
     with suppress(Exception):  # `load` meets the same trouble, and tells
         _built()
+
+
+def _settle() -> None:
+    """Before a fork: the child would wait for ever for modules that this thread is importing."""
+    for thread in _building:
+        thread.join(PATIENCE)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_settle)
 
 
 def _built() -> Path:

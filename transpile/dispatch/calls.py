@@ -7,9 +7,6 @@ arguments that are as they were.
 from __future__ import annotations
 
 import functools
-import os
-import threading
-import weakref
 from collections.abc import Callable
 from time import perf_counter
 from types import FunctionType
@@ -19,6 +16,7 @@ from ..errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentenc
 from ..options import Options
 from ..signature import parameters, type_of
 from .case import Case
+from .forking import Lock
 from .standin import Values, chooser, counter
 
 if TYPE_CHECKING:
@@ -45,10 +43,9 @@ class Calls:
         self._function = function
         self.options = options
         self._cases: dict[tuple[ArgType, ...], Case] = {}
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._unverified = 1.0
         self._served: tuple[Case | None, int] = None, 0
-        _living.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; those after it go to what ``_install`` puts in this place."""
@@ -126,12 +123,12 @@ class Calls:
         """A new variant; None where there is a reason against it, which is then told once."""
         if case.rejection:
             return None
-        from .. import knobs
-        from ..options import chosen_target
+        with self._lock:  # the imports too: see `forking`
+            from .. import knobs
+            from ..options import chosen_target
 
-        settings = knobs.read()
-        target = chosen_target(self.options, settings)  # a wrong word is an error, not a reason
-        with self._lock:
+            settings = knobs.read()
+            target = chosen_target(self.options, settings)  # a wrong word is an error, no reason
             if case.rejection or (variant := case.variant()):  # another thread was first
                 return None if case.rejection else variant
             start = perf_counter()
@@ -175,16 +172,3 @@ class Calls:
         if self.options.on_reject == "warn" and is_news(rejection.code):
             help = f" ({rejection.help})" if rejection.code == NO_COMPILER else ""
             warn(sentence(self._function, case.types, rejection.code, rejection) + help)
-
-
-_living: weakref.WeakSet[Calls] = weakref.WeakSet()
-
-
-def _unlock() -> None:
-    """In a forked child: whoever held a lock is not there."""
-    for calls in list(_living):
-        calls._lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
