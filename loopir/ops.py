@@ -31,7 +31,7 @@ class Op:
     ``kinds``: dtype kinds that ``a`` may have. ``c``: ``{0}`` … operands, ``{t}`` the C type of ``a``, ``{d}`` its name, ``{f}``
     the libm suffix, ``{r}`` the C type of the result. ``unit``: neutral element of a reduction; ``idempotent``: x op x is x.
     ``raises``: flag classes an ordinary operand may raise; ``safe`` is then an operand that raises none, for inactive lanes.
-    ``weight``: cost in units of an add.
+    ``ulps``: the error it may have, in units of the last place (0: none beside one rounding). ``weight``: cost in units of an add.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Op:
     idempotent: bool = False
     raises: tuple[str, ...] = ()
     safe: float | None = None
+    ulps: int = 0
     weight: float = 1.0
 
     @property
@@ -94,7 +95,7 @@ _ROWS = (
     Op(name="div", sig="aa:a", run=np.divide, c="({0} / {1})", spellings=("/", "numpy.divide", "numpy.true_divide"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, weight=4),
     Op(name="floordiv", sig="aa:a", run=np.floor_divide, c="tp_floordiv_{d}({0}, {1})", spellings=("//", "numpy.floor_divide"), raises=("divide", "over", "invalid"), safe=1, weight=8),
     Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), safe=1, weight=8),
-    Op(name="pow", sig="aa:a", run=np.power, c="tp_pow_{d}({0}, {1})", spellings=("**", "numpy.power", "numpy.pow", "math.pow"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, weight=12),
+    Op(name="pow", sig="aa:a", run=np.power, c="tp_pow_{d}({0}, {1})", spellings=("**", "numpy.power", "numpy.pow", "math.pow"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, ulps=4, weight=12),
     Op(name="neg", sig="a:a", run=np.negative, c="({t})(-{0})", spellings=("u-", "numpy.negative")),
     Op(name="abs", sig="a:a", run=np.abs, c="tp_abs_{d}({0})", spellings=("abs", "numpy.abs", "numpy.absolute", "numpy.fabs", "math.fabs")),
     # minimum and maximum
@@ -127,12 +128,12 @@ _ROWS = (
     Op(name="rint", sig="a:a", run=np.rint, c="__builtin_rint{f}({0})", spellings=("numpy.rint", "round"), kinds="f"),
     # functions
     Op(name="sqrt", sig="a:a", run=np.sqrt, c="__builtin_sqrt{f}({0})", spellings=("numpy.sqrt", "math.sqrt"), kinds="f", raises=("invalid",), safe=1.0, weight=4),
-    Op(name="exp", sig="a:a", run=np.exp, c="tp_exp_{d}({0})", spellings=("numpy.exp", "math.exp"), kinds="f", raises=("over", "under"), safe=0.0, weight=8),
-    Op(name="log", sig="a:a", run=np.log, c="tp_log_{d}({0})", spellings=("numpy.log", "math.log"), kinds="f", raises=("divide", "invalid"), safe=1.0, weight=8),
-    Op(name="sin", sig="a:a", run=np.sin, c="tp_sin_{d}({0})", spellings=("numpy.sin", "math.sin"), kinds="f", raises=("invalid",), safe=0.0, weight=8),
-    Op(name="cos", sig="a:a", run=np.cos, c="tp_cos_{d}({0})", spellings=("numpy.cos", "math.cos"), kinds="f", raises=("invalid",), safe=0.0, weight=8),
-    Op(name="tan", sig="a:a", run=np.tan, c="tp_tan_{d}({0})", spellings=("numpy.tan", "math.tan"), kinds="f", raises=("invalid",), safe=0.0, weight=8),
-    Op(name="tanh", sig="a:a", run=np.tanh, c="tp_tanh_{d}({0})", spellings=("numpy.tanh", "math.tanh"), kinds="f", weight=8),
+    Op(name="exp", sig="a:a", run=np.exp, c="tp_exp_{d}({0})", spellings=("numpy.exp", "math.exp"), kinds="f", raises=("over", "under"), safe=0.0, ulps=4, weight=8),
+    Op(name="log", sig="a:a", run=np.log, c="tp_log_{d}({0})", spellings=("numpy.log", "math.log"), kinds="f", raises=("divide", "invalid"), safe=1.0, ulps=4, weight=8),
+    Op(name="sin", sig="a:a", run=np.sin, c="tp_sin_{d}({0})", spellings=("numpy.sin", "math.sin"), kinds="f", raises=("invalid",), safe=0.0, ulps=4, weight=8),
+    Op(name="cos", sig="a:a", run=np.cos, c="tp_cos_{d}({0})", spellings=("numpy.cos", "math.cos"), kinds="f", raises=("invalid",), safe=0.0, ulps=4, weight=8),
+    Op(name="tan", sig="a:a", run=np.tan, c="tp_tan_{d}({0})", spellings=("numpy.tan", "math.tan"), kinds="f", raises=("invalid",), safe=0.0, ulps=4, weight=8),
+    Op(name="tanh", sig="a:a", run=np.tanh, c="tp_tanh_{d}({0})", spellings=("numpy.tanh", "math.tanh"), kinds="f", ulps=4, weight=8),
     # predicates
     Op(name="isnan", sig="a:m", run=np.isnan, c="({0} != {0})", spellings=("numpy.isnan", "math.isnan"), kinds="f"),
     Op(name="add_over", sig="aa:m", run=_exact(lambda a, b: a + b), c="tp_add_over_{d}({0}, {1})", kinds="iu"),

@@ -26,7 +26,9 @@ from targets.isa import TARGETS
 HARNESS = Path(__file__).with_name("vmath_harness.c")
 CROSS, QEMU = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64-static")
 CLANG = next(filter(None, map(shutil.which, ("clang", "clang-19", "clang-16", "clang-14"))), None)
-BYTES = {"sse2": (16,), "avx2": (16, 32), "avx512": (16, 32, 64), "neon": (16,)}
+BYTES = {k: [n for n in (16, 32, 64) if 8 * n <= t.bits] for k, t in TARGETS.items() if t.bits}
+"""Sizes of a target's registers."""
+
 LOUD = 1 | 2 | 8  # divide, overflow, invalid; underflow may come without need
 
 BOUNDS = {
@@ -61,7 +63,7 @@ def program(target: str) -> str:
     """The harness over all functions of a target, each of which stands twice in the text."""
     functions = [(op, d, n) for op in FUNCTIONS for d in FLOATS for n in sizes(target, d)]
     functions += [(op, "f32", 2) for op in FUNCTIONS]  # no register is that small
-    texts = [source(op, d, n, target) or "" for op, d, n in functions]
+    texts = [source(op, d, n, TARGETS[target]) or "" for op, d, n in functions]
     table = " ".join(f"X({op}, {d}, {n}, {2 if op == 'pow' else 1})" for op, d, n in functions)
     parts = ["#include <stdint.h>", _typedefs(), *texts, *texts, f"#define FUNCTIONS {table}"]
     return "\n".join([*parts, f'#include "{HARNESS}"\n'])
@@ -264,10 +266,10 @@ def test_lanes_are_independent(target: str, op: str, dtype: str) -> None:
 # -- the text
 
 def test_no_vector_form() -> None:
-    assert source("exp", "i32", 4, "sse2") is None
-    assert source("sqrt", "f32", 4, "sse2") is None
-    assert source("exp", "f64", 1, "sse2") is None
-    assert source("exp", "f64", 8, "scalar") is None
+    assert source("exp", "i32", 4, TARGETS["sse2"]) is None
+    assert source("sqrt", "f32", 4, TARGETS["sse2"]) is None
+    assert source("exp", "f64", 1, TARGETS["sse2"]) is None
+    assert source("exp", "f64", 8, TARGETS["scalar"]) is None
 
 
 @pytest.mark.long

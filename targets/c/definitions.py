@@ -8,7 +8,7 @@ from loopir.types import DTYPES
 from ..target import Target
 from .fold import define_fold
 from .vecops import define, vector_named
-from .vmath import FUNCTIONS, source
+from .vmath import source
 
 __all__ = ["definitions"]
 
@@ -44,7 +44,7 @@ def _define(name: str, target: Target) -> str | None:
 def _math(name: str, target: Target) -> str | None:
     op, _, suffix = name.removeprefix("tp_").rpartition("_")
     v = vector_named(suffix)
-    return source(op, v.dtype, v.lanes, target.name) if v and op in FUNCTIONS else None
+    return source(op, v.dtype, v.lanes, target) if v else None
 
 
 def _typedef(name: str) -> str:

@@ -2,7 +2,7 @@
  * what depends on the ISA, and the common road; vmath_exp.h, _log.h, _trig.h and _pow.h the functions.
  *
  * Templates. vmath.py takes the sections that a function needs ("//: name needs …" starts one; of several forms
- * "name@tag.tag" that which fits dtype, ISA and bits most closely) and replaces
+ * "name@tag.tag" that which fits dtype, bits and target most closely) and replaces
  *     F, I, U      the vector of floats, and of signed and unsigned integers as wide    f32x16, i32x16, u32x16
  *     H, D         in pow's f32 form: half of F, and its lanes as doubles               f32x8, f64x8
  *     name_F       the macro or function for that vector                                fma_f32x16
@@ -63,22 +63,22 @@ typedef $int tv_I __attribute__((vector_size($bytes)));
 #define select_F(m, a, b) ((F)__builtin_ia32_blendm${ps}_${bits}_mask((F)(b), (F)(a), m))
 #endif
 
-//: bits@x86
+//: bits@x86_64
 /* Lane k of a mask in bit k; and whether there is one. */
 #define bits_F(m) __builtin_ia32_movmsk$ps$v256((F)(m))
 #define any_F(m) bits_F(m)
 
-//: bits@x86.avx512
+//: bits@x86_64.avx512
 #define bits_F(m) (m)
 #define any_F(m) (m)
 
-//: bits@neon needs any
+//: bits@aarch64 needs any
 #define bits_F(m) ((m)[0] & 1 | (m)[1] & 2)
 
-//: bits@neon.f32 needs any
+//: bits@aarch64.f32 needs any
 #define bits_F(m) ((m)[0] & 1 | (m)[1] & 2 | (m)[2] & 4 | (m)[3] & 8)
 
-//: any@neon
+//: any@aarch64
 typedef __UINT64_TYPE__ tv_words __attribute__((vector_size(16)));
 #define any_F(m) ((((tv_words)(m))[0] | ((tv_words)(m))[1]) != 0)
 
@@ -99,13 +99,13 @@ static inline __attribute__((always_inline)) F fma_F(F a, F b, F c)
 #define fma_F(a, b, c) gccfma_F(a, b, c)
 #endif
 
-//: gccfma@x86
+//: gccfma@x86_64
 #define gccfma_F(a, b, c) __builtin_ia32_vfmadd$ps$v256(a, b, c)
 
-//: gccfma@x86.512
+//: gccfma@x86_64.512
 #define gccfma_F(a, b, c) __builtin_ia32_vfmadd${ps}512_mask(a, b, c, -1, 4)
 
-//: gccfma@neon
+//: gccfma@aarch64
 #define gccfma_F(a, b, c) __builtin_aarch64_fmav${lanes}$sf(a, b, c)
 
 //: base needs mask select bits fma
@@ -169,7 +169,7 @@ static __attribute__((noinline, cold)) F patch_F(F x, F y, unsigned bits, $s (*f
 #define product_F(a, b, h, l) (h = (a) * (b), l = fma_F(a, b, -h))
 #define residual_F(c, a, b) fma_F(-(a), b, c)
 
-//: product@sse2 needs base
+//: product@unfused needs base
 /* The same by Dekker's halves of 26 bits. */
 static inline F upper_F(F a)
 {

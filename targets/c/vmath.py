@@ -10,11 +10,13 @@ from string import Template
 
 from loopir.types import DTYPES
 
+from ..target import Target
+
 __all__ = ["FUNCTIONS", "source"]
 
 FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "tanh", "pow")
 
-_REGISTERS = {"sse2": (128,), "avx2": (128, 256), "avx512": (128, 256, 512), "neon": (128,)}
+_SMALLEST = 128  # bits of a register that the headers' instructions know
 
 _WORDS: dict[str, dict[str, str]] = {
     "f32": {
@@ -53,11 +55,11 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A vector type on an ISA, as sections know it."""
+    """A vector type on a target, as sections know it."""
 
     dtype: str
     lanes: int
-    target: str
+    target: Target
 
     @property
     def bits(self) -> int:
@@ -65,9 +67,13 @@ class _Form:
 
     @property
     def tags(self) -> frozenset[str]:
-        fused = set() if self.target == "sse2" else {"fused"}
-        x86 = set() if self.target == "neon" else {"x86"}
-        return frozenset({self.target, self.dtype, str(self.bits)} | fused | x86)
+        fused = "fused" if self.target.fused else "unfused"
+        return frozenset((self.target.name, self.target.machine, fused, self.dtype, str(self.bits)))
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the target has registers of this size."""
+        return _SMALLEST <= self.bits <= self.target.bits
 
     def half(self) -> _Form:
         return _Form("f64", self.lanes // 2, self.target)
@@ -143,7 +149,7 @@ def _write(section: _Section, form: _Form, op: str) -> str:
 
 
 @functools.cache
-def source(op: str, dtype: str, lanes: int, target: str) -> str | None:
+def source(op: str, dtype: str, lanes: int, target: Target) -> str | None:
     """C text that defines ``tp_<op>_<dtype>x<lanes>``, or None where there is no such function.
 
     It relies on the vector types of that many lanes (``f32x16``, ``i32x16``, ``u32x16``), and may
@@ -151,9 +157,8 @@ def source(op: str, dtype: str, lanes: int, target: str) -> str | None:
     vmath.h has the bounds of the errors. A size that `target` has no register for goes through
     libm, lane by lane.
     """
-    if op not in FUNCTIONS or dtype not in _WORDS or target not in _REGISTERS or lanes < 2:
+    if op not in FUNCTIONS or dtype not in _WORDS or not target.bits or lanes < 2:
         return None
     form = _Form(dtype, lanes, target)
     lanewise = "lanewise2" if op == "pow" else "lanewise"
-    native = form.bits in _REGISTERS[target]
-    return "\n".join(_write(s, f, op) for s, f in _order(op if native else lanewise, form))
+    return "\n".join(_write(s, f, op) for s, f in _order(op if form.is_native else lanewise, form))

@@ -43,7 +43,7 @@ TP_INLINE F root16_F(U n)
 /* 1 + r + r**2 p. */
 #define expsum_F(r, p) fma_F(fma_F(p, r, all_F(1)), r, all_F(1))
 
-//: expsum@sse2 needs base
+//: expsum@unfused needs base
 #define expsum_F(r, p) ((r) * (r) * (p) + (r) + all_F(1))
 
 //: exppoly@f32 needs expreduce expsum

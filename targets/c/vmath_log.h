@@ -6,7 +6,7 @@
 /* y + k ln2, for k in units of 2**-23. */
 #define addln2_F(k, y) fma_F(k, all_F(0x1.62e43p-24), y)
 
-//: addln2@sse2.f32 needs base
+//: addln2@unfused.f32 needs base
 #define addln2_F(k, y) ((k) * all_F(0x1.62e4p-24) + ((k) * all_F(0x1.7f7d1cp-43) + (y)))
 
 //: log_core@f32 needs abnormal addln2

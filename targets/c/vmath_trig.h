@@ -19,7 +19,7 @@
 #define PI2_F 0x1.1a62633145c07p-53
 #define PI3_F -0x1.f1976b7ed8fbcp-109
 
-//: pi@sse2.f32
+//: pi@unfused.f32
 /* The products with the first three parts are exact. */
 #define REACH_F 8192
 #define PI_F 0x1.92p+1
@@ -27,7 +27,7 @@
 #define PI3_F 0x1.444p-23
 #define PI4_F 0x1.68c234p-38
 
-//: pi@sse2.f64
+//: pi@unfused.f64
 #define REACH_F 0x1p25
 #define PI_F 0x1.921fb54p+1
 #define PI2_F 0x1.10b4612p-29
@@ -44,7 +44,7 @@ TP_INLINE F reduce2_F(F x, F n, F *l)
     return r;
 }
 
-//: reduce@sse2 needs base pi
+//: reduce@unfused needs base pi
 #define reduce_F(x, n) ((x) - (n) * all_F(PI_F) - (n) * all_F(PI2_F) - (n) * all_F(PI3_F) - (n) * all_F(PI4_F))
 TP_INLINE F reduce2_F(F x, F n, F *l)
 {
