@@ -150,6 +150,48 @@ def test_scalars(dtype: str, target: str) -> None:
     check(dtype, target, vector=False, beside=None)
 
 
+# -- division by constants
+
+DIVISORS = (2, 3, 7, 10, 64, 100, 127, 128, 255, 641, 32767, 65535, 2**31 - 1, 2**32 - 1, 2**63 - 1)
+
+
+def division_kernel(dtype: str, beside: str | None) -> ir.Kernel:
+    """``q_3[i] = a[i] // 3`` and ``m_3[i] = a[i] % 3`` for every divisor."""
+    params, body = [param("n", "u8"), param("a", dtype)], []
+    params += [param("w", beside), param("z", beside, True)] if beside else []
+    for d in (d for d in DIVISORS if d <= DTYPES[dtype].high):
+        stores: list[ir.Stmt] = []
+        for op in ("floordiv", "mod"):
+            by = ir.Broadcast(ir.Const(d, dtype), "W")
+            value = ir.Call(op, (load("a", dtype, True), by), dtype, "W")
+            params.append(param(f"{op}_{d}", dtype, True))
+            stores.append(ir.Store(f"{op}_{d}", (HERE,), value))
+        if beside:
+            stores.append(ir.Store("z", (HERE,), load("w", beside, True)))
+        body.append(loop(stores, True))
+    return ir.Kernel("divisions", tuple(params), tuple(body))
+
+
+@pytest.mark.parametrize("beside", [None, "f64"])
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if DTYPES[d].kind in "iu"])
+@pytest.mark.parametrize("target", RUNNABLE)
+def test_division_by_a_constant(target: str, dtype: str, beside: str | None) -> None:
+    d = DTYPES[dtype]
+    near = np.arange(max(d.low, -700), min(d.high, 700))
+    far = np.random.default_rng(1).integers(d.low, d.high, 501, dtype=d.numpy, endpoint=True)
+    a = np.concatenate([near.astype(d.numpy), far, np.array(edges(dtype), d.numpy)])
+    kernel = division_kernel(dtype, beside)
+    args = {"n": np.zeros(len(a), "u1"), "a": a}
+    for p in kernel.params:
+        args.setdefault(p.name, np.zeros(len(a), DTYPES[p.dtype].numpy))
+    run_native(kernel, target, args)
+    for p in kernel.params:
+        op, _, by = p.name.partition("_")
+        if by:
+            want = OPS[op].run(a, np.array(int(by), d.numpy))
+            assert args[p.name].tolist() == want.tolist(), p.name
+
+
 # -- casts
 
 

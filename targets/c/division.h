@@ -65,6 +65,31 @@ static inline V tp_floordiv_V(V a, V b)
 /* i8 i16 u8 u16 i32 u32 fits fused */
 static inline V tp_mod_V(V a, V b) { return (a - tp_floordiv_V(a, b) * b) & (V)(b != 0); }
 
+/* iu power: by a constant */
+static inline V tp_floordivbyNUMBER_V(V a) { return a >> SHIFT; }
+/* u16 u32 wide: compilers multiply by the inverse */
+static inline V tp_floordivbyNUMBER_V(V a) { return a / (V){EACH(NUMBERU)}; }
+/* u8 wide: in pairs, for wider lanes have a product */
+static inline V tp_floordivbyNUMBER_V(V a)
+{
+    PAIRS low = (PAIRS)a & 255, high = (PAIRS)a >> 8;
+    return (V)(low / (PAIRS){HALF(NUMBERU)} | high / (PAIRS){HALF(NUMBERU)} << 8);
+}
+/* i8 i16 i32 wide: below zero from the other side: the complement of a quotient that rounds to zero */
+static inline V tp_floordivbyNUMBER_V(V a)
+{
+    V below = (V)(a < 0);
+    return (V)tp_floordivbyNUMBER_U((U)(a ^ below)) ^ below;
+}
+/* iu */
+static inline V tp_floordivbyNUMBER_V(V a) { return tp_floordiv_V(a, tp_splat_V(NUMBER)); }
+/* iu power */
+static inline V tp_modbyNUMBER_V(V a) { return a & (V){EACH(NUMBERU - 1)}; }
+/* i8 i16 i32 u8 u16 u32 wide */
+static inline V tp_modbyNUMBER_V(V a) { return a - tp_floordivbyNUMBER_V(a) * (V){EACH(NUMBER)}; }
+/* iu */
+static inline V tp_modbyNUMBER_V(V a) { return tp_mod_V(a, tp_splat_V(NUMBER)); }
+
 /* i64: 51 bits fit a double's fraction beside 1.5 * 2^52 */
 static inline Q tp_fraction_V(V a) { return (Q)(a + 0x4338000000000000) - 0x1.8p52; }
 /* u64 */

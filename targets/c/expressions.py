@@ -159,11 +159,24 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
     if operand == "bool":
         return logic(e.op, args, e.lanes, s.target)
     v = Vec(operand, e.lanes)
+    if divisor := _constant_divisor(e):
+        return f"tp_{e.op}by{divisor}_{v.name}({args[0]})"
     bits = DTYPES[operand].bits
     pairs = zip(args, OPS[e.op].sig, strict=False)
     given = (as_width(a, e.lanes, bits, s.target) if x == "m" else a for a, x in pairs)
     text = operation(e.op, v, tuple(given), s.target)
     return from_width(text, e.lanes, bits, s.target) if OPS[e.op].result == "m" else text
+
+
+def _constant_divisor(e: ir.Call) -> int | None:
+    """A number that a vector of integers is divided by."""
+    match e:
+        case ir.Call("floordiv" | "mod", (_, ir.Broadcast(ir.Const(value, dtype)))) if (
+            DTYPES[dtype].kind in "iu" and value > 0
+        ):
+            return int(value)
+        case _:
+            return None
 
 
 def _cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:

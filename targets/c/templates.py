@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["Facts", "fill"]
 
-_WORD = r"(?:[biufm]+|[iuf]\d+|lanes|bits|narrow|wide|fused|fits|split|128|256|512)"
+_WORD = r"(?:[biufm]+|[iuf]\d+|lanes|bits|narrow|wide|fused|fits|split|power|128|256|512)"
 _HEAD = re.compile(rf"^/\* ({_WORD}(?: {_WORD})*)(?::.*)? \*/$", re.MULTILINE)
 _DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
 
@@ -35,7 +35,7 @@ class _Section:
         return right and facts.words.issuperset(conditions)
 
 
-_CONDITIONS = {"lanes", "bits", "narrow", "wide", "fused", "fits", "split", "128", "256", "512"}
+_CONDITIONS = set("lanes bits narrow wide fused fits split power 128 256 512".split())
 
 
 def fill(header: str, name: str, facts: Facts) -> str | None:

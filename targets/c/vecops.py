@@ -11,6 +11,7 @@ from .templates import Facts, fill
 
 __all__ = ["define", "operation", "scalar_operation", "vector_named"]
 
+_DIVIDED = re.compile(r"(floordiv|mod)by(\d+)")
 _VECTOR = re.compile(r"([fiu]\d+)x(\d+)")
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 _SIZES = {8: "qi", 16: "hi", 32: "si", 64: "di"}
@@ -52,6 +53,8 @@ def define(name: str, target: Target) -> str | None:
     facts = _vector_facts(v, target) if v else _mask_facts(suffix)
     if text := _from_header(f"tp_{op}", facts, target):
         return text
+    if v and (m := _DIVIDED.fullmatch(op)):
+        return _from_header(f"tp_{m[1]}byNUMBER", _divided(facts, int(m[2])), target)
     op = op.removeprefix("each_")
     return _lane_by_lane(op, name, v, target) if v and op in OPS else None
 
@@ -89,12 +92,20 @@ def _vector_facts(v: Vec, target: Target) -> Facts:
         "TWICE": f"{twice}x{lanes}", "TT": twice, "TI": f"i{twice[1:]}",
         "SUFFIX": target.suffix[v.dtype], "ARRANGED": f"{lanes}{target.suffix[v.dtype]}",
         "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
+        "PAIRS": f"u16x{lanes // 2}",
     }  # fmt: skip
     fits = lanes * DTYPES[quotient].bits <= target.bits
     size = "narrow" if v.bits < 128 else "wide"
     words = {target.masks, size, str(v.bits), "fits" if fits else "split"}
     words |= {"fused"} if target.fused else set()
     return Facts(v.dtype, frozenset(words), tokens)
+
+
+def _divided(facts: Facts, number: int) -> Facts:
+    """`facts`, and those of a number to divide by."""
+    words = {"power"} if number & (number - 1) == 0 else set()
+    tokens = {"NUMBER": str(number), "SHIFT": str(number.bit_length() - 1)}
+    return Facts(facts.dtype, facts.words | words, {**facts.tokens, **tokens})
 
 
 def _native(v: Vec) -> str:

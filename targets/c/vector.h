@@ -2,10 +2,12 @@
  *
  * A template, read by snippets.py, which copies what a kernel needs. A comment that begins with dtype kinds opens a
  * section for those kinds; `lanes` or `bits` limits it to targets with such masks, `narrow` to vectors below 128 bits,
- * `fused` to targets with a fused multiply-add, `fits` and `split` to vectors for which Q fits a register or does not.
+ * `fused` to targets with a fused multiply-add, `fits` and `split` to vectors for which Q fits a register or does not,
+ * `power` to operations with a power of two.
  * V: the vector type; T: its lanes' C type; D: their dtype; L: how many; I, U: signed, unsigned integers of the same shape;
  * M: the mask type; BYTES, WORDS: as many uint8_t, uint32_t; W: as many lanes of 64 bits, X their dtype; H: half as many lanes; EACH(x): x for k = 0 … L-1.
  * Q: as many floats that hold a quotient of integers, QT their dtype; TWICE: as many integers twice as wide, TT their dtype.
+ * PAIRS: u16 as wide as V; NUMBER: a constant operand, SHIFT its logarithm. HALF(x): x for k = 0 … L/2-1.
  * N, NI: V and I as x86 builtins take them; SUFFIX, LETTER, SIZE, WIDTH: parts of those builtins' names.
  */
 
