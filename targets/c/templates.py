@@ -35,7 +35,7 @@ class _Section:
         return right and facts.words.issuperset(conditions)
 
 
-_CONDITIONS = set("lanes bits narrow wide fused fits split power 128 256 512".split())
+_CONDITIONS = set(["lanes", "bits", "narrow", "wide", "fused", "fits", "split", "power", "128", "256", "512"])
 
 
 def fill(header: str, name: str, facts: Facts) -> str | None:
