@@ -346,6 +346,87 @@ def test_nothing_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--targets", "FILE"], "not a file and --targets at once"),
+        (["--explain", "GUARD_ALIAS", "--cache"], "not --explain and --cache at once"),
+        (["--targets", "--check"], "--targets goes with no other option"),
+        (["FILE", "-o", "out"], "there is no --emit"),
+        (["FILE", "--emit", "c", "--format", "json"], "--emit prints none"),
+        (["FILE", "--", "a"], "there is no --run"),
+        (["FILE", "--emit", "pdf"], "invalid choice: 'pdf'"),
+        (["FILE", "more"], "unrecognized arguments: more"),
+        (["--types", "f(int)"], "want a file"),
+    ],
+)
+def test_words_that_make_no_sense(
+    words: list[str], said: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run(capsys, *(file if word == "FILE" else word for word in words))
+    assert (status, out) == (2, "")
+    assert err.startswith("transpile: ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("TRANSPILE_TARGET", "z80"), ("TRANSPILE_DEBUG", "all"), ("TRANSPILE_TRAGET", "avx2")],
+)
+@pytest.mark.parametrize("more", [[], ["--run"], ["--emit", "c"]])
+def test_a_wrong_variable(
+    variable: str, value: str, more: list[str], file: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv(variable, value)
+    status, out, err = run(capsys, file, *more)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"transpile: {variable}: ")
+    assert err.count("\n") == 1
+
+
+def test_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "stopped.py"
+    path.write_text("raise KeyboardInterrupt\n")
+    assert run(capsys, str(path)) == (130, "", "transpile: interrupted\n")
+    status, _, err = run(capsys, str(path), "--run")
+    assert status == 130
+    assert "examine.py" not in err
+
+
+@pytest.mark.parametrize("more", [["--format", "json"], ["--format", "sarif"]])
+def test_what_a_script_prints_is_not_in_the_data(
+    more: list[str], file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, err = run(capsys, file, "--run", *more)
+    assert json.loads(out)
+    assert "main []" in err
+
+
+def test_data_of_no_function_and_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "few.py"
+    path.write_text("x = 1\n")
+    assert json.loads(run(capsys, str(path), "--format", "json")[1]) == []
+    assert json.loads(run(capsys, str(path), "--format", "sarif")[1])["runs"][0]["results"] == []
+    path.write_text("from transpile import fuse\n@fuse\ndef f(x):\n    return sum(x)\n")
+    assert len(json.loads(run(capsys, str(path), "--format", "json")[1])) == 1
+
+
+def test_types_of_a_method(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "methods.py"
+    body = "    @fuse\n    def sum(self, x):\n        return sum(x)\n"
+    path.write_text(f"from transpile import fuse\nclass A:\n{body}\nclass B:\n{body}")
+    out = run(capsys, str(path), "--types", "B.sum(int, f32[:])")[1]
+    assert "A.sum(self: object, x: f64[:])" in out
+    assert "B.sum(self: int, x: f32[:])" in out
+    status, _, err = run(capsys, str(path), "--types", "sum(int, f32[:])")
+    assert status == 2
+    assert "more than one function sum (A.sum, B.sum)" in err
+
+
 def test_as_a_module() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "transpile", "--explain", "GUARD_ALIAS"],

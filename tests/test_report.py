@@ -179,7 +179,7 @@ def test_folding_keeps_the_gutter() -> None:
 
 
 def test_json() -> None:
-    data = json.loads(to_json([REPORT]))
+    [data] = json.loads(to_json([REPORT]))
     assert data["function"] == "smooth"
     assert data["accepted"] is True
     assert data["rejections"][0]["line"] == 14

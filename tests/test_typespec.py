@@ -38,11 +38,15 @@ def test_written() -> None:
         ScalarType("i16"),
     ]
     assert parse_types(" g() ") == ("g", [])
+    assert parse_types("Model.step(int)")[0] == "Model.step"
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "f", "f(", "f(x=int)", "m.f(int)", "f(f65)", "f(f64[0])", "f(complex128[:])", "f(1)"],
+    [
+        "", "f", "f(", "f(x=int)", "m().f(int)", "f(f65)", "f(f64[0])", "f(f64[1:])",
+        "f(f64[:, ::2])", "f(complex128[:])", "f(1)",
+    ],
 )
 def test_written_wrongly(text: str) -> None:
     with pytest.raises(ValueError, match=r"--types|not a type|not an element type"):
@@ -100,3 +104,26 @@ def test_annotations_that_cannot_be_read() -> None:
         return x[k]
 
     assert types(f) == {"x": "f64[:]", "k": "int"}
+
+
+def test_annotations_that_name_no_type_of_ours() -> None:
+    def f(
+        a: NDArray[np.complex128],
+        b: np.complex64,
+        c: list,
+        d: Annotated[float, "the scale of things"],
+        e: np.ndarray[tuple[int, int], np.dtype[np.float32]],
+        g: np.ndarray,
+        unused,
+    ) -> None:
+        print(a, b, c, d, e, g)
+
+    assert types(f) == {
+        "a": "array of complex128",
+        "b": "numpy.complex64",
+        "c": "list",
+        "d": "float",
+        "e": "f32[:, :]",
+        "g": "float",
+        "unused": "object",
+    }

@@ -42,27 +42,33 @@ def cases_of(found: Sequence[Fused], specs: Sequence[str], *, ran: bool) -> Iter
     """The cases of each function; ``ran``: they have just been called. Raises ValueError."""
     given = _given(found, specs)
     for function in found:
-        name = function.__name__
-        if name in given:
-            yield from (Case(function, types) for types in given[name])
+        if function in given:
+            yield from (Case(function, types) for types in given[function])
         elif ran and function.signatures:
             yield from (Case(function, tuple(types)) for types in function.signatures)
         else:
             yield _guessed(function)
 
 
-def _given(found: Sequence[Fused], specs: Sequence[str]) -> dict[str, list[tuple[ArgType, ...]]]:
-    wanted = {function.__name__: function for function in found}
-    given: dict[str, list[tuple[ArgType, ...]]] = {}
+def _given(found: Sequence[Fused], specs: Sequence[str]) -> dict[Fused, list[tuple[ArgType, ...]]]:
+    given: dict[Fused, list[tuple[ArgType, ...]]] = {}
     for spec in specs:
         name, types = parse_types(spec)
-        if name not in wanted:
-            raise ValueError(f"--types: no function {name} (known: {', '.join(wanted)})")
-        arity = len(inspect.signature(wanted[name]).parameters)
+        function = _named(name, found)
+        arity = len(inspect.signature(function).parameters)
         if arity != len(types):
             raise ValueError(f"--types: {name} takes {arity} arguments, {len(types)} given")
-        given.setdefault(name, []).append(tuple(types))
+        given.setdefault(function, []).append(tuple(types))
     return given
+
+
+def _named(name: str, found: Sequence[Fused]) -> Fused:
+    """The function of this name, or of this name within its module."""
+    called = [f for f in found if name in (f.__name__, f.__qualname__)]
+    if len(called) == 1:
+        return called[0]
+    known = ", ".join(f.__qualname__ for f in called or found)
+    raise ValueError(f"--types: {'more than one' if called else 'no'} function {name} ({known})")
 
 
 def _guessed(function: Fused) -> Case:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections import Counter
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..report.rows import Row, as_plain, as_rich
+from .words import STAGES, Usage, parsed
 
 if TYPE_CHECKING:
     from ..dispatch.fused import Fused
@@ -18,68 +20,29 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-STAGES = {"python": ".py", "loopir": ".ir", "c": ".c", "asm": ".s"}
-"""What ``--emit`` knows, and the ending of the file it writes under ``-o``."""
-
-FORMATS = ("rich", "plain", "json", "sarif", "github")
-
-
-class Usage(Exception):
-    """Something in the command line or the file that ends the command with status 2."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; the exit status."""
-    words, script_args = _split(list(sys.argv[1:] if argv is None else argv))
-    parser = _parser()
-    options = parser.parse_args(words)
     try:
-        if options.explain is not None:
-            return _explain(options.explain)
-        if options.targets:
-            return _targets()
-        if options.cache is not None:
-            return _cache(options.cache)
-        if options.file is None:
-            parser.error("want a file, or one of --explain, --targets, --cache")
-        return _file(options, script_args)
+        return _done(*parsed(sys.argv[1:] if argv is None else argv))
     except Usage as wrong:
         print(f"transpile: {wrong}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("transpile: interrupted", file=sys.stderr)
+        return 130
     except BrokenPipeError:  # the reader, such as head, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """The command's own words, and those after ``--``, which are the script's."""
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], words[at + 1 :]
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="transpile",
-        description="Reports what became of the loops of every @fuse function in a file.",
-        epilog="Words after -- are the script's, under --run. "
-        "Status: 0 fine, 1 rejected under --check, 2 bad usage or a file that cannot be read.",
-    )
-    add = parser.add_argument
-    add("file", nargs="?", help="a Python file")
-    add("--all", action="store_true", help="every function with loops, decorated or not")
-    add("--emit", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}")
-    add("-o", dest="output", metavar="DIR", help="write what --emit prints to files there")
-    add("--target", metavar="NAME", help="compile for this target (see --targets)")
-    add("--types", action="append", default=[], metavar="SPEC",
-        help="a function's argument types, as in 'f(f64[:], f64[:, :], int)'")
-    add("--check", action="store_true", help="exit status 1 if anything is rejected")
-    add("--format", choices=FORMATS, metavar="FORMAT", help=f"one of {', '.join(FORMATS)}")
-    add("--run", action="store_true", help="run the script, and report with the types that came")
-    add("--explain", nargs="?", const="", metavar="CODE", help="print a code's page, or all codes")
-    add("--targets", action="store_true", help="list the targets")
-    add("--cache", nargs="?", const="info", choices=("info", "clear"), metavar="clear",
-        help="show the cache of compiled kernels, or clear it")
-    return parser
+def _done(options: argparse.Namespace, script_args: Sequence[str]) -> int:
+    if options.explain is not None:
+        return _explain(options.explain)
+    if options.targets:
+        return _targets()
+    if options.cache is not None:
+        return _cache(options.cache)
+    return _file(options, script_args)
 
 
 def _explain(code: str) -> int:
@@ -111,14 +74,15 @@ def _cache(what: str) -> int:
 
 
 def _file(options: argparse.Namespace, script_args: Sequence[str]) -> int:
-    if options.target:
-        _choose_target(options.target)
+    _choose_target(options.target)
     from .examine import Unreadable, functions, import_file, run_file
 
     status = 0
+    ours = options.format in ("json", "sarif") or (options.emit and not options.output)
     try:
         if options.run:
-            names, status = run_file(options.file, script_args)
+            with contextlib.redirect_stdout(sys.stderr if ours else sys.stdout):
+                names, status = run_file(options.file, script_args)
         else:
             names = import_file(options.file)
     except Unreadable as error:
@@ -127,7 +91,6 @@ def _file(options: argparse.Namespace, script_args: Sequence[str]) -> int:
     if not found:
         hint = "" if options.all else "; --all takes every function with loops"
         print(f"transpile: {options.file}: no @fuse function{hint}", file=sys.stderr)
-        return status
     return max(status, _answer(found, options))
 
 
@@ -147,12 +110,21 @@ def _answer(found: Sequence[Fused], options: argparse.Namespace) -> int:
     return int(options.check and refused)
 
 
-def _choose_target(name: str) -> None:
+def _choose_target(name: str | None) -> None:
+    """Of a decorator's auto. Raises Usage, also where a variable of the environment is wrong."""
     from targets.isa import TARGETS
 
-    if name not in TARGETS:
-        raise Usage(f"--target {name}: no such target (known: {', '.join(TARGETS)})")
-    os.environ["TRANSPILE_TARGET"] = name
+    from .. import knobs
+    from ..options import Options, chosen_target
+
+    if name and name not in (*TARGETS, "auto"):
+        raise Usage(f"--target {name}: no such target (known: {', '.join(TARGETS)}, auto)")
+    if name:
+        os.environ["TRANSPILE_TARGET"] = name
+    try:
+        chosen_target(Options(), knobs.read())
+    except ValueError as error:
+        raise Usage(error) from None
 
 
 def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
@@ -207,17 +179,16 @@ def _show_reports(reports: Sequence[Report], form: str) -> None:
             print(to_json(reports))
         case "sarif":
             print(to_sarif(reports))
-        case "github":
-            print(to_github(reports))
-        case "plain":
-            print("\n\n".join(map(str, reports)))
-        case _:
+        case "rich":
             from rich.console import Console
 
             console = Console()
             for report in reports:
                 console.print(report)
                 console.print()
+        case _:
+            text = to_github(reports) if form == "github" else "\n\n".join(map(str, reports))
+            print(text, end="\n" * bool(text))
 
 
 def _show(rows: Iterable[Row]) -> None:

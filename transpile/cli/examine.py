@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 from ..dispatch.fused import Fused, fuse
@@ -32,7 +32,9 @@ def import_file(path: str) -> dict[str, Any]:
     with _module(path, home, name) as module, contextlib.redirect_stdout(sys.stderr):
         try:
             exec(code, vars(module))
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise Unreadable(f"{path}{_blame(error, path)}") from error
     return vars(module)
 
@@ -110,13 +112,13 @@ def _run(code: CodeType, names: dict[str, Any]) -> int:
     try:
         exec(code, names)
     except SystemExit as leaving:
-        if isinstance(leaving.code, str):
+        if not isinstance(leaving.code, (int, NoneType)):
             print(leaving.code, file=sys.stderr)
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    except Exception as error:
+    except BaseException as error:
         own = error.__traceback__.tb_next if error.__traceback__ else None
         traceback.print_exception(type(error), error, own)
-        return 1
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from loopir.types import DTYPES, dtype_of
 
-from ..types import ArgType, ArrayType, ScalarType
+from ..types import ArgType, ArrayType, Opaque, ScalarType
 from .uses import Uses
 
 __all__ = ["Signature", "parse_types", "signature_of"]
@@ -22,6 +22,7 @@ _SCALARS: dict[object, ScalarType] = {
     float: ScalarType("f64", weak=True),
     bool: ScalarType("bool", weak=True),
 }
+_FOREIGN = (complex, str, bytes, list, tuple, dict, set)
 _BY_NAME = {kind.__name__: type_ for kind, type_ in _SCALARS.items() if isinstance(kind, type)}
 
 
@@ -51,9 +52,19 @@ def parse_types(text: str) -> tuple[str, list[ArgType]]:
         call = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
         call = None
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.keywords):
-        raise ValueError(f"--types {text!r}: want the form 'name(f64[:], int)'")
-    return call.func.id, [_parse_type(arg) for arg in call.args]
+    match call:
+        case ast.Call(func=func, args=args, keywords=[]) if _dotted(func):
+            try:
+                return ast.unparse(func), [_parse_type(arg) for arg in args]
+            except ValueError as error:
+                raise ValueError(f"--types {text!r}: {error}") from None
+    raise ValueError(f"--types {text!r}: want the form 'name(f64[:], int)'")
+
+
+def _dotted(name: ast.expr) -> bool:
+    while isinstance(name, ast.Attribute):
+        name = name.value
+    return isinstance(name, ast.Name)
 
 
 def signature_of(function: Callable[..., Any], tree: ast.FunctionDef) -> Signature:
@@ -76,12 +87,10 @@ def _parse_type(node: ast.expr) -> ArgType:
             return _BY_NAME[name]
         case ast.Name(id=name):
             return ScalarType(_dtype(name))
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
-            return _array(_dtype(name), 1)
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=axes)) if all(
-            isinstance(axis, ast.Slice) for axis in axes
-        ):
-            return _array(_dtype(name), len(axes))
+        case ast.Subscript(value=ast.Name(id=name), slice=index):
+            axes = index.elts if isinstance(index, ast.Tuple) else [index]
+            if axes and all(ast.unparse(axis) == ":" for axis in axes):
+                return _array(_dtype(name), len(axes))
     raise ValueError(f"{ast.unparse(node)!r} is not a type; want f64, f64[:], f64[:, :], int …")
 
 
@@ -115,20 +124,44 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
     """
     if isinstance(hint, type) and hint in _SCALARS:
         return _SCALARS[hint]
-    if isinstance(hint, type) and issubclass(hint, np.generic):
-        ours = dtype_of(np.dtype(hint))
-        return ScalarType(ours) if ours else None
-    for extra in getattr(hint, "__metadata__", ()):
-        if isinstance(extra, str):
-            return _parse_type(ast.parse(extra, mode="eval").body)
+    if isinstance(hint, type) and hint in _FOREIGN:
+        return Opaque(hint.__name__)
+    if element := _element(hint):
+        return ScalarType(element) if element in DTYPES else Opaque(f"numpy.{element}")
     if typing.get_origin(hint) is typing.Annotated:
-        return _annotated(typing.get_args(hint)[0], rank)
+        for extra in hint.__metadata__:
+            if said := _said(extra):
+                return said
+        return _annotated(hint.__origin__, rank)
     if typing.get_origin(hint) is np.ndarray:
-        element = (*typing.get_args(typing.get_args(hint)[1]), None)[0]
-        if isinstance(element, type) and issubclass(element, np.generic):
-            ours = dtype_of(np.dtype(element))
-            return _array(ours, max(rank, 1)) if ours else None
+        shape, dtype = (*typing.get_args(hint), None)[:2]
+        axes = typing.get_args(shape)
+        if element := _element((*typing.get_args(dtype), None)[0]):
+            known = element in DTYPES
+            rank = max(rank, 0 if ... in axes else len(axes), 1)
+            return _array(element, rank) if known else Opaque(f"array of {element}")
     return None
+
+
+def _said(extra: object) -> ArgType | None:
+    """The type that a string of ``Annotated`` spells; it may as well be any remark."""
+    if not isinstance(extra, str):
+        return None
+    try:
+        return _parse_type(ast.parse(extra, mode="eval").body)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _element(hint: object) -> str | None:
+    """Of ``np.float64`` and its kin: our name, or NumPy's where we have none."""
+    if not (isinstance(hint, type) and issubclass(hint, np.generic)):
+        return None
+    try:
+        dtype = np.dtype(hint)
+    except TypeError:  # an abstract one
+        return None
+    return dtype_of(dtype) or dtype.name
 
 
 def _of_default(default: object) -> ArgType | None:
@@ -136,6 +169,8 @@ def _of_default(default: object) -> ArgType | None:
 
 
 def _guess(name: str, uses: Uses) -> ArgType:
+    if not uses.has(name):
+        return Opaque("object")
     if uses.rank(name):
         return _array("f64", uses.rank(name))
     return _SCALARS[int if uses.is_integer(name) else float]

@@ -16,10 +16,15 @@ class Uses:
     def __init__(self, tree: ast.FunctionDef) -> None:
         self._ranks: dict[str, int] = {}
         self._integers: set[str] = set()
+        self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         for node in ast.walk(tree):
             for name, rank in _ranks(node):
                 self._ranks[name] = max(rank, self._ranks.get(name, 0))
             self._integers.update(_integers(node))
+
+    def has(self, name: str) -> bool:
+        """Whether `name` occurs at all."""
+        return name in self._names
 
     def rank(self, name: str) -> int:
         """The number of axes that `name` is used with; 0 where it is used as a scalar."""

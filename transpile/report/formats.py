@@ -16,9 +16,8 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def to_json(reports: Sequence[Report]) -> str:
-    """One object a report; several are an array."""
-    objects = [report.to_dict() for report in reports]
-    return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2)
+    """An array of one object a report."""
+    return json.dumps([report.to_dict() for report in reports], indent=2)
 
 
 def to_sarif(reports: Sequence[Report]) -> str:
