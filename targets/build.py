@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -87,8 +87,8 @@ def assembly(source: str, target: Target) -> str:
         return (work / "kernel.s").read_text(errors="replace")
 
 
-def _user_flags(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    text = environ.get("TRANSPILE_CFLAGS", "")
+def _user_flags() -> tuple[str, ...]:
+    text = os.environ.get("TRANSPILE_CFLAGS", "")
     try:
         return tuple(shlex.split(text))
     except ValueError as error:

@@ -91,14 +91,12 @@ def compile_stages(
     function: Callable[..., Any] | Source,
     types: Mapping[str, ArgType],
     options: Options,
-    scope: Scope | None = None,
 ) -> Stages:
     """Every stage before the target's own; raises Refused where the function cannot be compiled
     faithfully.
     """
     source = function if isinstance(function, Source) else read(function)
-    if scope is None:
-        scope = Scope.of(source.function) if source.function is not None else Scope()
+    scope = Scope.of(source.function) if source.function is not None else Scope()
     python = expand(source.tree, _Env(types, scope))
     plan = lower(python, types, scope)
     fusion = fuse_kernel(

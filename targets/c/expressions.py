@@ -17,6 +17,7 @@ from .vecops import operation, scalar_operation
 
 __all__ = ["element", "expr", "held", "pointer", "stride", "type_of"]
 
+
 def type_of(e: ir.Expr, target: Target) -> str:
     """The C type of a value."""
     if not isinstance(e.lanes, int) or e.lanes == 1:
@@ -55,8 +56,8 @@ def expr(e: ir.Expr, s: Scope) -> str:
 
 def _operand(e: ir.Call) -> str:
     """The dtype of the operands that share one."""
-    letters = OPS[e.op].sig
-    typed = [a.dtype for a, letter in zip(e.args, letters, strict=False) if letter != "m"]
+    letters = OPS[e.op].operands
+    typed = [a.dtype for a, letter in zip(e.args, letters, strict=True) if letter != "m"]
     return typed[0] if typed else "bool"
 
 
@@ -162,7 +163,7 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
     if divisor := _constant_divisor(e):
         return f"tp_{e.op}by{divisor}_{v.name}({args[0]})"
     bits = DTYPES[operand].bits
-    pairs = zip(args, OPS[e.op].sig, strict=False)
+    pairs = zip(args, OPS[e.op].operands, strict=True)
     given = (as_width(a, e.lanes, bits, s.target) if x == "m" else a for a, x in pairs)
     text = operation(e.op, v, tuple(given), s.target)
     return from_width(text, e.lanes, bits, s.target) if OPS[e.op].result == "m" else text

@@ -11,6 +11,6 @@ from ..source import span_of
 __all__ = ["refuse"]
 
 
-def refuse(code: str, message: str, node: ast.AST | None, help: str | None = None) -> NoReturn:
+def refuse(code: str, message: str, node: ast.AST | None) -> NoReturn:
     """Raises Refused; `node` is what is to blame."""
-    raise Refused(Rejection(code, message, span_of(node) if node is not None else None, help=help))
+    raise Refused(Rejection(code, message, span_of(node) if node is not None else None))
