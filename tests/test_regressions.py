@@ -127,3 +127,42 @@ def test_as_python(
         difference = wanted.difference(ran(fused, lambda: _kept(make()), mode))
         assert difference is None, difference
         assert fused.stats.compiled >= 1, "Python may only answer where it warns"
+
+
+def _by_branch(x):
+    low, high = math.inf, 0.0
+    for v in x:
+        if v < low:
+            low = v
+        if high < v:
+            high = v
+    return low, high
+
+
+def _by_choice(x):
+    low, high = 1024.0, -math.inf
+    for i in range(len(x)):
+        low = x[i] if x[i] < low else low
+        high = x[i] if high < x[i] else high
+    return low, high
+
+
+def _by_builtin(x):
+    low, high = float("inf"), x[0]
+    for v in x:
+        low, high = min(low, v), max(high, v)
+    return low, high
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1"])
+@pytest.mark.parametrize("function", [_by_branch, _by_choice, _by_builtin])
+def test_an_extremum_is_a_fold_however_it_is_written(
+    function: Callable[..., Any], dtype: str
+) -> None:
+    x = numbers(dtype, 3, 60)
+    fused = fuse(function, on_reject="raise")
+    for given in (x, x[:1], x + x.dtype.type(100)):
+        got, wanted = fused(given), function(given)
+        assert [(type(v), v) for v in got] == [(type(v), v) for v in wanted]
+    assert fused.report(x).vectorized == 1
+    assert not fused.stats.replays

@@ -24,6 +24,7 @@ __all__ = [
     "FALSE",
     "TRUE",
     "Num",
+    "carrier",
     "cast",
     "choose",
     "constant",
@@ -189,10 +190,14 @@ def exactly(e: Expr, dtype: str) -> bool:
     return bool(back == e.value) or e.value != e.value
 
 
-def _carrier(a: Num, b: Num) -> str | None:
+def carrier(a: Num, b: Num) -> str | None:
     """A dtype that holds both values exactly; the strong one's own if the other is a constant it
-    can hold.
+    can hold. None where there is none, or they are two NumPy types or two Python types.
     """
+    if (a.strong and b.strong and a.strong != b.strong) or (a.weak and b.weak and a.weak != b.weak):
+        return None
+    if not (a.exact and b.exact):
+        return None
     if a.dtype == b.dtype:
         return a.dtype
     for x, y in ((a, b), (b, a)):
@@ -206,12 +211,10 @@ def _carrier(a: Num, b: Num) -> str | None:
 
 def join(cond: Expr, a: Num, b: Num) -> Num | None:
     """The value ``a if cond else b``; None where one IR value cannot stand for both types."""
-    if (a.strong and b.strong and a.strong != b.strong) or (a.weak and b.weak and a.weak != b.weak):
+    dtype = carrier(a, b)
+    if dtype is None:
         return None
-    carrier = _carrier(a, b)
-    if carrier is None or not (a.exact and b.exact):
-        return None
-    return joined(choose(cond, cast(a.ir, carrier), cast(b.ir, carrier)), cond, a, b)
+    return joined(choose(cond, cast(a.ir, dtype), cast(b.ir, dtype)), cond, a, b)
 
 
 def choose(cond: Expr, then: Expr, orelse: Expr) -> Expr:

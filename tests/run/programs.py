@@ -507,6 +507,18 @@ def least_and_greatest(x):
     return low, high
 
 
+@program(f64=one(wild), f32=one(wild, F32), u16=one(integers, np.uint16), i32=one(whole, np.int32))
+def extremes_from_infinity(x):
+    low, high = float("inf"), -math.inf
+    found = False
+    for v in x:
+        if v < low:
+            low = v
+            found = True
+        high = v if v > high else high
+    return low, high, found
+
+
 @program(python_at=(0,), f64=one(real), u16=one(integers, np.uint16))
 def least_by_branch(x):
     low = x[0]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
 
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 
-from ..infer import Num, cast, choose, exactly, joined
+from ..infer import Num, carrier, cast, choose, joined
 from ..ranges import Linear
 from ..source import span_of
 from .lists import Lists
@@ -43,7 +44,7 @@ class Branches(Lists):
             self._merge(
                 name, cond, then_env.get(name), other_env.get(name), yields, name in live, stmt
             )
-        if self._extremum(raw, then, other, yields):
+        if self._extrema(raw, then, other, yields):
             return
         for name in b.params:  # globals first read in a branch
             for env in (then_env, other_env):
@@ -86,15 +87,15 @@ class Branches(Lists):
         if not (isinstance(a, Num) and isinstance(c, Num)):
             b.env[name] = Unbound()
             return
-        carrier = self._carrier(a, c)
-        if carrier is None:
+        dtype = carrier(a, c)
+        if dtype is None:
             if live:
                 refuse("LOWER_JOIN", f"`{name}` has a different type in each branch", stmt)
             b.env[name] = Unbound()
             return
-        y = Yield(b.name(name), cast(a.ir, carrier), cast(c.ir, carrier))
+        y = Yield(b.name(name), cast(a.ir, dtype), cast(c.ir, dtype))
         yields.append(y)
-        merged = joined(Var(y.name, carrier), cond, a, c)
+        merged = joined(Var(y.name, dtype), cond, a, c)
         if a.is_weak is not None or c.is_weak is not None:  # told by names of the branches
             flag = Yield(b.name(f"{name}_py"), a.weak_now, c.weak_now)
             yields.append(flag)
@@ -103,33 +104,30 @@ class Branches(Lists):
             merged = b.integer_num(merged.ir, merged.interval)
         b.env[name] = merged
 
-    def _extremum(
+    def _extrema(
         self, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]
     ) -> bool:
-        """``if v > m: m = v`` is ``m = max(m, v)``."""
-        if len(yields) != 1 or not all(isinstance(s, Assign) for s in (*then, *other)):
+        """``if v > m: m = v`` is ``m = max(m, v)``; a flag beside it is chosen without a branch."""
+        if not all(isinstance(s, Assign) for s in (*then, *other)):
             return False
         defined = {s.name: s.value for s in (*then, *other) if isinstance(s, Assign)}
-        (y,) = yields
-        sides = [defined.get(e.name, e) if isinstance(e, Var) else e for e in (y.then, y.orelse)]
-        best = choose(cond, *sides)
-        if not (isinstance(best, Call) and best.op in ("max", "min")):
+        found = [_chosen(cond, y, defined) for y in yields]
+        chosen = [e for e in found if e is not None]
+        if len(chosen) < len(yields) or not any(e.dtype != "bool" for e in chosen):
             return False
-        self.b.emit(Assign(y.name, best))
+        for y, e in zip(yields, chosen, strict=True):
+            if not self._tells_type(y.name, e):
+                self.b.emit(Assign(y.name, e))
         return True
 
-    @staticmethod
-    def _carrier(a: Num, c: Num) -> str | None:
-        if (a.strong and c.strong and a.strong != c.strong) or (
-            a.weak and c.weak and a.weak != c.weak
-        ):
-            return None
-        if a.dtype == c.dtype:
-            return a.dtype if a.exact and c.exact else None
-        for x, y in ((a, c), (c, a)):
-            if exactly(y.ir, x.dtype) and x.strong and x.exact:
-                return x.dtype
-        return "f64" if a.exact and c.exact and {a.dtype, c.dtype} <= {"f32", "f64"} else None
+    def _tells_type(self, flag: str, told: Expr) -> bool:
+        """Whether `flag` says of a name that it is a Python scalar; `told` does so in its place."""
+        env = self.b.env
+        for name, n in env.items():
+            if isinstance(n, Num) and n.is_weak == Var(flag, "bool"):
+                env[name] = replace(n, is_weak=told)
+                return True
+        return False
 
     def _note_growth(
         self, y: Yield, then_env: dict[str, Value], other_env: dict[str, Value]
@@ -153,3 +151,13 @@ class Branches(Lists):
                 lows, highs = zip(*(g for g in grown if g is not None), strict=True)
                 b.deltas[var] = (base, (min(lows), max(highs)))
                 return
+
+
+def _chosen(cond: Expr, y: Yield, defined: Mapping[str, Expr]) -> Expr | None:
+    """`y` as an extremum or a flag; None where it is neither."""
+    sides = [defined.get(e.name, e) if isinstance(e, Var) else e for e in (y.then, y.orelse)]
+    best = choose(cond, *sides)
+    if y.then.dtype != "bool":
+        return best if isinstance(best, Call) and best.op in ("max", "min") else None
+    outer = (isinstance(e, Const) or (isinstance(e, Var) and e.name not in defined) for e in sides)
+    return best if all(outer) else None

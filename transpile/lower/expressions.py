@@ -133,6 +133,10 @@ class Expressions(Arithmetic):
             self._exact_ints(
                 x if x.weak == "i64" else constant(0), y if y.weak == "i64" else constant(0), node
             )
+        if kinds == {"f", "i"} or kinds == {"f", "u"}:
+            narrow = x if DTYPES[x.dtype].kind != "f" else y
+            if (x.either or y.either) and DTYPES[narrow.dtype].bytes <= 4:
+                return "f64"  # whichever type it has, both are compared as they are
         ty = self._result(operator.add, (x, y), node)
         return ty.dtype
 
@@ -190,7 +194,15 @@ class Expressions(Arithmetic):
 
 
 def _plain(cond: Expr) -> bool:
-    """A comparison of values that cost nothing: it may be written twice, and a maximum be seen in
-    it.
+    """A comparison of values that cost next to nothing: it may be written twice, and a maximum be
+    seen in it.
     """
-    return isinstance(cond, Call) and all(isinstance(a, (Var, Const, Load)) for a in cond.args)
+    return isinstance(cond, Call) and all(map(_at_hand, cond.args))
+
+
+def _at_hand(e: Expr) -> bool:
+    match e:
+        case Call("cast", (inner,)):
+            return isinstance(inner, (Var, Load))
+        case _:
+            return isinstance(e, (Var, Const, Load))

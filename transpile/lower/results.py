@@ -10,7 +10,6 @@ import numpy as np
 
 from loopir.nodes import Append, Disjoint, Load, Param, Stmt, Store
 from loopir.tree import walk
-from loopir.types import DTYPES
 
 from ..infer import Num
 from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Slot, Tupled, Value
@@ -68,7 +67,7 @@ class Results(Statements):
         slot = self._slot(n.dtype, n)
         if not n.either:
             return Value(slot, weak=n.strong is None)
-        wide = n.strong is not None and DTYPES[n.strong].kind == "f" and n.dtype == "f64"
+        wide = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
         if not n.exact or (n.strong != n.dtype and not wide):
             return refuse(
                 "LOWER_JOIN",
