@@ -19,9 +19,9 @@ from .ops import STATUS
 from .tree import counters
 from .types import INDEX
 
-__all__ = ["ABSTRACT", "Outcome", "run"]
+__all__ = ["Outcome", "run"]
 
-ABSTRACT = 8  # lanes of a register of width "W" in a loop without a group
+_ABSTRACT = 8  # lanes of a register of width "W" in a loop without a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class _Machine(Values):
 
     def vector(self, s: ir.VecLoop | ir.PredLoop) -> None:
         """Register after register; between registers an accumulator is its whole group."""
-        width = s.width if isinstance(s.width, int) else s.group or ABSTRACT
+        width = s.width if isinstance(s.width, int) else s.group or _ABSTRACT
         group = s.group or width
         assert isinstance(s.range, ir.Interval), "a vector loop has step 1"
         lo, hi = int(self.expr(s.range.lo)), int(self.expr(s.range.hi))

@@ -39,7 +39,7 @@ FLAGS = ("-O2", "-ffp-contract=off", "-frounding-math", "-fPIC", "-fvisibility=p
 ``-frounding-math`` it does not. Clang is told in abi.h what the rounding is."""
 
 
-class HasFlags(Protocol):
+class _HasFlags(Protocol):
     """What a target has to say here: its compiler flags."""
 
     @property
@@ -50,7 +50,7 @@ CONTRACT = ("-ffp-contract=fast", "-DTP_CONTRACT")
 """Flags under which a product and a sum may become one FMA."""
 
 
-def build(source: str, target: HasFlags, *, cache: bool = True, contract: bool = False) -> Path:
+def build(source: str, target: _HasFlags, *, cache: bool = True, contract: bool = False) -> Path:
     """The shared object of a C translation unit for `target`. Raises NoCompiler and BuildError."""
     return build_object(source, (*target.cflags, *(CONTRACT if contract else ())), cache=cache)
 

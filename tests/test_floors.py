@@ -91,6 +91,7 @@ def test_the_first_line_says_the_idea(path: Path) -> None:
 
 @each_file
 def test_names_for_others_are_listed(path: Path) -> None:
+    """Functions and classes are in ``__all__``, or have an underscore."""
     tree = tree_of(path)
     assigned = {
         target.id
@@ -99,8 +100,15 @@ def test_names_for_others_are_listed(path: Path) -> None:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name)
     }
-    defines = any(isinstance(n, (ast.FunctionDef, ast.ClassDef)) for n in tree.body)
-    assert "__all__" in assigned or not defines
+    defined = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    assert "__all__" in assigned or not defined
+    lists = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    listed = {name for names in lists for name in names}
+    assert {name for name in defined - listed if not name.startswith("_")} == set()
 
 
 def test_loop_ir_needs_numpy_only() -> None:

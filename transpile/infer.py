@@ -31,6 +31,7 @@ __all__ = [
     "exactly",
     "fits",
     "join",
+    "joined",
     "logic",
     "result",
 ]

@@ -48,7 +48,7 @@ def _has_one_zero(f: Fold) -> bool:
             return False
 
 
-def term(f: Fold, loop: Loop) -> tuple[Assign, ...]:
+def _term(f: Fold, loop: Loop) -> tuple[Assign, ...]:
     """The assignments of the body that the term and condition of `f` need."""
     return needed(loop.body, f.value, *((f.cond,) if f.cond else ()))
 
@@ -89,7 +89,7 @@ def _first(f: Fold, loop: Loop) -> Loop:
     acc = Var(f.acc.name, f.dtype)
     done = Call("eq", (acc, literal(0, f.dtype)), "bool")
     step = Accum(acc.name, f.acc.init, f.step(acc))
-    return Loop(loop.var, loop.range, term(f, loop), (step,), done)
+    return Loop(loop.var, loop.range, _term(f, loop), (step,), done)
 
 
 def _last(f: Fold, loop: Loop) -> Loop:
@@ -101,7 +101,7 @@ def _last(f: Fold, loop: Loop) -> Loop:
     is_zero: Expr = Call("eq", (f.value, literal(0, f.dtype)), "bool")
     if f.cond is not None:
         is_zero = Call("and", (f.cond, is_zero), "bool")
-    body: tuple[Stmt, ...] = tuple(substitute(s, mirrored) for s in term(f, loop))
+    body: tuple[Stmt, ...] = tuple(substitute(s, mirrored) for s in _term(f, loop))
     is_zero, value = substitute(is_zero, mirrored), substitute(f.value, mirrored)
     accs = (
         Accum(acc.name, f.acc.init, Call("select", (is_zero, value, acc), f.dtype)),
@@ -112,4 +112,4 @@ def _last(f: Fold, loop: Loop) -> Loop:
 
 def is_repeatable(f: Fold, loop: Loop, memory: Memory) -> bool:
     """Whether the terms of `f` are still there after the loop."""
-    return not memory.overlap(loaded((f.value, *term(f, loop))), written((loop,)))
+    return not memory.overlap(loaded((f.value, *_term(f, loop))), written((loop,)))

@@ -51,12 +51,12 @@ def unroll(kernel: Kernel) -> Kernel:
 
 def _is_small(loop: Loop) -> bool:
     count = trips(loop.range) if isinstance(loop.range, Interval) else None
-    if count is None or count > TRIPS or not can_unroll(loop):
+    if count is None or count > TRIPS or not _can_unroll(loop):
         return False
     return count * sum(1 for _ in walk(loop)) <= SIZE
 
 
-def can_unroll(loop: Loop) -> bool:
+def _can_unroll(loop: Loop) -> bool:
     """Whether nothing leaves the loop early, and nothing counts in the middle of an iteration."""
     leaves = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
     return not (leaves or loop.until or counters(loop))
@@ -65,7 +65,7 @@ def can_unroll(loop: Loop) -> bool:
 def unroll_loop(loop: Loop, factor: int, fresh: Fresh) -> tuple[Stmt, ...]:
     """The first `factor` iterations of `loop` (it has as many), then the loop over the others."""
     assert isinstance(loop.range, Interval), "canonical loops are unrolled"
-    assert can_unroll(loop), "the loop may be left in the middle"
+    assert _can_unroll(loop), "the loop may be left in the middle"
     count, lo = trips(loop.range), loop.range.lo
     assert count is None or count >= factor, "there are not so many iterations"
     values: dict[str, Expr] = {a.name: a.init for a in loop.accs}

@@ -61,7 +61,7 @@ def _constants(args: tuple[Expr, ...]) -> TypeGuard[tuple[Const, ...]]:
     return all(isinstance(a, Const) for a in args)
 
 
-def flags(e: Call) -> tuple[str, ...]:
+def _flags(e: Call) -> tuple[str, ...]:
     """The classes of floating-point flags that some operands make `e` raise."""
     if e.op == "cast":
         source = e.args[0].dtype
@@ -72,13 +72,13 @@ def flags(e: Call) -> tuple[str, ...]:
 
 def may_raise(e: Call) -> bool:
     """Whether some operands make `e` raise a floating-point flag."""
-    return bool(flags(e))
+    return bool(_flags(e))
 
 
 def raised(*code: Node) -> frozenset[str]:
     """The classes of floating-point flags that `code` may raise."""
     calls = (n for part in code for n in walk(part) if isinstance(n, Call))
-    return frozenset(c for call in calls for c in flags(call))
+    return frozenset(c for call in calls for c in _flags(call))
 
 
 def raising(n: Node) -> bool:

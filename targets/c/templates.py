@@ -9,7 +9,10 @@ from pathlib import Path
 
 __all__ = ["Facts", "fill"]
 
-_WORD = r"(?:[biufm]+|[iuf]\d+|lanes|bits|narrow|wide|fused|fits|split|power|128|256|512)"
+_CONDITIONS = (
+    "lanes", "bits", "narrow", "wide", "fused", "fits", "split", "power", "128", "256", "512",
+)
+_WORD = rf"(?:[biufm]+|[iuf]\d+|{'|'.join(_CONDITIONS)})"
 _HEAD = re.compile(rf"^/\* ({_WORD}(?: {_WORD})*)(?::.*)? \*/$", re.MULTILINE)
 _DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
 
@@ -33,9 +36,6 @@ class _Section:
         kinds = [w for w in self.words if w not in _CONDITIONS]
         right = any(w == facts.dtype or (w.isalpha() and facts.dtype[0] in w) for w in kinds)
         return right and facts.words.issuperset(conditions)
-
-
-_CONDITIONS = set(["lanes", "bits", "narrow", "wide", "fused", "fits", "split", "power", "128", "256", "512"])
 
 
 def fill(header: str, name: str, facts: Facts) -> str | None:

@@ -58,7 +58,7 @@ def compile_variant(
 
     Raises Refused, NoCompiler and BuildError.
     """
-    clock = Clock()
+    clock = _Clock()
     stages = compile_stages(function, types, options)
     target = chosen_target(options, settings)
     if target not in available():
@@ -99,7 +99,7 @@ def _tell(
         verify_stages(stages, kernel)
 
 
-class Clock:
+class _Clock:
     """The time each step takes, in milliseconds."""
 
     def __init__(self) -> None:

@@ -39,7 +39,7 @@ except ImportError:
 
 
 @dataclass(slots=True)
-class Calm:
+class _Calm:
     """The last error state and warning filters under which no condition can raise in mid-loop.
 
     A kernel may then write before it is known that none arises. Comparing costs some 30 ns.
@@ -48,7 +48,7 @@ class Calm:
     mood: tuple[Any, list[Any]] | None = None
 
 
-CALM = Calm()
+CALM = _Calm()
 
 
 def nervous() -> bool:

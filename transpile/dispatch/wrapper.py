@@ -43,7 +43,7 @@ Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
 
 
-class Mismatch(Exception):
+class _Mismatch(Exception):
     """The call is not of the kind that the contract was made for."""
 
 
@@ -161,7 +161,7 @@ class _Text:
             conditions += [f"{of}({name}) is {array}" for name in names]
         if conditions:
             yield f"if not ({' and '.join(conditions)}):"
-            yield f"    raise {self.helper('e', Mismatch)}"
+            yield f"    raise {self.helper('e', _Mismatch)}"
 
     def _take_slots(self) -> Iterator[str]:
         """Slots serve again and again, for making an array is the costliest part of a small fold.

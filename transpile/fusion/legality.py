@@ -20,7 +20,11 @@ from .domains import same_depth, same_domain
 from .flow import broadcasts, obstruction, repeated
 from .pairs import Pair, both, label, meeting, reject, words
 
-__all__ = ["CONDITIONS", "judge"]
+__all__ = [
+    "CONDITIONS", "access_pattern", "broadcast", "control_flow", "dependence", "domain_match",
+    "effects_rng", "effects_unknown", "guard_policy", "judge", "may_raise", "no_alias",
+    "scalar_live", "sequential",
+]
 
 Condition = Callable[[Pair], Iterator[Rejection]]
 

@@ -14,7 +14,7 @@ from .conflicts import Conflict, conflicts, witness
 from .neighbours import Between, sort
 
 __all__ = [
-    "Gates", "Pair", "both", "distinct", "label", "meeting", "pair", "reject", "words",
+    "Gates", "Pair", "both", "label", "meeting", "pair", "reject", "words",
 ]  # fmt: skip
 
 
@@ -42,12 +42,12 @@ class Pair:
     @property
     def same_array(self) -> Iterator[Conflict]:
         """One conflict for each array that has any, the widest."""
-        return distinct(c for c in self.conflicts if c.alias is Alias.SAME)
+        return _distinct(c for c in self.conflicts if c.alias is Alias.SAME)
 
     @property
     def perhaps_same(self) -> Iterator[Conflict]:
         """One conflict for each two arrays that may be one, and in one loop must not be."""
-        return distinct(c for c in self.conflicts if c.alias is Alias.SAME_OR_DISJOINT)
+        return _distinct(c for c in self.conflicts if c.alias is Alias.SAME_OR_DISJOINT)
 
 
 def pair(
@@ -71,7 +71,7 @@ def pair(
     )
 
 
-def distinct(found: Iterable[Conflict]) -> Iterator[Conflict]:
+def _distinct(found: Iterable[Conflict]) -> Iterator[Conflict]:
     """Of the conflicts between the same arrays the worst: opaque ones, then the farthest apart."""
     by_arrays: dict[tuple[str, str], list[Conflict]] = {}
     for c in found:

@@ -17,9 +17,9 @@ from ..types import ScalarType
 from .builder import Builder
 from .operands import either_way, typed
 
-__all__ = ["BINARY_INT", "Integers"]
+__all__ = ["Integers"]
 
-BINARY_INT: dict[str, Callable[[int, int], int]] = {
+_BINARY: dict[str, Callable[[int, int], int]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
@@ -60,7 +60,7 @@ class Integers:
             out = typed(b.apply(name, a, c), ty, *operands)
             return self._int_quotient(name, out, operands)
         out = typed(b.apply(name, a, c), ty, *operands)
-        if name not in BINARY_INT:
+        if name not in _BINARY:
             return out
         lo, hi = _corners(name, *operands)
         linear = self._combine(
@@ -106,7 +106,7 @@ class Integers:
 
         The two agree unless NumPy's overflows, and then it warns. None where that is not the case.
         """
-        strong, weak = either_way(BINARY_INT[name], (x, y)) if name in BINARY_INT else (None, None)
+        strong, weak = either_way(_BINARY[name], (x, y)) if name in _BINARY else (None, None)
         if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
             return None
         to = DTYPES[strong.dtype]
@@ -202,5 +202,5 @@ def _in_int64(lo: int, hi: int) -> bool:
 
 def _corners(name: str, x: Num, y: Num) -> tuple[int, int]:
     """An interval of a sum, difference or product."""
-    corners = [BINARY_INT[name](p, q) for p in x.range for q in y.range]
+    corners = [_BINARY[name](p, q) for p in x.range for q in y.range]
     return min(corners), max(corners)

@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 
 from .copying import copied
 
-__all__ = ["COMPREHENSIONS", "Comprehension", "bound", "free_of", "rename", "roots", "used"]
+__all__ = ["COMPREHENSIONS", "bound", "free_of", "rename", "used"]
 
-Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -26,14 +25,9 @@ def used(node: ast.AST) -> set[str]:
     return names | bound(node)
 
 
-def roots(expr: ast.expr) -> set[str]:
-    """The names that an expression reads or binds."""
-    return {n.id for n in ast.walk(expr) if isinstance(n, ast.Name)}
-
-
 def free_of(expr: ast.expr, names: Iterable[str]) -> bool:
     """Whether `expr` mentions none of `names`."""
-    return roots(expr).isdisjoint(names)
+    return {n.id for n in ast.walk(expr) if isinstance(n, ast.Name)}.isdisjoint(names)
 
 
 def bound(*nodes: ast.AST) -> set[str]:

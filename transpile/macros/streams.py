@@ -9,7 +9,7 @@ from typing import TypeAlias
 from .context import Context
 from .names import free_of
 
-__all__ = ["Element", "Stream", "plus", "stream"]
+__all__ = ["Element", "Stream", "stream"]
 
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"
 
@@ -66,7 +66,7 @@ def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream |
         stop = cx.expr("N - K" if high < 0 else "min(N, K)", N=length, K=ast.Constant(abs(high)))
         length = stop
     shift: ast.expr = ast.Constant(low)
-    return Stream(whole.setup, minus(length, shift, cx), lambda i: whole.at(plus(i, shift, cx)))
+    return Stream(whole.setup, _minus(length, shift, cx), lambda i: whole.at(_plus(i, shift, cx)))
 
 
 def _range(args: Sequence[ast.expr], cx: Context, rebound: Collection[str]) -> Stream | None:
@@ -86,15 +86,15 @@ def _range(args: Sequence[ast.expr], cx: Context, rebound: Collection[str]) -> S
     if not by or not (cx.fact(start).is_int and cx.fact(stop).is_int):
         return None
     low, setup = _held(start, cx, rebound)
-    trips = minus(stop, low, cx) if by > 0 else minus(low, stop, cx)
+    trips = _minus(stop, low, cx) if by > 0 else _minus(low, stop, cx)
     if abs(by) > 1:
         up, size = ast.Constant(abs(by) - 1), ast.Constant(abs(by))
         trips = cx.expr("(N + UP) // SIZE", N=trips, UP=up, SIZE=size)
 
     def at(i: ast.expr) -> ast.expr:
         if by == -1:
-            return minus(low, i, cx)
-        return plus(low, i if by == 1 else cx.expr("I * C", I=i, C=step), cx)
+            return _minus(low, i, cx)
+        return _plus(low, i if by == 1 else cx.expr("I * C", I=i, C=step), cx)
 
     return Stream(setup, trips, at)
 
@@ -115,7 +115,7 @@ def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | 
     if s is None or not cx.fact(first).is_int:
         return None
     start, setup = _held(first, cx, rebound)
-    return Stream((*s.setup, *setup), s.length, lambda i: (plus(start, i, cx), s.at(i)))
+    return Stream((*s.setup, *setup), s.length, lambda i: (_plus(start, i, cx), s.at(i)))
 
 
 def _zip(args: Iterable[ast.expr], cx: Context, rebound: Collection[str]) -> Stream | None:
@@ -140,8 +140,8 @@ def _reversed(a: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | No
     s = stream(a, cx, rebound)
     if s is None:
         return None
-    n, setup = _held(minus(s.length, ast.Constant(1), cx), cx, rebound)
-    return Stream((*s.setup, *setup), s.length, lambda i: s.at(minus(n, i, cx)))
+    n, setup = _held(_minus(s.length, ast.Constant(1), cx), cx, rebound)
+    return Stream((*s.setup, *setup), s.length, lambda i: s.at(_minus(n, i, cx)))
 
 
 def _held(
@@ -176,7 +176,7 @@ def _constant(e: ast.expr | None, default: int | None) -> int | None:
     return None
 
 
-def plus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
+def _plus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
     """``a + b`` of ints."""
     match _constant(a, None), _constant(b, None):
         case 0, _:
@@ -188,7 +188,7 @@ def plus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
     return cx.expr("A + B", A=a, B=b)
 
 
-def minus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
+def _minus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
     """``a - b`` of ints."""
     match _constant(a, None), _constant(b, None):
         case _, 0:

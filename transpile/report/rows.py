@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 __all__ = ["STYLES", "Piece", "Row", "as_html", "as_plain", "as_rich", "row"]
 
 
-class Look(NamedTuple):
+class _Look(NamedTuple):
     """What a style is on a terminal and in a browser."""
 
     rich: str
     css: str
 
 
-STYLES: dict[str, Look] = {
-    "": Look(rich="", css=""),
-    "title": Look(rich="bold", css="font-weight:bold"),
-    "code": Look(rich="bold red", css="font-weight:bold;color:#c0392b"),
-    "place": Look(rich="cyan", css="color:#16808a"),
-    "gutter": Look(rich="dim", css="opacity:.6"),
-    "mark": Look(rich="bold red", css="font-weight:bold;color:#c0392b"),
-    "second": Look(rich="bold blue", css="font-weight:bold;color:#2c5fa8"),
-    "good": Look(rich="green", css="color:#2e8540"),
-    "bad": Look(rich="red", css="color:#c0392b"),
-    "hint": Look(rich="bold", css="font-weight:bold"),
-    "faint": Look(rich="dim", css="opacity:.6"),
+STYLES: dict[str, _Look] = {
+    "": _Look(rich="", css=""),
+    "title": _Look(rich="bold", css="font-weight:bold"),
+    "code": _Look(rich="bold red", css="font-weight:bold;color:#c0392b"),
+    "place": _Look(rich="cyan", css="color:#16808a"),
+    "gutter": _Look(rich="dim", css="opacity:.6"),
+    "mark": _Look(rich="bold red", css="font-weight:bold;color:#c0392b"),
+    "second": _Look(rich="bold blue", css="font-weight:bold;color:#2c5fa8"),
+    "good": _Look(rich="green", css="color:#2e8540"),
+    "bad": _Look(rich="red", css="color:#c0392b"),
+    "hint": _Look(rich="bold", css="font-weight:bold"),
+    "faint": _Look(rich="dim", css="opacity:.6"),
 }
 
 
