@@ -113,6 +113,58 @@ def rounded_in_half_a_register(x):
 def _kept(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return args, tuple(a for a in args if isinstance(a, np.ndarray))
 
+def table(rows: int, columns: int) -> np.ndarray:
+    return np.random.default_rng(rows).integers(-9, 9, (rows, columns)).astype("f8")
+
+
+@example(lambda: (table(7, 45), np.zeros(45), np.zeros(45), np.ones(45)))
+def means_and_maxima_of_columns(a, mean, top, scale):
+    for j in range(a.shape[1]):
+        s, m = 0.0, -1.0
+        for i in range(a.shape[0]):
+            if a[i, j] > 0.0:
+                s += a[i, j] * scale[j]
+            m = max(m, a[i, j])
+        mean[j] = s / a.shape[0]
+        top[j] = m
+
+
+@example(lambda: (np.where(table(9, 40) > 7.0, np.nan, table(9, 40)), np.zeros(40), np.zeros(40)))
+def extremes_of_columns(a, low, high):
+    for j in range(a.shape[1]):
+        lo, hi = 0.0, 1.0
+        for i in range(a.shape[0]):
+            if a[i, j] < lo:
+                lo = a[i, j]
+            hi = max(a[i, j], hi)
+        low[j] = lo
+        high[j] = hi
+
+
+@example(lambda: (table(0, 5), np.full(5, 3.0)))
+def sums_of_empty_columns(a, out):
+    for j in range(a.shape[1]):
+        s = 1.0
+        for i in range(a.shape[0]):
+            s += a[i, j]
+        out[j] = s
+
+
+def every_other(x, y, out):
+    for i in range(len(x)):
+        out[2 * i] = x[i]
+        out[2 * i + 1] = y[i]
+    for i in range(3, len(out), 3):
+        out[i] = out[i] * 2
+    for i in range(0, len(x), 2):
+        x[i] = y[i] * 3
+
+
+for _dtype in ("f4", "f8", "i1", "u2", "i4", "u8", "?"):
+    EXAMPLES.append((every_other, lambda d=_dtype: (
+        numbers(d, 0, 39), numbers(d, 1, 40), np.zeros(78, d)
+    )))
+
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "make"), EXAMPLES, ids=lambda x: getattr(x, "__name__", ""))

@@ -9,6 +9,7 @@ from ..nodes import Kernel
 from .canonical import canonical
 from .hoist import hoist
 from .if_convert import if_convert
+from .interchange import interchange
 from .last_value import last_value
 from .reuse import reuse
 from .simplify import simplify
@@ -45,6 +46,7 @@ PIPELINE = (
     Pass(split, "a fold that waits for its first term is none until it has one", reorders=True),
     Pass(if_convert, "vectors have no branches", reorders=True),
     Pass(simplify, "masks of nested branches"),
+    Pass(interchange, "blocks and vectors are for loops that walk memory"),
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
     Pass(reuse, "after if-conversion both sides stand in one block"),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),

@@ -18,6 +18,15 @@ static inline V tp_loadpart_V(const T *p, int64_t n)
 /* iuf wide */
 static inline void tp_storemask_V(T *p, V v, M m) { __builtin_ia32_storedquSIZEWIDTH_mask((void *)p, (NI)v, m); }
 
+/* f32 i32 u32 f64 i64 u64 512: half of the lanes move apart, then the other half */
+static inline void tp_everyother_V(T *p, V v)
+{
+    M even = (M)0x5555;
+    V high = (V)__builtin_shuffle((I)v, (I){EACH((k + L / 2) % L)});
+    __builtin_ia32_storedquSIZEWIDTH_mask((void *)p, (NI)__builtin_ia32_expandSIZEWIDTH_mask((NI)v, (NI){0}, even), even);
+    __builtin_ia32_storedquSIZEWIDTH_mask((void *)(p + L), (NI)__builtin_ia32_expandSIZEWIDTH_mask((NI)high, (NI){0}, even), even);
+}
+
 /* f32 i32 u32 f64 i64 u64 wide: compressed in a register; storing that masked is slow on some machines */
 static inline int64_t tp_append_V(T *p, V v, M m)
 {

@@ -58,7 +58,11 @@ def _store(n: ir.Store, s: Scope) -> str:
         return f"*({v.name}_u *)({at}) = {plain(text)};"
     if unit and n.step == -1 and on is None:
         return f"*({v.name}_u *)({at} - {v.lanes - 1}) = tp_reverse_{v.name}({text});"
-    bits = bits_of(on, v.lanes, s.target) if on else f"{(1 << v.lanes) - 1}U"
+    if unit and n.step == 2 and on is None:
+        return f"tp_everyother_{v.name}({at}, {text});"
+    if on is None:
+        return f"tp_spread_{v.name}((char *)({at}), {stride(n.array, n.axis, n.step, s)}, {text});"
+    bits = bits_of(on, v.lanes, s.target)
     apart = stride(n.array, n.axis, n.step, s)
     return f"tp_scatter_{v.name}((char *)({at}), {apart}, {text}, {bits});"
 

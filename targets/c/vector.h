@@ -73,6 +73,11 @@ static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
     return r;
 }
 
+/* iuf: all lanes, s bytes apart */
+static inline void tp_spread_V(char *p, int64_t s, V v) { EACH(*(T *)(p + k * s) = v[k]); }
+/* iuf: with a gap of one element after each */
+static inline void tp_everyother_V(T *p, V v) { tp_spread_V((char *)p, 2 * sizeof(T), v); }
+
 /* iuf: the lanes whose bit is on, s bytes apart */
 static inline void tp_scatter_V(char *p, int64_t s, V v, uint64_t on)
 {

@@ -1,0 +1,150 @@
+"""Interchange: a fold down each column becomes a sweep over the rows, which lie in memory."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ..access import accesses, unit_stride
+from ..names import rename
+from ..nodes import Accum, Assign, Call, Expr, Interval, Kernel, Load, Loop, Stmt, Store, Var
+from ..ops import OPS
+from ..tree import walk
+from .blocks import map_stmts, needed
+from .memory import Memory, loaded, written
+from .names import Fresh, reads, substitute
+
+__all__ = ["interchange"]
+
+_CHEAP = 1.0  # weight of an operation that may be done anew for each row
+
+
+def interchange(kernel: Kernel) -> Kernel:
+    """Where each iteration folds and then stores the result, the store's array holds the fold.
+
+    Every element is folded in the order in which it was. Before::
+
+        def k(a: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(a, out)
+            for j in loop(0, a.shape[1]):
+                for i in loop(0, a.shape[0], s=0.0):
+                    s = step(s + a[i, j])
+                out[j] = s / 2.0
+
+    after::
+
+        def k(a: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(a, out)
+            for j_1 in loop(0, a.shape[1]):
+                out[j_1] = 0.0
+            for i in loop(0, a.shape[0]):
+                for j in loop(0, a.shape[1]):
+                    out[j] = out[j] + a[i, j]
+            for j_2 in loop(0, a.shape[1]):
+                out[j_2] = out[j_2] / 2.0
+    """
+    memory, fresh = Memory(kernel), Fresh(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        nest = _nest(s) if isinstance(s, Loop) else None
+        fits = nest and _is_legal(nest, memory) and _pays(nest, kernel)
+        return tuple(_interchanged(nest, fresh)) if nest and fits else s
+
+    return map_stmts(kernel, edit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """``outer`` with only `inner`, assignments, and a store for each accumulator, by its name."""
+
+    outer: Loop
+    inner: Loop
+    names: tuple[Assign, ...]
+    stores: dict[str, Store]
+
+
+def _nest(outer: Loop) -> _Nest | None:
+    loops = [s for s in outer.body if isinstance(s, Loop)]
+    if len(loops) != 1 or outer.accs or outer.until is not None or loops[0].until is not None:
+        return None
+    (inner,) = loops
+    rest = [s for s in (*outer.body, *inner.body) if s is not inner]
+    last = outer.body[outer.body.index(inner) + 1 :]
+    names = tuple(s for s in outer.body if isinstance(s, Assign))
+    stores = [s for s in last if isinstance(s, Store) and s.mask is None]
+    if len(rest) != len(names) + len(stores) + sum(isinstance(s, Assign) for s in inner.body):
+        return None
+    by_name: dict[str, Store] = {}
+    for store in stores:
+        value = reads(store.value, *needed(names, store.value))
+        folds = [a for a in inner.accs if a.name in value]
+        if len(folds) != 1 or folds[0].init.dtype != store.value.dtype:
+            return None
+        by_name[folds[0].name] = store
+    whole = len(by_name) == len(stores) == len(inner.accs)
+    return _Nest(outer, inner, names, by_name) if whole and stores else None
+
+
+def _is_legal(n: _Nest, memory: Memory) -> bool:
+    """Whether nothing but the stores sees when they are made, and all of the inner loop's work can
+    be done in every row.
+    """
+    arrays = [s.array for s in n.stores.values()]
+    if len(set(arrays)) != len(arrays) or memory.overlap(arrays, loaded((n.outer,))):
+        return False
+    if any(memory.overlap((a,), (b for b in arrays if b != a)) for a in arrays):
+        return False
+    inside = {n.outer.var, *(s.name for s in n.names)}
+    fixed = isinstance(n.inner.range, Interval) and isinstance(n.outer.range, Interval)
+    if not fixed or inside & reads(n.inner.range):
+        return False
+    folds = {a.name for a in n.inner.accs}
+    shared = needed(n.names, *_inner_values(n))
+    if folds & reads(*(s.value for s in shared), *(a.init for a in n.inner.accs)):
+        return False
+    seen = (reads(a.step, *needed(n.inner.body, a.step)) for a in n.inner.accs)
+    crossing = any(len(folds & names) > 1 for names in seen)
+    dear = any(isinstance(x, Call) and OPS[x.op].weight > _CHEAP for s in shared for x in walk(s))
+    return not crossing and not dear
+
+
+def _inner_values(n: _Nest) -> tuple[Expr, ...]:
+    steps = tuple(a.step for a in n.inner.accs)
+    return (*steps, *(s.value for s in n.inner.body if isinstance(s, Assign)))
+
+
+def _pays(n: _Nest, kernel: Kernel) -> bool:
+    """Whether the outer loop walks memory one by one where the inner one leaps."""
+    params = {p.name: p for p in kernel.params}
+    found = accesses((n.outer,))
+    columns = [a for a in found if unit_stride(a, params[a.array], n.outer.var)]
+    rows = [a for a in found if unit_stride(a, params[a.array], n.inner.var)]
+    stored = {a.array for a in columns if a.is_write} == written((n.outer,))
+    return stored and not rows and any(not a.is_write and n.inner.var in a.loops for a in columns)
+
+
+def _interchanged(n: _Nest, fresh: Fresh) -> Iterable[Stmt]:
+    held = {a.name: Load(s.array, s.index, a.init.dtype) for a, s in _pairs(n)}
+    yield _loop(n, [replace(s, value=a.init) for a, s in _pairs(n)], n.names, fresh)
+    steps = [replace(s, value=substitute(a.step, held)) for a, s in _pairs(n)]
+    body = tuple(substitute(s, held) for s in n.inner.body)
+    before = needed(n.names, *_inner_values(n), *(e for s in steps for e in s.index))
+    row = replace(n.outer, body=(*before, *body, *steps))
+    yield replace(n.inner, body=(row,), accs=())
+    last = [replace(s, value=substitute(s.value, held)) for a, s in _pairs(n) if s.value != _var(a)]
+    if last or any(s.value != _var(a) for a, s in _pairs(n)):
+        yield _loop(n, last, tuple(substitute(s, held) for s in n.names), fresh)
+
+
+def _pairs(n: _Nest) -> list[tuple[Accum, Store]]:
+    return [(a, n.stores[a.name]) for a in n.inner.accs]
+
+
+def _var(a: Accum) -> Var:
+    return Var(a.name, a.init.dtype)
+
+
+def _loop(n: _Nest, stores: list[Store], names: tuple[Assign, ...], fresh: Fresh) -> Loop:
+    """A loop like the outer one, for `stores` and what they need of `names`."""
+    before = needed(names, *(e for s in stores for e in (s.value, *s.index)))
+    bound = {s.name: fresh.name(s.name) for s in before} | {n.outer.var: fresh.name(n.outer.var)}
+    return rename(replace(n.outer, body=(*before, *stores)), bound)
