@@ -17,6 +17,9 @@ __all__ = [
     "BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for", "run_compiler",
 ]
 
+_HELP = "pip install ziglang brings a compiler, without root"
+_CC_HELP = f"name another in CC, or unset it; {_HELP}"
+
 TIMEOUT = 120.0
 """Seconds after which a compiler is taken to hang."""
 
@@ -39,7 +42,7 @@ def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler:
     Raises NoCompiler: a ``$CC`` that does not exist is an error, never a reason to take another.
     """
     if os.name != "posix":
-        raise NoCompiler(f"kernels are compiled on POSIX systems alone, not on {os.name}")
+        raise NoCompiler(f"there are no kernels on {os.name}", "use Linux, or WSL")
     return _discover(environ.get("CC", "").strip(), environ.get("PATH", os.defpath))
 
 
@@ -55,7 +58,8 @@ def find_compiler_for(machine: str, environ: Mapping[str, str] = os.environ) -> 
     path = environ.get("PATH", os.defpath)
     if program := shutil.which(f"{machine}-linux-gnu-gcc", path=path):
         return _compiler((program,), path)
-    raise NoCompiler(f"no C compiler for {machine}: neither $CC nor {machine}-linux-gnu-gcc")
+    cross = f"{machine}-linux-gnu-gcc"
+    raise NoCompiler(f"no C compiler for {machine}: neither $CC nor {cross}", f"install {cross}")
 
 
 _ZIG_CPU = "-mcpu=baseline"
@@ -68,21 +72,23 @@ def _discover(chosen: str, path: str) -> Compiler:
         words = _words(chosen)
         program = shutil.which(words[0], path=path)
         if program is None:
-            raise NoCompiler(f"CC={chosen}: there is no such program")
+            raise NoCompiler(f"CC={chosen}: there is no such program", _CC_HELP)
         return _compiler((program, *words[1:]), path)
     for name in ("cc", "gcc", "clang"):
         if program := shutil.which(name, path=path):
             return _compiler((program,), path)
     if zig := _zig():
         return zig
-    raise NoCompiler("no C compiler: neither $CC, cc, gcc nor clang, and no ziglang wheel")
+    raise NoCompiler(
+        "no C compiler: neither $CC, cc, gcc nor clang, and no ziglang wheel", _HELP
+    )
 
 
 def _words(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise NoCompiler(f"CC={command}: {error}") from None
+        raise NoCompiler(f"CC={command}: {error}", _CC_HELP) from None
 
 
 def _compiler(command: tuple[str, ...], path: str) -> Compiler:

@@ -5,7 +5,14 @@ __all__ = ["BuildError", "NoCompiler"]
 
 
 class NoCompiler(Exception):
-    """There is no C compiler on this machine, or the one that ``$CC`` names does not exist."""
+    """There is no C compiler on this machine, or the one that ``$CC`` names does not exist.
+
+    ``help``: what to do about it.
+    """
+
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(message)
+        self.help = help
 
 
 class BuildError(Exception):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import os
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -33,4 +34,7 @@ def _library(path: str) -> Any:
     try:
         return cffi().load_library(path, flags)
     except OSError as error:
-        raise BuildError(f"{path} cannot be loaded: {error}") from error
+        with suppress(OSError):  # so that another attempt builds it anew
+            os.unlink(path)
+        why = str(error).rpartition(f"{path}: ")[2]
+        raise BuildError(f"what the compiler made cannot be loaded: {why}") from error

@@ -436,6 +436,29 @@ def test_no_compiler_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert not f.report(*args).accepted
 
 
+def test_a_compiler_that_makes_nonsense(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What cannot be loaded is told in one line, and is not kept."""
+    compiler = tmp_path / "cc"
+    compiler.write_text(
+        '#!/bin/sh\nfor word; do [ "$last" = -o ] && echo nonsense > "$word"; last=$word; done\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
+    f = fuse(axpy)
+    with pytest.warns(FuseWarning, match="BUILD_FAILED .* cannot be loaded: [^/]*$"):
+        f(*ones())
+    assert not list((tmp_path / "cache").glob("*.so"))
+
+
+def test_the_warning_says_what_the_compiler_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_CFLAGS", "--no-such-flag")
+    with pytest.warns(FuseWarning, match="BUILD_FAILED .* failed with status 1 .*no-such-flag"):
+        fuse(axpy)(*ones())
+
+
 def test_a_compiler_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_CFLAGS", "--no-such-flag")
     f = fuse(doubled)
@@ -623,6 +646,31 @@ def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FuseError, match="the result is") as caught:
         f(np.ones(1))
     assert caught.value.code == "VERIFY_MISMATCH"
+
+
+def test_the_first_element_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*args: Any) -> None:
+        axpy(*args)
+        args[3][1] = 7.0
+
+    f = fuse(verify=1.0)(axpy)
+    monkeypatch.setattr(f, "_missed", lambda values: wrong)
+    f._start()
+    with pytest.raises(FuseError, match=r"element 1 of `out` is np.float64\(7.0\), but"):
+        f(*ones())
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_what_runs_as_python_runs_once(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(x: Any) -> None:
+        for v in x:
+            print(v)
+
+    f = fuse(verify=1.0)(shown)
+    f(np.ones(2))
+    assert capsys.readouterr().out == "1.0\n1.0\n"
+    assert f(iter([1, 2])) is None
+    assert capsys.readouterr().out == "1\n2\n"
 
 
 def test_verified_exceptions_and_overlaps() -> None:

@@ -5,6 +5,8 @@ reported of it; ``pytest --bless`` writes both.
 """
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,13 +40,20 @@ def as_file(program: str) -> str:
     return wanted + PRELUDE + program.removeprefix(wanted)
 
 
+class Escaped(Exception):
+    """The exception that ended the program, in one line."""
+
+
 def reports_of(path: Path, program: str, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
     """The reports of a program's functions after it has run, one a call signature."""
     path.write_text(as_file(program), encoding="utf-8")
     for name, value in re.findall(r"^# with (\w+)=(.*)$", program, re.MULTILINE):
         monkeypatch.setenv(name, value)
-    names, status = run_file(str(path), [])
-    assert status == 0
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        names, status = run_file(str(path), [])
+    if status:
+        raise Escaped(said.getvalue().splitlines()[-1])
     found = functions(names, str(path))
     return [f.report_for(types) for f in found for types in f.signatures]
 
@@ -87,7 +96,7 @@ def test_the_bad_program_gives_the_code(
     try:
         reports = reports_of(path, page.bad, monkeypatch)
         codes, text = codes_of(reports), as_text(reports)
-    except Unreadable as error:
+    except (Unreadable, Escaped) as error:
         codes, text = set(re.findall(r"[A-Z]+_[A-Z_]+", str(error))), f"{error}\n"
     assert page.code in codes
     golden(KEPT / f"{name}.py", as_file(page.bad))

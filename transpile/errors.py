@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from .types import ArgType
 
 __all__ = [
-    "NO_COMPILER", "FuseError", "FuseWarning", "fallback_is_error", "is_news", "sentence", "warn",
+    "NO_COMPILER", "FuseError", "FuseWarning", "call_text", "fallback_is_error", "is_news", "place",
+    "sentence", "warn",
 ]  # fmt: skip
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -39,11 +40,23 @@ def sentence(
     function: FunctionType, types: Sequence[ArgType], code: str, rejection: Rejection | None
 ) -> str:
     """One line: the code, the place, the call, and why."""
-    line = (rejection and rejection.line) or function.__code__.co_firstlineno
-    place = f"{os.path.basename(function.__code__.co_filename)}:{line}"
+    at, call = place(function, rejection.line if rejection else None), call_text(function, types)
     why = f": {rejection.message}" if rejection else ""
-    call = f"{function.__qualname__}({', '.join(map(str, types))})"
-    return f"{code} at {place}: {call} runs as Python{why}"
+    hint = ""
+    if rejection and code.startswith("BUILD_"):  # one line has to do, and this one tells most
+        hint = (rejection.help or rejection.note or "").partition("\n")[0]
+    return f"{code} at {at}: {call} runs as Python{why}" + f" ({hint})" * bool(hint)
+
+
+def place(function: FunctionType, line: int | None = None) -> str:
+    """``file.py:12``; without a line it is the function's."""
+    code = function.__code__
+    return f"{os.path.basename(code.co_filename)}:{line or code.co_firstlineno}"
+
+
+def call_text(function: FunctionType, types: Sequence[ArgType]) -> str:
+    """``name(f64[:], int)``."""
+    return f"{function.__qualname__}({', '.join(map(str, types))})"
 
 
 def warn(message: str) -> None:

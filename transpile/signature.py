@@ -29,7 +29,14 @@ _DTYPES = {(d.numpy.num, d.numpy.byteorder): d.name for d in DTYPES.values()}
 def type_of(value: Any) -> ArgType:
     """The type of one value: an exact ndarray, a Python or NumPy scalar, or an opaque one."""
     kind = type(value)
-    return _array(value) if kind is np.ndarray else _SCALARS.get(kind) or Opaque(_name(kind))
+    if kind is np.ndarray:
+        return _array(value)
+    return _SCALARS.get(kind) or _opaque(kind)
+
+
+def _opaque(kind: type) -> Opaque:
+    code = "GUARD_DTYPE" if issubclass(kind, np.ndarray) else "LOWER_TYPE"
+    return Opaque(_name(kind), code)
 
 
 def _name(kind: type) -> str:
@@ -39,11 +46,11 @@ def _name(kind: type) -> str:
 def _array(a: np.ndarray) -> ArgType:
     name = _DTYPES.get((a.dtype.num, a.dtype.byteorder))
     if name is None:
-        return Opaque(f"array of {a.dtype}")
+        return Opaque(f"array of {a.dtype}", "GUARD_DTYPE")
     if not a.flags.aligned:
-        return Opaque(f"unaligned array of {a.dtype}")
+        return Opaque(f"unaligned array of {a.dtype}", "GUARD_LAYOUT")
     if a.ndim > MAX_RANK:
-        return Opaque(f"{a.ndim}-dimensional array")
+        return Opaque(f"{a.ndim}-dimensional array", "GUARD_LAYOUT")
     return _array_type(name, a.ndim, _unit(a))
 
 

@@ -39,9 +39,10 @@ class ScalarType:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value that compiled code cannot touch, named by its Python type."""
+    """A value that compiled code cannot touch, named by its Python type; ``code`` says why."""
 
     name: str
+    code: str = "LOWER_TYPE"
 
     def __str__(self) -> str:
         return self.name

@@ -139,7 +139,7 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
         if element := _element((*typing.get_args(dtype), None)[0]):
             known = element in DTYPES
             rank = max(rank, 0 if ... in axes else len(axes), 1)
-            return _array(element, rank) if known else Opaque(f"array of {element}")
+            return _array(element, rank) if known else Opaque(f"array of {element}", "GUARD_DTYPE")
     return None
 
 

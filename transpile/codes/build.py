@@ -1,4 +1,4 @@
-"""Why there is no machine code at all: no source, or no compiler. Everything runs, as Python."""
+"""Of machine code itself: there is no source, no compiler, or what it gives is not the same."""
 from __future__ import annotations
 
 from .code import Code
@@ -52,5 +52,34 @@ twice(np.ones(8))
             "not know, a full disk or a killed process are the usual causes.",
         bad="# with TRANSPILE_CFLAGS=--no-such-flag\n" + _TWICE,
         good=_TWICE,
+    ),
+    Code(
+        code="VERIFY_MISMATCH",
+        title="machine code and Python do not agree",
+        why="Under verify=… a share of the calls runs both ways, and this one gave two answers: "
+            "FuseError tells them. Floats may differ by 1e-9 of their size (1e-4 in single "
+            "precision); a sum whose terms cancel can differ more, for it is added in another "
+            "order, and reassociate=False keeps Python's. Anything else is a bug of transpile; "
+            "please report it with the function and its arguments.",
+        bad="""\
+@fuse(verify=1.0)
+def total(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+total(np.tile([1e16, 1.0, -1e16], 100))
+""",
+        good="""\
+@fuse(verify=1.0, reassociate=False)
+def total(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+total(np.tile([1e16, 1.0, -1e16], 100))
+""",
     ),
 )

@@ -85,15 +85,15 @@ peaks(np.ones(10), np.zeros(8))
         code="LOWER_TYPE",
         title="a value whose type is not compiled",
         why="Element types are bool, int8 to int64, uint8 to uint64, float32 and float64; arrays "
-            "are numpy.ndarray itself with one to three axes. Objects, strings, dates, complex "
-            "numbers and subclasses run as Python.",
+            "are numpy.ndarray itself with one to three axes. Lists, objects, strings and complex "
+            "numbers run as Python; so do arrays of other kinds, under GUARD_DTYPE.",
         bad="""\
 @fuse
 def double(x, out):
     for i in range(len(x)):
         out[i] = x[i] * 2
 
-double(np.array([1, 2], dtype=object), np.zeros(2))
+double([1.0, 2.0], np.zeros(2))
 """,
         good="""\
 @fuse

@@ -66,7 +66,7 @@ class Calls:
     def _verified(self, values: Values) -> Callable[..., Any]:
         self._unverified += self.options.verify
         chosen = self._missed(values)
-        if self._unverified < 1:
+        if self._unverified < 1 or chosen is self._function:
             return chosen
         from .verify import compared
 
@@ -89,7 +89,8 @@ class Calls:
             return self._replay(home, "GUARD_REBOUND")
         variant = variant or self._compiled(case)
         if variant is None:
-            return self._replay(case, case.refusal(values))
+            assert case.rejection is not None
+            return self._replay(case, case.rejection.code)
         if variant is hot:
             return self._replay(case, variant.mismatch(values))
         if self._settled(home) and not self.options.verify:
@@ -170,5 +171,4 @@ class Calls:
         if rejection.code in EVERY_SIGNATURE:
             self._install(counter(self._function, case.direct))
         if self.options.on_reject == "warn" and is_news(rejection.code):
-            help = f" ({rejection.help})" if rejection.code == NO_COMPILER else ""
-            warn(sentence(self._function, case.types, rejection.code, rejection) + help)
+            warn(sentence(self._function, case.types, rejection.code, rejection))

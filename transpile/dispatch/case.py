@@ -4,12 +4,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from types import CellType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ..signature import type_of
-from ..types import ArgType, Opaque
+from ..types import ArgType
 
 if TYPE_CHECKING:
     from ..rejections import Rejection
@@ -70,16 +67,6 @@ class Case:
     def variant(self) -> Variant | None:
         """The variant for what the function's names mean now."""
         return next((v for v in reversed(self.variants) if v.applies()), None)
-
-    def refusal(self, values: tuple[Any, ...]) -> str:
-        """The code under which a call counts that runs as Python because of its types."""
-        assert self.rejection is not None
-        if self.rejection.code.startswith("LOWER_"):
-            arrays = [v for v in values if isinstance(v, np.ndarray)]
-            opaque = [v for v in arrays if isinstance(type_of(v), Opaque)]
-            if opaque:
-                return "GUARD_DTYPE" if opaque[0].flags.aligned else "GUARD_LAYOUT"
-        return self.rejection.code
 
     def add(self, variant: Variant) -> None:
         """A new variant; of many, the oldest is dropped."""

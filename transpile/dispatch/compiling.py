@@ -123,8 +123,7 @@ def rejection_of(error: Exception) -> Rejection:
         case Refused():
             return error.rejection
         case NoCompiler():
-            help = "pip install ziglang brings a compiler, without root"
-            return Rejection("BUILD_NO_COMPILER", str(error), help=help)
+            return Rejection("BUILD_NO_COMPILER", str(error), help=error.help)
         case BuildError():
             message, _, said = str(error).partition("\n")
             return Rejection("BUILD_FAILED", message.rstrip(":"), note=said or None)

@@ -1,6 +1,7 @@
 """A call run both ways, by Python on copies and by machine code, and the two compared."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from types import FunctionType
@@ -8,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FuseError
-from ..signature import call_with, parameters
+from ..errors import FuseError, call_text, place
+from ..signature import call_with, parameters, type_of
 from .standin import Values
 
 __all__ = ["alike", "compared", "twins"]
+
+MISMATCH = "VERIFY_MISMATCH"
 
 TOLERANCE = {4: 1e-4, 8: 1e-9}
 """Relative, by bytes of a float: folds may be reassociated, and functions differ by some ULP."""
@@ -28,17 +31,32 @@ def compared(function: FunctionType, values: Values, chosen: Callable[..., Any])
     if copies is None:
         return call_with(chosen, code, values)
     try:
-        wanted = call_with(function, code, copies)
+        with warnings.catch_warnings():  # the call itself gives them
+            warnings.simplefilter("ignore")
+            wanted = call_with(function, code, copies)
     except Exception:
         return call_with(chosen, code, values)
     got = call_with(chosen, code, values)
     pairs = [("the result", got, wanted)]
-    pairs += zip(parameters(code), values, copies, strict=True)
+    pairs += zip((f"`{name}`" for name in parameters(code)), values, copies, strict=True)
     for what, ours, theirs in pairs:
         if not alike(ours, theirs):
-            message = f"{function.__qualname__}: {what} is {ours!r}, and {theirs!r} as Python"
-            raise FuseError(message, "VERIFY_MISMATCH")
+            call = call_text(function, tuple(map(type_of, values)))
+            difference = _difference(what, ours, theirs)
+            message = f"{MISMATCH} at {place(function)}: {call}: {difference}"
+            raise FuseError(message, MISMATCH)
     return got
+
+
+def _difference(what: str, ours: Any, theirs: Any) -> str:
+    """Of arrays of one kind, at the first element that differs."""
+    both = isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray)
+    if both and ours.shape == theirs.shape and ours.dtype == theirs.dtype:
+        pairs = ((at, ours[at], theirs[at]) for at in np.ndindex(ours.shape))
+        at, one, other = next(pair for pair in pairs if not alike(*pair[1:]))
+        where = f"element {', '.join(map(str, at))} of {what}"
+        return f"{where} is {one!r}, but {other!r} as Python"
+    return f"{what} is {ours!r}, but {theirs!r} as Python"
 
 
 def twins(values: Sequence[Any]) -> list[Any] | None:

@@ -16,6 +16,7 @@ from ..ranges import INT64
 from .arithmetic import BINARY, Arithmetic
 from .operands import truth, typed
 from .refusal import refuse
+from .values import ArrayRef
 
 __all__ = ["Expressions"]
 
@@ -64,8 +65,10 @@ class Expressions(Arithmetic):
                 got = self.value(node)
                 if isinstance(got, Num):
                     return got
+                rank = got.rank if isinstance(got, ArrayRef) else None
+                of = " here" if rank is None else f" but an array with {rank} axes"
                 return refuse(
-                    "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not a number here", node
+                    "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not a number{of}", node
                 )
 
     def compare(self, node: ast.Compare, *, only_truth: bool = False) -> Num:

@@ -72,7 +72,7 @@ class _Function(Results):
         if ty is None or name in self.b.env:
             return super()._name(name, node)
         if isinstance(ty, Opaque):
-            return refuse("LOWER_TYPE", f"`{name}` is of type {ty}", node)
+            return refuse(ty.code, f"`{name}` is of type {ty}", node)
         value: Value = self.add_param(name, ty, Argument(name, ty))
         self.b.env[name] = value
         return value

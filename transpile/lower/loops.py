@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 from loopir.nodes import Accum, Assign, Call, Interval, Loop, Stmt, Var
 
@@ -13,6 +14,7 @@ from ..infer import Num
 from ..ranges import Linear, integer
 from ..rejections import Refused
 from ..source import span_of
+from ..types import Opaque
 from .carries import Carry
 from .liveness import assigned, counting, exposed
 from .refusal import refuse
@@ -28,19 +30,25 @@ class Loops(Trips):
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
         raise NotImplementedError
 
+    def _no_range(self, over: ast.expr) -> NoReturn:
+        """Refuses; a name in it whose type has no loops is to blame before all else."""
+        for name in (node for node in ast.walk(over) if isinstance(node, ast.Name)):
+            ty = self.arguments.get(name.id)
+            if isinstance(ty, Opaque):
+                refuse(ty.code, f"`{name.id}` is of type {ty}", name)
+        ty = self.arguments.get(over.id) if isinstance(over, ast.Name) else None
+        which = f", which is of type {ty}," if ty else ""
+        refuse(
+            "LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(over)}`{which} is not compiled", over
+        )
+
     def loop(self, node: ast.For, live: frozenset[str]) -> None:
         if node.orelse:
             refuse("LOWER_UNSUPPORTED", "`for … else` is not compiled", node)
         if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
-            refuse(
-                "LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(node.iter)}` is not compiled", node
-            )
+            self._no_range(node.iter)
         if self.known(node.iter.func) is not builtins.range or node.iter.keywords:
-            refuse(
-                "LOWER_UNSUPPORTED",
-                f"a loop over `{ast.unparse(node.iter)}` is not compiled",
-                node.iter,
-            )
+            self._no_range(node.iter)
         start, step, trips, count = self.range_of(node.iter)
         b = self.b
         var = Var(b.name(node.target.id), "i64")

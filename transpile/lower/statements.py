@@ -23,6 +23,18 @@ from .values import ArrayRef, ListRef, Unbound, Value
 
 __all__ = ["Statements"]
 
+_KEYWORDS: dict[type[ast.stmt], str] = {
+    ast.AnnAssign: "name: type",
+    ast.AsyncFor: "async for",
+    ast.AsyncFunctionDef: "async def",
+    ast.AsyncWith: "async with",
+    ast.ClassDef: "class",
+    ast.Delete: "del",
+    ast.FunctionDef: "def",
+    ast.ImportFrom: "import",
+}
+"""Of statements that are not called by their keyword."""
+
 
 class Statements(Branches):
     """Lowers statements."""
@@ -70,8 +82,11 @@ class Statements(Branches):
                 self.open_lists |= grows
                 self.loop(stmt, live)
                 self.open_lists -= grows
+            case ast.Expr(value=value):
+                said = ast.unparse(value).partition("\n")[0]
+                refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
             case _:
-                kind = type(stmt).__name__.lower()
+                kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
                 refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
 
     def _assign(self, name: str, value: ast.expr, stmt: ast.stmt) -> None:
