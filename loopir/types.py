@@ -69,7 +69,5 @@ _BY_NUMPY = {d.numpy: d.name for d in DTYPES.values()}
 
 
 def dtype_of(dtype: np.dtype) -> str | None:
-    """Our name of a native-endian NumPy dtype, or None where we have none (object, float16, byte-
-    swapped …).
-    """
+    """Our name of a NumPy dtype; None where we have none (object, float16, byte-swapped …)."""
     return _BY_NUMPY.get(dtype) if dtype.isnative else None

@@ -73,9 +73,7 @@ def cache_clear() -> int:
 
 
 def _objects(folder: Path) -> list[tuple[float, int, Path]]:
-    """(time of last use, size, path) of each object, oldest first; also of what an interrupted
-    write left.
-    """
+    """(time of last use, size, path) of what is there, oldest first; of broken-off writes too."""
     found = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

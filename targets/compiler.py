@@ -92,8 +92,7 @@ def _words(command: str) -> list[str]:
 
 
 def _compiler(command: tuple[str, ...], path: str) -> Compiler:
-    """Its identity: file, size and time of each word that names a program (of ``ccache gcc`` both).
-    """
+    """Its identity: file, size and time of each word that names a program (``ccache gcc``: two)."""
     programs = (shutil.which(word, path=path) for word in command)
     if "ziglang" in command or os.path.basename(command[0]) == "zig":
         command = (*command, _ZIG_CPU)

@@ -63,8 +63,9 @@ class Row:
 
 
 def row(p: HasParam, weak: bool, strided: bool) -> Row:
-    """`p`'s row: a scalar that is given as Python's where `weak`, an array without an axis of unit
-    stride where `strided`.
+    """The row of `p`.
+
+    `weak`: a scalar that is given as Python's; `strided`: an array without an axis of unit stride.
     """
     dtype = DTYPES[p.dtype]
     if p.rank is not None:

@@ -234,9 +234,7 @@ def choose(cond: Expr, then: Expr, orelse: Expr) -> Expr:
 
 
 def joined(value: Expr, cond: Expr, a: Num, b: Num) -> Num:
-    """`value`, which is `a`'s where `cond` holds and `b`'s elsewhere, with the type of the two
-    together.
-    """
+    """`value`, which is `a`'s where `cond` holds, else `b`'s, with the type of both together."""
     strong, weak = a.strong or b.strong, a.weak or b.weak
     is_weak = None
     if strong and weak:

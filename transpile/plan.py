@@ -1,6 +1,4 @@
-"""What lowering hands to dispatch: a scalar kernel, where its parameters come from, and what the
-call returns.
-"""
+"""What lowering hands to dispatch: a kernel, its parameters' sources, and what is returned."""
 
 from __future__ import annotations
 
@@ -144,9 +142,7 @@ Returned: TypeAlias = Nothing | Literal | Same | Value | Listed | Filled | Tuple
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A name of the function's source that must still mean ``value``, by identity: ``np.sqrt``,
-    ``len``, ``math``.
-    """
+    """A name of the source that must still mean ``value``, by identity: ``np.sqrt``, ``len``."""
 
     expr: str
     value: object

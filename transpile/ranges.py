@@ -19,9 +19,7 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """``constant + Σ coefficient · atom``; an atom is any i64 expression that is not taken apart
-    further.
-    """
+    """``constant + Σ coefficient · atom``; an atom is any other i64 expression."""
 
     terms: Mapping[Expr, int] = field(default_factory=dict)
     constant: int = 0

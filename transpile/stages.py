@@ -92,8 +92,9 @@ def compile_stages(
     types: Mapping[str, ArgType],
     options: Options,
 ) -> Stages:
-    """Every stage before the target's own; raises Refused where the function cannot be compiled
-    faithfully.
+    """Every stage before the target's own.
+
+    Raises Refused where the function cannot be compiled faithfully.
     """
     source = function if isinstance(function, Source) else read(function)
     scope = Scope.of(source.function) if source.function is not None else Scope()

@@ -43,8 +43,9 @@ _TYPE = re.compile(r"(?<![A-Za-z0-9])[FIUHD]\b")
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A piece of vmath.h: its text, and the pieces that stand before it (``D:name``: for half the
-    lanes, as doubles).
+    """A piece of vmath.h: its text, and the pieces that stand before it.
+
+    ``D:name``: that piece for half the lanes, as doubles.
     """
 
     name: str

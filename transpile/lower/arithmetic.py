@@ -62,8 +62,9 @@ class Arithmetic(Integers):
         return self._integer(name, a, c, ty, (x, y), node, spelled)
 
     def settled(self, n: Num, node: ast.AST) -> Num:
-        """`n` as the NumPy scalar that it is unless no iteration has made it one; then Python must
-        decide.
+        """`n` as the NumPy scalar that it is unless no iteration has made it one.
+
+        In that case Python must decide.
         """
         if not n.either or self.b.frames:
             return n

@@ -1,6 +1,4 @@
-"""Arrays made by the function: what ``np.zeros`` and its kin allocate, and the source text that
-allocates it per call.
-"""
+"""Arrays made by the function: what ``np.zeros`` and its kin allocate at each call."""
 
 from __future__ import annotations
 

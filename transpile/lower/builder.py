@@ -1,6 +1,4 @@
-"""The state of one lowering: the blocks being filled, what is known of names, and the guards
-collected.
-"""
+"""The state of one lowering: blocks being filled, what is known of names, guards collected."""
 
 from __future__ import annotations
 
@@ -133,8 +131,9 @@ class Builder(Known):
         )
 
     def require(self, cond: Expr, code: str, node: ast.AST) -> None:
-        """Python must decide unless `cond` holds here: a guard before the first store if possible,
-        else a check on the spot.
+        """Python must decide unless `cond` holds here.
+
+        If possible it is a guard before the first store, else a check on the spot.
         """
         if self.path is not None:
             cond = logic("or", logic("not", self.path), cond)
@@ -176,8 +175,9 @@ class Builder(Known):
             self.sources.append(StatusSource(status, message, place.line if place else 0, certain))
 
     def apply(self, op: str, *args: Expr, dtype: str | None = None) -> Expr:
-        """``Call(op, …)``; where the value may not matter, an operand that could raise is replaced
-        by a safe one.
+        """``Call(op, …)``.
+
+        Where the value may not matter, an operand that could raise gives way to a safe one.
         """
         row = OPS[op]
         if self.path is not None and row.safe is not None:

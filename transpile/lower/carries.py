@@ -169,9 +169,7 @@ class Carries(Names):
         return self.growth_from(end.linear, var)
 
     def _stays(self, step: tuple[int, int], init: Num, frame: Frame) -> int | None:
-        """The trip count up to which an accumulator with these steps stays within its assumed
-        interval.
-        """
+        """The trip count up to which an accumulator with these steps stays in its interval."""
         lo, hi = min(0, step[0]), max(0, step[1])
         start = init.interval if init.linear is not None else INT64
         longest = min(LENGTH[1], self.b.interval(frame.trips)[1])

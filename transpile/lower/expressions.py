@@ -31,9 +31,7 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
 
 
 class Expressions(Arithmetic):
-    """Lowers scalar expressions through a builder; names, subscripts and calls are asked of the
-    subclass.
-    """
+    """Lowers scalar expressions; names, subscripts and calls are asked of the subclass."""
 
     def value(self, node: ast.expr) -> Any:
         raise NotImplementedError
@@ -72,8 +70,7 @@ class Expressions(Arithmetic):
                 )
 
     def compare(self, node: ast.Compare, *, only_truth: bool = False) -> Num:
-        """``a < b < c``: each operand once, the later ones only where the earlier comparisons hold.
-        """
+        """``a < b < c``: each operand once, later ones only where the comparisons before hold."""
         left = self.num(node.left)
         if len(node.ops) > 1:
             left = self.b.rebind(left, "left")
@@ -159,9 +156,7 @@ class Expressions(Arithmetic):
         return out
 
     def boolean(self, node: ast.BoolOp) -> Num:
-        """``and``/``or``: the first operand that decides; a later one is evaluated only where it is
-        needed.
-        """
+        """``and``/``or``: the first operand that decides; later ones only where they are needed."""
         name = "and" if isinstance(node.op, ast.And) else "or"
         out = self.num(node.values[0])
         for value in node.values[1:]:
@@ -197,9 +192,7 @@ class Expressions(Arithmetic):
 
 
 def _plain(cond: Expr) -> bool:
-    """A comparison of values that cost next to nothing: it may be written twice, and a maximum be
-    seen in it.
-    """
+    """A comparison of values that cost nothing: to be written twice, and perhaps a maximum."""
     return isinstance(cond, Call) and all(map(_at_hand, cond.args))
 
 

@@ -22,8 +22,9 @@ __all__ = ["lower"]
 
 
 def lower(tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope) -> Plan:
-    """The plan of `tree` (core Python) for one call signature; raises Refused where it cannot be
-    compiled faithfully.
+    """The plan of `tree` (core Python) for one call signature.
+
+    Raises Refused where it cannot be compiled faithfully.
     """
     return _Function(tree, types, scope).plan()
 

@@ -25,9 +25,7 @@ _SLACK = 64  # elements that a full vector store may write beyond the last one
 
 @dataclass
 class Built:
-    """A list under construction: its buffer, element type, and its length where that is known
-    before it is filled.
-    """
+    """A list under construction: its buffer, element type, and length if known beforehand."""
 
     name: str
     buffer: str

@@ -51,8 +51,7 @@ class Names(Calls):
         return Num(var, weak="i64", linear=Linear.of(var), interval=ARGUMENT)
 
     def guard_int_params(self, tree: ast.AST) -> None:
-        """Python ints are taken to be below 2**62, so that sums of a few of them cannot overflow.
-        """
+        """Python ints are taken to be below 2**62, so that sums of a few cannot overflow."""
         for name, binding in self.b.bindings.items():
             ty = getattr(binding, "type", None)
             if ty == ScalarType("i64", weak=True):
@@ -150,9 +149,7 @@ class Names(Calls):
         raise NotImplementedError
 
     def array(self, node: ast.expr) -> ArrayRef | None:
-        """`node` as an array: a name, or a row ``x[i]`` of one; None where it is a scalar or
-        something else.
-        """
+        """`node` as an array: a name, or a row ``x[i]`` of one; None for anything else."""
         match node:
             case ast.Name(id=name):
                 got = self.b.env.get(name)

@@ -41,8 +41,9 @@ def typed(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
 
 
 def convert(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
-    """`n` as an operand of dtype `dtype`, as NumPy converts it; Python raises where a Python int
-    does not fit.
+    """`n` as an operand of dtype `dtype`, as NumPy converts it.
+
+    Where a Python int does not fit, Python raises.
     """
     if not n.exact and n.dtype != dtype:
         refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)

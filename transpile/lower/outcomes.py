@@ -20,8 +20,7 @@ class Outcomes(Carries):
 
     @staticmethod
     def _stop(named: dict[str, Carry], accs: list[Accum]) -> Expr | None:
-        """``any`` and ``all``, whose macros carry one bool of that name, stop when it is decided.
-        """
+        """``any`` and ``all``, whose macros carry one bool of that name, stop when it is sure."""
         if len(accs) != 1:
             return None
         ((name, c),) = named.items()
@@ -41,9 +40,7 @@ class Outcomes(Carries):
 
     @staticmethod
     def _keeps_extreme(c: Carry, end: Num) -> bool:
-        """Whether the step is ``max(acc, NumPy value)``: then the final value tells whether it was
-        ever replaced.
-        """
+        """Whether the step is ``max(acc, NumPy value)``: the final value tells if it ever won."""
         match end.ir:
             case Call("max" | "min", (first, _), _) if first == c.var:
                 return True

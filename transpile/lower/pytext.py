@@ -1,6 +1,4 @@
-"""Values known before the kernel starts, as Python source: lengths and allocations that the caller
-evaluates.
-"""
+"""Lengths and allocations, known before the kernel starts, as Python source for the caller."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ def as_python(e: Expr) -> str:
 
 
 def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
-    """`node` as source over the function's arguments and globals: local names give way to what they
-    stand for.
-    """
+    """`node` as source over arguments and globals: local names give way to what they stand for."""
 
     class Inline(ast.NodeTransformer):
         def visit_Name(self, n: ast.Name) -> ast.expr:

@@ -62,9 +62,7 @@ class PythonCalls(Expressions):
         return typed(Call("abs", (e,), ty.dtype), ty, x)
 
     def _extreme(self, args: list[Num], node: ast.Call, op: type[ast.cmpop]) -> Num:
-        """``min(a, b, …)``: the first operand unless a later one strictly wins, of whatever type
-        that one has.
-        """
+        """``min(a, b, …)``: the first operand unless a later one, of any type, strictly wins."""
         if len(args) < 2:
             refuse("LOWER_CALL", f"`{ast.unparse(node)}` of one value", node)
         if all(n.python_int and self.b.invariant(n.ir) for n in args):
@@ -100,9 +98,7 @@ class PythonCalls(Expressions):
         return self._to_int(x, "trunc", int, node)
 
     def _to_int(self, x: Num, op: str, function: Callable[..., Any], node: ast.Call) -> Num:
-        """A number as a Python int; NaN, infinities and values beyond 64 bits are Python's to
-        handle.
-        """
+        """A number as a Python int; NaN, infinities and what exceeds 64 bits are left to Python."""
         ty = self._result(function, (x,), node)
         if DTYPES[x.dtype].kind != "f":
             e = self._widen(x, node)
@@ -136,9 +132,7 @@ class PythonCalls(Expressions):
         return Num(truth(x), weak="bool")
 
     def _math(self, function: Any, op: Op, args: list[Num], node: ast.Call) -> Num:
-        """``math.f`` computes in double, returns a Python number, and raises where NumPy would
-        warn.
-        """
+        """``math.f`` computes in double, gives Python's number, raises where NumPy would warn."""
         self._count(args, op.arity, node)
         if op.name in _TO_INT:
             x = args[0]

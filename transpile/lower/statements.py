@@ -122,9 +122,7 @@ class Statements(Branches):
         self._bind(name, self.num(value))
 
     def _bind(self, name: str, n: Num) -> None:
-        """Gives `n` its Python name; expressions of known ints stay expressions, all else is
-        computed once.
-        """
+        """Gives `n` its Python name; known ints stay expressions, all else is computed once."""
         b = self.b
         keep = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
         b.env[name] = n if keep else b.rebind(n, name)

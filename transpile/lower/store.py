@@ -1,6 +1,4 @@
-"""Conversion of a scalar to an array's dtype on assignment, with the failures of NumPy's item
-assignment.
-"""
+"""``a[i] = v``: conversion to the array's dtype, with the failures of NumPy's assignment."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Subscripts: from Python's index, which may be negative or out of bounds, to one that is safe to
-use.
-"""
+"""Subscripts: from Python's, which may be negative or out of bounds, to safe ones."""
 
 from __future__ import annotations
 
@@ -48,9 +46,7 @@ def _axis(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr | 
 
 
 def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
-    """Whether the whole range of an affine subscript is in bounds, proved or guarded before the
-    first store.
-    """
+    """Whether all of an affine subscript's range is in bounds: proved, or guarded beforehand."""
     lowest, highest = _extreme(b, linear, False), _extreme(b, linear, True)
     if lowest is None or highest is None:
         return False
@@ -64,9 +60,7 @@ def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
 
 
 def _never_negative(b: Builder, margin: Linear) -> bool:
-    """Whether `margin` is provably at least 0; ``-min(p, q)`` is at least ``-p`` and at least
-    ``-q``.
-    """
+    """Whether `margin` is provably >= 0; ``-min(p, q)`` is at least ``-p`` and at least ``-q``."""
     if b.low(margin) >= 0:
         return True
     for atom, c in margin.terms.items():
@@ -92,9 +86,7 @@ def _extreme(b: Builder, linear: Linear, highest: bool) -> Linear | None:
 
 
 def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr]:
-    """A subscript known only when it is used: negative ones wrap, and outside the array Python must
-    decide.
-    """
+    """A subscript known only at its use: negative ones wrap, others outside are Python's."""
     raw = b.bind(cast(n.ir, "i64"), "at")
     wrapped = Call("add", (raw, length.ir), "i64")
     at = b.bind(Call("select", (Call("lt", (raw, integer(0)), "bool"), wrapped, raw), "i64"), "at")

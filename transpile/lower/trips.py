@@ -19,9 +19,7 @@ class Trips(Outcomes):
     """Lowers the arguments of a range."""
 
     def range_of(self, call: ast.Call) -> tuple[Linear, int, Expr, Linear]:
-        """Start and step, the trip count as an expression, and its linear form where it is
-        positive.
-        """
+        """Start and step, the trip count, and that count's linear form where it is positive."""
         args = [self._range_argument(a) for a in call.args]
         if not 1 <= len(args) <= 3:
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is not a range", call)

@@ -42,8 +42,7 @@ class ListRef:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was made of a finished list: how it is returned, and the array that it can be read as.
-    """
+    """What was made of a finished list: how it is returned, and the array that it reads as."""
 
     returned: Returned
     array: ArrayRef | None
@@ -51,9 +50,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Unbound:
-    """A name that Python might find without a value here; ``needed`` (a bool), if given, says when
-    it has ``value``.
-    """
+    """A name that may have no value here; if ``needed`` (a bool) holds, it has ``value``."""
 
     value: Num | None = None
     needed: Expr | None = None
