@@ -160,10 +160,16 @@ def every_other(x, y, out):
         x[i] = y[i] * 3
 
 
-for _dtype in ("f4", "f8", "i1", "u2", "i4", "u8", "?"):
-    EXAMPLES.append((every_other, lambda d=_dtype: (
-        numbers(d, 0, 39), numbers(d, 1, 40), np.zeros(78, d)
-    )))
+@example(lambda: (numbers("i1", -50, 77), numbers("u1", 0, 150), numbers("i2", -99, 40)))
+def what_is_kept_of_narrow_integers(x, y, z):
+    small = np.array([v for v in x if v > 5])
+    return small, [v for v in y if v % 3 == 0], np.array([v for v in z if v < 0])
+
+
+EXAMPLES.extend(
+    (every_other, lambda d=dtype: (numbers(d, 0, 39), numbers(d, 1, 40), np.zeros(78, d)))
+    for dtype in ("f4", "f8", "i1", "u2", "i4", "u8", "?")
+)
 
 
 @pytest.mark.parametrize("target", TARGETS)

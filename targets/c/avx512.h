@@ -27,12 +27,65 @@ static inline void tp_everyother_V(T *p, V v)
     __builtin_ia32_storedquSIZEWIDTH_mask((void *)(p + L), (NI)__builtin_ia32_expandSIZEWIDTH_mask((NI)high, (NI){0}, even), even);
 }
 
+/* i8 u8 i16 u16 512: narrow lanes are compressed as wide ones, sixteen at a time */
+static inline int64_t tp_append_V(T *p, V v, M m)
+{
+    int64_t n = tp_append_H(p, tp_low_V(v), m);
+    return n + tp_append_H(p + n, tp_high_V(v), m >> L / 2);
+}
+/* i8 u8 256 */
+static inline int64_t tp_append_V(T *p, V v, M m)
+{
+    int64_t n = tp_append_H(p, tp_low_V(v), m);
+    return n + tp_append_H(p + n, tp_high_V(v), m >> L / 2);
+}
+/* i16 u16 256 */
+static inline int64_t tp_append_V(T *p, V v, M m)
+{
+    i32x16 wide = __builtin_ia32_compresssi512_mask(tp_cast_D_i32x16(v), (i32x16){0}, m);
+    *(V_u *)p = tp_cast_i32_V(wide);
+    return __builtin_popcountll(m);
+}
+/* i8 u8 128 */
+static inline int64_t tp_append_V(T *p, V v, M m)
+{
+    i32x16 wide = __builtin_ia32_compresssi512_mask(tp_cast_D_i32x16(v), (i32x16){0}, m);
+    *(V_u *)p = tp_cast_i32_V(wide);
+    return __builtin_popcountll(m);
+}
 /* f32 i32 u32 f64 i64 u64 wide: compressed in a register; storing that masked is slow on some machines */
 static inline int64_t tp_append_V(T *p, V v, M m)
 {
     *(V_u *)p = (V)__builtin_ia32_compressSIZEWIDTH_mask((NI)v, (NI){0}, m);
     return __builtin_popcountll(m);
 }
+
+/* i16 wide: a product fits where its upper half is its sign */
+static inline M tp_mul_over_V(V a, V b)
+{
+    V high;
+    __asm__("vpmulhw %2, %1, %0" : "=v"(high) : "v"(a), "v"(b));
+    return tp_ne_V(high, (a * b) >> 15);
+}
+/* u16 wide */
+static inline M tp_mul_over_V(V a, V b)
+{
+    V high;
+    __asm__("vpmulhuw %2, %1, %0" : "=v"(high) : "v"(a), "v"(b));
+    return tp_ne_V(high, (V){0});
+}
+/* i32 u32 wide: the upper halves of the products of even lanes and of odd ones, side by side */
+static inline V tp_mulhigh_V(V a, V b)
+{
+    V even, odd, x = __builtin_shuffle(a, (I){EACH(k | 1)}), y = __builtin_shuffle(b, (I){EACH(k | 1)});
+    __asm__("vpmulSIGNdq %2, %1, %0" : "=v"(even) : "v"(a), "v"(b));
+    __asm__("vpmulSIGNdq %2, %1, %0" : "=v"(odd) : "v"(x), "v"(y));
+    return __builtin_shuffle(even, odd, (I){EACH(k % 2 ? k + L : k + 1)});
+}
+/* i32 wide */
+static inline M tp_mul_over_V(V a, V b) { return tp_ne_V(tp_mulhigh_V(a, b), (a * b) >> 31); }
+/* u32 wide */
+static inline M tp_mul_over_V(V a, V b) { return tp_ne_V(tp_mulhigh_V(a, b), (V){0}); }
 
 /* f wide: c - a * b, rounded once */
 static inline V tp_fnma_V(V a, V b, V c)

@@ -92,7 +92,7 @@ def _vector_facts(v: Vec, target: Target) -> Facts:
         "TWICE": f"{twice}x{lanes}", "TT": twice, "TI": f"i{twice[1:]}",
         "SUFFIX": target.suffix[v.dtype], "ARRANGED": f"{lanes}{target.suffix[v.dtype]}",
         "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
-        "PAIRS": f"u16x{lanes // 2}",
+        "SIGN": "u" if v.dtype[0] == "u" else "", "PAIRS": f"u16x{lanes // 2}",
     }  # fmt: skip
     fits = lanes * DTYPES[quotient].bits <= target.bits
     size = "narrow" if v.bits < 128 else "wide"
