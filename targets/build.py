@@ -52,7 +52,11 @@ CONTRACT = ("-ffp-contract=fast", "-DTP_CONTRACT")
 
 def build(source: str, target: _HasFlags, *, cache: bool = True, contract: bool = False) -> Path:
     """The shared object of a C translation unit for `target`. Raises NoCompiler and BuildError."""
-    return build_object(source, (*target.cflags, *(CONTRACT if contract else ())), cache=cache)
+    return build_object(source, _flags(target, contract), cache=cache)
+
+
+def _flags(target: _HasFlags, contract: bool) -> tuple[str, ...]:
+    return *target.cflags, *(CONTRACT if contract else ())
 
 
 def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = True) -> Path:
@@ -76,13 +80,13 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
         return publish((work / "kernel.so").read_bytes(), name if cache else None)
 
 
-def assembly(source: str, target: Target) -> str:
+def assembly(source: str, target: Target, *, contract: bool = False) -> str:
     """The assembly text of what `build` would build on a machine of the target's kind.
 
     Raises NoCompiler and BuildError.
     """
     with _scratch() as work:
-        flags = (*FLAGS, *target.cflags, *_user_flags(), "-S")
+        flags = (*FLAGS, *_flags(target, contract), *_user_flags(), "-S")
         run_compiler(find_compiler_for(target.machine), flags, source, work / "kernel.s")
         return (work / "kernel.s").read_text(errors="replace")
 

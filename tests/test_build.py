@@ -185,6 +185,11 @@ def test_contraction_is_off() -> None:
     assert "vfmadd" not in assembly(source, TARGETS["avx2"])
 
 
+def test_contraction_is_on_where_it_is_asked_for() -> None:
+    source = "double f(double a, double b, double c) { return a * b + c; }"
+    assert "vfmadd" in assembly(source, TARGETS["avx2"], contract=True)
+
+
 # -- compilers that fail
 
 def test_a_mistake_is_told() -> None:

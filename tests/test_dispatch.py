@@ -619,6 +619,22 @@ def test_what_is_refused_has_no_stages() -> None:
     assert not fuse(refused).report([1]).accepted
 
 
+@pytest.mark.parametrize("options", [{"contract": True}, {"fast": True}])
+def test_the_assembly_is_of_what_is_built(
+    options: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def seen(source: str, target: Any, *, contract: bool = False) -> str:
+        asked.append(contract)
+        return ""
+
+    monkeypatch.setattr("targets.build.assembly", seen)
+    fuse(**options)(axpy).emit("asm", *ones())
+    fuse(axpy).emit("asm", *ones())
+    assert asked == [True, False]
+
+
 # -- verification
 
 def test_verified_calls_are_compiled() -> None:

@@ -36,6 +36,11 @@ class Options:
     cache: bool = True
     verify: float = 0.0
 
+    @property
+    def fma(self) -> bool:
+        """Whether the C compiler may contract."""
+        return self.contract or self.fast
+
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """The options that keywords give.

@@ -68,8 +68,7 @@ def compile_variant(
     clock.lap("stages")
     _tell(settings, stages, kernel, text, target)
     clock.lap("knobs")
-    fma = options.contract or options.fast
-    path = build(text, target, cache=options.cache, contract=fma)
+    path = build(text, target, cache=options.cache, contract=options.fma)
     clock.lap("build")
     contract = contract_of(plan, kernel)
     entry = load(path, contract, weak=weak(contract), strided=strided(contract))

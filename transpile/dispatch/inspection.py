@@ -71,7 +71,7 @@ def _text(stage: str, stages: Stages, target: Target) -> str:
         case _:
             from targets.build import assembly
 
-            return assembly(stages.c(target), target)
+            return assembly(stages.c(target), target, contract=stages.options.fma)
 
 
 def _named(function: FunctionType, types: tuple[ArgType, ...]) -> dict[str, ArgType]:
@@ -94,7 +94,7 @@ def _unbuilt(stages: Stages, target: Target, options: Options) -> Rejection | No
     if target not in available():
         return None
     try:
-        build(stages.c(target), target, cache=options.cache)
+        build(stages.c(target), target, cache=options.cache, contract=options.fma)
     except (NoCompiler, BuildError) as error:
         return rejection_of(error)
     return None

@@ -48,7 +48,7 @@ def _texts(
     yield "c", "kernel.c", text
     if asm:
         with suppress(BuildError, NoCompiler):
-            yield "asm", "kernel.s", assembly(text, target)
+            yield "asm", "kernel.s", assembly(text, target, contract=stages.options.fma)
 
 
 def _write(folder: Path, texts: list[Text]) -> None:
