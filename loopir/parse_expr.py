@@ -12,7 +12,7 @@ from .types import DTYPES, INDEX
 __all__ = [
     "SYMBOLS", "Env", "bad", "read_expr", "read_index", "read_int", "read_lanes", "read_name",
     "read_text",
-]  # fmt: skip
+]
 
 SYMBOLS: dict[str, tuple[int, tuple[str, ...]]] = {
     # symbol: how strongly it binds in Python; its op, and its op on bools where that is another
@@ -23,14 +23,14 @@ SYMBOLS: dict[str, tuple[int, tuple[str, ...]]] = {
     "*": (6, ("mul",)), "/": (6, ("div",)), "//": (6, ("floordiv",)), "%": (6, ("mod",)),
     "u-": (7, ("neg",)), "~": (7, ("invert", "not")),
     "**": (8, ("pow",)),
-}  # fmt: skip
+}
 
 _SYNTAX: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.Pow: "**",
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Invert: "~", ast.USub: "u-",
-}  # fmt: skip
+}
 
 Env: TypeAlias = "dict[str, tuple[str, ir.Lanes]]"  # what a name is: dtype and lanes
 

@@ -167,7 +167,7 @@ def _scan(s: ast.For, head: ast.Call, env: Env) -> ir.Scan:
 
 _LOOPS: dict[str, Callable[[ast.For, ast.Call, Env], ir.Stmt]] = {
     "loop": _loop, "zip": _zip, "vec": _vec, "pred": _vec, "scan": _scan,
-}  # fmt: skip
+}
 
 
 def _var(s: ast.For) -> str:

@@ -1,5 +1,4 @@
 """Element types: one row each, with its NumPy and C spelling."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ INEXACT = {"pow", "exp", "log", "sin", "cos", "tan", "tanh", "cast"}
 EXACT = {
     "add", "sub", "neg", "abs", "min", "max", "minimum", "maximum", "select", "floor", "ceil",
     "trunc", "rint",
-}  # fmt: skip
+}
 
 I64 = "i64"
 N, ROWS = ir.Var("n", I64), ir.Var("rows", I64)

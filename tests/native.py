@@ -1,5 +1,4 @@
 """Kernels on real targets: built, called through the bare ABI, and NEON under emulation."""
-
 from __future__ import annotations
 
 import ctypes

@@ -378,7 +378,7 @@ def test_words_that_make_no_sense(
 def test_a_wrong_variable(
     variable: str, value: str, more: list[str], file: str,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setenv(variable, value)
     status, out, err = run(capsys, file, *more)
     assert (status, out) == (2, "")

@@ -1,7 +1,6 @@
 """The floating-point flags of every operation, on every target: NumPy's, from partly filled
 registers too.
 """
-
 from __future__ import annotations
 
 import itertools

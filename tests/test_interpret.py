@@ -250,7 +250,7 @@ def k(x: f64[:], out: mut(f64[:])):
         outcome(text, 3, x=np.zeros(3))
     with pytest.raises(IndexError, match="has room for 0"):
         outcome("def k(x: f64[:], out: mut(f64[:])):\n    for i in loop(0, 3, c=0):\n"
-                "        append(out, c, x[i])", 0, x=np.zeros(3))  # fmt: skip
+                "        append(out, c, x[i])", 0, x=np.zeros(3))
 
 
 def test_arguments_that_are_not_what_the_parameter_says_are_refused() -> None:

@@ -177,7 +177,7 @@ for i in loop(0, n):
     assert moves == {
         "z[i, j]": (1, 1), "z[j, i]": (0, 1), "x[2 * j + 1]": (0, 2), "x[3]": None,
         "x[…]": None, "idx[j]": (0, 1), "z[j, j]": None,
-    }  # fmt: skip
+    }
     z = next(p for p in k.params if p.name == "z")
     units = [str(a) for a in accesses(k.body) if a.array == "z" and unit_stride(a, z, "j")]
     assert units == ["z[i, j]"]
@@ -226,7 +226,7 @@ def test_arrays_that_may_be_one() -> None:
     k = kernel(f"disjoint_or_same(y, x)\n{body}")
     assert [alias(k, *p) for p in ("xx", "xy", "yx", "xz")] == [
         Alias.SAME, Alias.SAME_OR_DISJOINT, Alias.SAME_OR_DISJOINT, Alias.DISJOINT,
-    ]  # fmt: skip
+    ]
 
 
 def test_the_step_of_a_fold_takes_part() -> None:

@@ -1,7 +1,6 @@
 """Every row of the op table, on every dtype and every target, against the row's own meaning on
 awkward operands.
 """
-
 from __future__ import annotations
 
 import itertools

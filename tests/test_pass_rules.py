@@ -126,7 +126,7 @@ def assert_same_everywhere(before: ir.Expr, after: ir.Expr) -> None:
     grid: dict[str, list[Any]] = {
         "a": FLOATS, "b": FLOATS, "m": INTS, "n": INTS, "h": FLOATS, "u": [0, 7, 30, 44, 255],
         "c": [False, True], "d": [False, True],
-    }  # fmt: skip
+    }
     read = {n.name for e in (before, after) for n in walk(e) if isinstance(n, ir.Var)}
     names = sorted(read)
     for values in itertools.product(*(grid[n] for n in names)):
@@ -159,7 +159,7 @@ def value(e: ir.Expr, env: dict[str, Any]) -> tuple[int, Any]:
         "log(a)", "exp(a)", "sin(a)", "tan(a)", "f64(f32(a)) + b", "i64(f32(a))", "1.0 / 0.0 + a",
         "log(a - b) / (a + 1e308)", "(a * 2.0 + 1.0) * (a - 3.0)", "sqrt(a * 1e308 - b * 1e308)",
     ],
-)  # fmt: skip
+)
 def test_masked_code_raises_nothing_where_the_mask_does_not_hold(text: str) -> None:
     e = expression(text)
     guarded = Masked(ir.Var("c", "bool"))(e)
@@ -205,7 +205,7 @@ def test_lossless_casts_come_back(source: str, target: str) -> None:
         unchanged = np.array_equal(back, values) and all(
             int(x) == int(y) for x, y in zip(values, values.astype(b), strict=True)
             if DTYPES[source].kind != "f" and DTYPES[target].kind != "f"
-        )  # fmt: skip
+        )
     if is_lossless(source, target):
         assert unchanged
 

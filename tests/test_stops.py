@@ -60,7 +60,7 @@ def powers_of_floats(x, y, out, more):
 LOOPS = [
     roots, stored_before_the_check, two_checks, where_it_matters, after_another_loop,
     into_its_own_source, powers_of_floats,
-]  # fmt: skip
+]
 LAYOUTS: dict[str, Callable[[tuple[np.ndarray, ...]], tuple[np.ndarray, ...]]] = {
     "apart": lambda a: a,
     "in place": lambda a: (a[0], a[1], a[0], a[3]),

@@ -1,7 +1,6 @@
 """Targets: the width table, what legalisation makes of vector loops, and hand-written vector
 kernels run on each.
 """
-
 from __future__ import annotations
 
 import shutil
@@ -101,7 +100,7 @@ def test_mask_forms() -> None:
     wanted = {
         "scalar": "BranchPerLane", "sse2": "SelectBlend", "avx2": "SelectBlend",
         "avx512": "AVX512Mask", "neon": "SelectBlend",
-    }  # fmt: skip
+    }
     assert {t: loops(FILTER, t)[0].form.name for t in wanted} == wanted
 
 
@@ -231,7 +230,7 @@ def heavy(x: f32[::1], r: mut(f32[::1])):
     r[0] = hreduce("add", s)
     r[1] = hreduce("add", p)
 """,
-}  # fmt: skip
+}
 
 
 def arguments(k: ir.Kernel, n: int) -> dict[str, Any]:

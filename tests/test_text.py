@@ -83,7 +83,7 @@ BITS = [
     0x0000000000000000, 0x8000000000000000, 0x7FF0000000000000, 0xFFF0000000000000,
     0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000001, 0x7FF4000000000000,
     0x0000000000000001, 0x3FB999999999999A, 0x7FEFFFFFFFFFFFFF, 0x3FF0000000000000,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
@@ -176,7 +176,7 @@ def test_nodes_below_statements_can_be_shown() -> None:
         ("for i in vec(0, n, width=W):\n    pass\nelse:\n    return", "the tail of a vector loop"),
         ("if b:\n    t = give(n)", "the branches give different names"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_kernel_is_refused_with_its_line(body: str, says: str) -> None:
     with pytest.raises(SyntaxError, match=re.escape(says)):
         kernel(body)

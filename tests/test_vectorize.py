@@ -70,7 +70,7 @@ def code(body: str, reassociate: bool = True) -> str | None:
         "for i in loop(0, n, s=0):\n    check(~add_over(s, k[i]), 'over')\n    s = step(s + k[i])",
         "for i in loop(0, 4):\n    y[i] = a",
     ],
-)  # fmt: skip
+)
 def test_loops_without_an_obstacle(body: str) -> None:
     assert code(body) is None
     after = vectorize(kernel(body))
@@ -114,7 +114,7 @@ def test_loops_without_an_obstacle(body: str) -> None:
         ("for i in loop(0, n):\n    y[i * i] = a", "SUBSCRIPT"),
         ("for i in loop(0, 3):\n    y[i] = a", "SMALL"),
     ],
-)  # fmt: skip
+)
 def test_loops_with_an_obstacle(body: str, wanted: str) -> None:
     k = kernel(body)
     assert code(body) == f"VECTOR_{wanted}"
@@ -176,7 +176,7 @@ VALUES = [0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf]
      "select(x[i] < s, x[i], s)", "select(x[i] <= s, x[i], s)", "select(s <= x[i], x[i], s)",
      "select(x[i] >= s, x[i], s)", "min(x[i], s)", "max(x[i], s)", "max(s, abs(x[i]))",
      "max(s, x[i] * x[i])"],
-)  # fmt: skip
+)
 def test_extrema_keep_the_sign_of_zero_and_ignore_or_keep_nan(step: str, cond: str) -> None:
     whole = cond.format(step)
     k = kernel(f"for i in loop(0, x.shape[0], s=a):\n    s = step({whole})\nout[()] = s")
@@ -196,7 +196,7 @@ def arguments(given: dict[str, Any]) -> dict[str, Any]:
         "a": 1.0, "n": n, "x": np.zeros(max(n, 1)), "w": np.zeros(n), "k": np.zeros(n, "i8"),
         "b": np.zeros(n, bool), "y": np.zeros(n), "m": np.zeros((n, n)), "out": np.zeros(()),
         "top": np.zeros((), "i8"),
-    }  # fmt: skip
+    }
     return {k: np.asarray(v) if np.ndim(v) else v for k, v in (whole | given).items()}
 
 

@@ -111,7 +111,7 @@ def refused(k: ir.Kernel, says: str, stage: Stage = "vector") -> None:
         ),
         ("t = hreduce('add', a)", "only vectors are reduced"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_rule_is_named(body: str, says: str) -> None:
     refused(kernel(body), says)
 
@@ -175,7 +175,7 @@ PRED = "for i in pred(0, n, width=8, where=x[i:8] < broadcast(a, 8)):\n    y[i:8
         (PRED, "legal", "the mask form is not chosen"),
         ("for i in vec(0, n, width=8, group=4, s=a):\n    pass", "legal", "a group is whole"),
     ],
-)  # fmt: skip
+)
 def test_stages(body: str, stage: Stage, says: str) -> None:
     verify(kernel(body), "vector")
     refused(kernel(body), says, stage)
@@ -192,7 +192,7 @@ def test_stages(body: str, stage: Stage, says: str) -> None:
         "return",
         "z[()] = z[()] + 1.0",
     ],
-)  # fmt: skip
+)
 def test_scopes_end(body: str) -> None:
     verify(kernel(body), "scalar")
 

@@ -296,7 +296,7 @@ FLAG = Slot("flag", "bool")
         ((S, N), Tupled((Value("s"), Literal(0))), (1.0, 2), (np.float64(1), 0)),
         ((S, N), Tupled((Tupled(()), Value("n"))), (1.0, 2), ((), np.int64(2))),
     ],
-)  # fmt: skip
+)
 def test_results(bindings: Any, returned: Returned, values: Any, expected: Any) -> None:
     call = Call(plan(*bindings, returned=returned), fill(*values) if values else lambda: 0)
     result = given(call, None)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_COMPILER", "FuseError", "FuseWarning", "call_text", "fallback_is_error", "is_news", "place",
     "sentence", "warn",
-]  # fmt: skip
+]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
 

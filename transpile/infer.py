@@ -3,7 +3,6 @@
 What an operator gives for operand types is not tabulated here: the operator itself is asked, on a
 sample of each type, so that the answer is that of the NumPy in use.
 """
-
 from __future__ import annotations
 
 import functools

@@ -1,5 +1,4 @@
 """What lowering hands to dispatch: a kernel, its parameters' sources, and what is returned."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

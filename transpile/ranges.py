@@ -1,5 +1,4 @@
 """What is known of a Python int while lowering: its linear form and an interval that holds it."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

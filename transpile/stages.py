@@ -1,5 +1,4 @@
 """One function under one call signature, through every stage; each is kept, and each can be run."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
 """The types of one call signature: what infer computes with and dispatch keys on."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from .values import evaluated, is_const, is_lossless, unit
 __all__ = [
     "absorbing", "by_one", "idempotent", "itself", "minus_zero", "narrow_compare", "negation",
     "neutral", "offsets", "power", "signs", "twice",
-]  # fmt: skip
+]
 
 NOT = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}  # of integers; a NaN is neither
 EQUALITY = {"eq": "ne", "ne": "eq"}  # of anything

@@ -30,7 +30,7 @@ from ..tree import ends, map_children
 __all__ = [
     "Block", "evaluates", "inner_blocks", "map_blocks", "map_inner", "map_own", "map_stmts",
     "needed",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True, slots=True)

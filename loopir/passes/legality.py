@@ -221,4 +221,4 @@ def _told(d: Dependence) -> str:
 
 CONDITIONS: tuple[Condition, ...] = (
     _flow, _exit, _small, _carried, _order, _subscripts, _dependence,
-)  # fmt: skip
+)

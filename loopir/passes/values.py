@@ -13,7 +13,7 @@ from ..types import DTYPES, INDEX
 __all__ = [
     "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise", "raised", "raising",
     "trips", "unit",
-]  # fmt: skip
+]
 
 
 def integer(value: int) -> Const:

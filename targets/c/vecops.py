@@ -93,7 +93,7 @@ def _vector_facts(v: Vec, target: Target) -> Facts:
         "SUFFIX": target.suffix[v.dtype], "ARRANGED": f"{lanes}{target.suffix[v.dtype]}",
         "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
         "SIGN": "u" if v.dtype[0] == "u" else "", "PAIRS": f"u16x{lanes // 2}",
-    }  # fmt: skip
+    }
     fits = lanes * DTYPES[quotient].bits <= target.bits
     size = "narrow" if v.bits < 128 else "wide"
     words = {target.masks, size, str(v.bits), "fits" if fits else "split"}
@@ -127,7 +127,7 @@ def _row_text(template: str, v: Vec, target: Target, args: tuple[str, ...]) -> s
     return template.format(
         *args, v=v.name, i=v.of("i").name, u=v.of("u").name, n=_native(v), m=_compared(v, target),
         s=target.suffix[v.dtype], w=v.bits, l=v.lanes,
-    )  # fmt: skip
+    )
 
 
 def _signature(op: str, v: Vec, target: Target) -> tuple[str, tuple[str, ...]]:

@@ -7,7 +7,6 @@ All of one line is measured in turn within the same rounds, and the medians divi
 ratios, not the times. The limit is C compiled by the system's compiler at -O3 -ffast-math with the
 vectors of this machine. Nothing is asserted.
 """
-
 from __future__ import annotations
 
 import argparse

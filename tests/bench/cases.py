@@ -1,5 +1,4 @@
 """What is timed: plain loops, the same in whole-array NumPy, and the bytes that each must move."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

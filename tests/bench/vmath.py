@@ -1,5 +1,4 @@
 """Vector math against libmvec, in L1 (``python -m tests.bench.vmath [target …]``): ratios count."""
-
 from __future__ import annotations
 
 import shutil

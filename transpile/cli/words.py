@@ -82,7 +82,7 @@ def _contradiction(
         got = f"; not {' and '.join(asked)} at once" if asked else ""
         return f"want a file, or one of --explain, --targets, --cache{got}"
     of_a_file = (options.all, options.emit, options.output, options.target, options.types,
-                 options.check, options.format, options.run)  # fmt: skip
+                 options.check, options.format, options.run)
     if options.file is None and any(of_a_file):
         return f"{asked[0]} goes with no other option"
     if options.output and not options.emit:

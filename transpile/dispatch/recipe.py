@@ -48,7 +48,7 @@ _HOMES = ("builtins", "math", "numpy")
 def keep(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
     contract: Contract, entry: Entry,
-) -> None:  # fmt: skip
+) -> None:
     """Writes the recipe of a loaded kernel, if what it rests on can be described."""
     marks = tuple((ref.expr, _mark(ref.value)) for ref in contract.refs)
     if entry.trampoline is None or any(mark is None for _, mark in marks):

@@ -16,7 +16,7 @@ from ..signature import parameters
 __all__ = [
     "Values", "chooser", "collector", "condition", "counter", "forward_text", "stand_in",
     "values_text",
-]  # fmt: skip
+]
 
 Values = tuple[Any, ...]
 """The arguments of a call, one a parameter, in the order of `signature.parameters`."""

@@ -15,7 +15,7 @@ from .neighbours import Between, sort
 
 __all__ = [
     "Gates", "Pair", "both", "label", "meeting", "pair", "reject", "words",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

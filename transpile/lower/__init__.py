@@ -1,5 +1,4 @@
 """Core Python → scalar Loop IR and the plan of a call."""
-
 from __future__ import annotations
 
 from .function import lower

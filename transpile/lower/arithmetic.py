@@ -1,5 +1,4 @@
 """Arithmetic on scalars, with the type and the failures that Python or NumPy would have."""
-
 from __future__ import annotations
 
 import ast

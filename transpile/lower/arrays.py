@@ -1,5 +1,4 @@
 """Arrays made by the function: what ``np.zeros`` and its kin allocate at each call."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
 """``if``: branches, and the values of names after them."""
-
 from __future__ import annotations
 
 import ast

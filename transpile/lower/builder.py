@@ -1,5 +1,4 @@
 """The state of one lowering: blocks being filled, what is known of names, guards collected."""
-
 from __future__ import annotations
 
 import ast

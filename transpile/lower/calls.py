@@ -1,5 +1,4 @@
 """Calls of known functions: builtins, ``math`` and NumPy ufuncs on scalars."""
-
 from __future__ import annotations
 
 import ast

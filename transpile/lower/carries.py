@@ -1,5 +1,4 @@
 """Scalars that a loop carries: the types that they settle on, and how far integers can go."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
 """Scalar expressions of Python: constants, comparisons, logic and choice; the rest by name."""
-
 from __future__ import annotations
 
 import ast

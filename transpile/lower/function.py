@@ -1,5 +1,4 @@
 """A whole function as one region: parameters, body, result, guards."""
-
 from __future__ import annotations
 
 import ast

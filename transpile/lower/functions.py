@@ -1,5 +1,4 @@
 """Functions whose meaning is known: what the spellings of the op table stand for."""
-
 from __future__ import annotations
 
 import ast

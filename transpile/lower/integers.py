@@ -1,5 +1,4 @@
 """Integers: Python's grow and NumPy's wrap, so both are proved in range or watched."""
-
 from __future__ import annotations
 
 import ast

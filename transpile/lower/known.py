@@ -1,5 +1,4 @@
 """What is known of integers while lowering: an interval for each, and linear forms."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field

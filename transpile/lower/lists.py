@@ -1,5 +1,4 @@
 """Lists under construction: buffers that loops fill."""
-
 from __future__ import annotations
 
 import ast

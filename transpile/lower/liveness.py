@@ -1,5 +1,4 @@
 """Which names a block of Python assigns, and which it reads before it has assigned them."""
-
 from __future__ import annotations
 
 import ast

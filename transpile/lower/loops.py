@@ -1,5 +1,4 @@
 """``for i in range(...)``: canonical loops, lowered until their types settle."""
-
 from __future__ import annotations
 
 import ast

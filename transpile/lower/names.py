@@ -1,5 +1,4 @@
 """What names, subscripts and attributes of the source stand for."""
-
 from __future__ import annotations
 
 import ast

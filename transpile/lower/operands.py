@@ -1,5 +1,4 @@
 """Operands: their truth, their conversion to a common dtype, and the type of a result."""
-
 from __future__ import annotations
 
 import ast

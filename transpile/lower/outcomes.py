@@ -1,5 +1,4 @@
 """After a loop: accumulators, and the values of the carried names."""
-
 from __future__ import annotations
 
 from dataclasses import replace

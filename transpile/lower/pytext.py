@@ -1,5 +1,4 @@
 """Lengths and allocations, known before the kernel starts, as Python source for the caller."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
 """Calls of Python's own functions on scalars: builtins and ``math``."""
-
 from __future__ import annotations
 
 import ast

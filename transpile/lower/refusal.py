@@ -1,5 +1,4 @@
 """Giving a region back to Python."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
 """What the function returns, and the guards that every pair of its arrays needs."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
 """Statements of core Python."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
 """``a[i] = v``: conversion to the array's dtype, with the failures of NumPy's assignment."""
-
 from __future__ import annotations
 
 import ast

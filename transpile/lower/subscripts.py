@@ -1,5 +1,4 @@
 """Subscripts: from Python's, which may be negative or out of bounds, to safe ones."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
 """``range(…)``: where it starts, its step, and how many iterations that makes."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
 """What a name can stand for while a function is lowered."""
-
 from __future__ import annotations
 
 import ast
