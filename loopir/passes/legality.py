@@ -41,11 +41,15 @@ SMALL = 4  # trips below which vectors do not pay
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a loop stays scalar: a ``VECTOR_*`` code, one sentence, and the place of the cause."""
+    """Why a loop stays scalar: a ``VECTOR_*`` code, one sentence, and the place of the cause.
+
+    ``cited``: the elements that the sentence names, in its order, and where each is accessed.
+    """
 
     code: str
     text: str
     span: Span | None = None
+    cited: tuple[tuple[str, Span | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +189,13 @@ def _order(case: _Case) -> Reason | None:
 def _subscripts(case: _Case) -> Reason | None:
     """Each access moves along one axis, or a load along none."""
     subscripts = Subscripts(case.loop)
-    for s in case.loop.body:
-        for n in walk(s):
-            if not isinstance(n, Load | Store):
-                continue
-            why = subscripts.obstacle(n)
-            if why is not None:
-                return Reason("VECTOR_SUBSCRIPT", why, n.span or s.span)
-    for load in (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load)):
-        why = subscripts.obstacle(load)
+    stored = (n for s in case.loop.body for n in walk(s) if isinstance(n, Load | Store))
+    folded = (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load))
+    for n in (*stored, *folded):
+        why = subscripts.obstacle(n)
         if why is not None:
-            return Reason("VECTOR_SUBSCRIPT", why, load.span or case.loop.span)
+            cited = ((subscripts.element(n), n.span),)
+            return Reason("VECTOR_SUBSCRIPT", why, n.span or case.loop.span, cited)
     return None
 
 
@@ -206,7 +206,8 @@ def _dependence(case: _Case) -> Reason | None:
         ordered = d.source is d.sink and d.source.array in appended
         down = d.distance == 0 or (d.distance and d.source.position < d.sink.position)
         if not (ordered or down):
-            return Reason("VECTOR_DEPENDENCE", _told(d), d.sink.span or case.loop.span)
+            cited = tuple((str(access), access.span) for access in (d.source, d.sink))
+            return Reason("VECTOR_DEPENDENCE", _told(d), d.sink.span or case.loop.span, cited)
     return None
 
 

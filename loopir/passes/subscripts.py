@@ -52,10 +52,11 @@ class Subscripts:
         """Why the lanes of `n` have no regular place in memory; None where they have."""
         moves = self.moves(n)
         if moves is None:
-            return f"the place of {self._element(n)} does not advance evenly with the loop"
+            return f"the place of `{self.element(n)}` does not advance evenly with the loop"
         if isinstance(n, Store) and moves == (0, 0):
-            return f"every iteration writes the same {self._element(n)}"
+            return f"every iteration writes the same `{self.element(n)}`"
         return None
 
-    def _element(self, n: Load | Store) -> str:
-        return f"`{n.array}[{', '.join(map(show, n.index))}]`"
+    def element(self, n: Load | Store) -> str:
+        """As text."""
+        return f"{n.array}[{', '.join(map(show, n.index))}]"

@@ -28,9 +28,9 @@ def account(
     """The report of a function that compiles for `target`."""
     source, compiled = stages.source, stages.plan.kernel
     reassociate = stages.options.reassociate
-    still = scalar_loops(_unvectorised(stages), _words(source), reassociate=reassociate)
-    loops = loop_infos(stages.legal(target), stages.scalar, target)
     lines = dict(enumerate(source.lines, 1))
+    still = scalar_loops(_unvectorised(stages), _words(source), lines, reassociate=reassociate)
+    loops = loop_infos(stages.legal(target), stages.scalar, target)
     return Report(
         function=source.qualname,
         path=source.path,

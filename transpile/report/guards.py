@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from loopir.nodes import Disjoint, Guard, Kernel, Span
 from loopir.text import show
 
-__all__ = ["guard_texts"]
+__all__ = ["guard_texts", "segment"]
 
 _PHRASES: dict[str, str] = {
     "GUARD_BOUNDS": "`{}` is within its array",
@@ -27,11 +27,11 @@ def _text(guard: Guard | Disjoint, source: Mapping[int, str]) -> str:
         case Disjoint(a, b, or_same):
             return f"`{a}` and `{b}` share no memory{' or are one array' * or_same}"
         case Guard(cond, code, span=span):
-            said = _segment(span, source) if span else None
+            said = segment(span, source) if span else None
             return _PHRASES.get(code, code + " at `{}`").format(said) if said else show(cond)
 
 
-def _segment(span: Span, source: Mapping[int, str]) -> str | None:
+def segment(span: Span, source: Mapping[int, str]) -> str | None:
     """The text at `span`; None where it has several lines, or none."""
     line = source.get(span.line, "") if span.line == span.end_line else ""
     return line.encode()[span.col : span.end_col].decode(errors="replace").strip() or None

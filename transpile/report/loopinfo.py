@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from loopir.nodes import (
     Append,
@@ -24,6 +24,7 @@ from loopir.types import DTYPES
 from targets.isa import Target
 
 from ..rejections import Label, Rejection
+from .guards import segment
 from .report import LoopInfo
 
 __all__ = ["loop_infos", "scalar_loops"]
@@ -49,21 +50,36 @@ def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo,
 
 
 def scalar_loops(
-    kernel: Kernel, words: Collection[str], *, reassociate: bool
+    kernel: Kernel, words: Collection[str], lines: Mapping[int, str], *, reassociate: bool
 ) -> tuple[Rejection, ...]:
-    """Why loops of `kernel`, as it comes to be vectorised, stay scalar; `words`: the source's."""
+    """Why loops of `kernel`, as it comes to be vectorised, stay scalar.
+
+    `words` are those of the function, `lines` are its file's.
+    """
     return tuple(
-        _scalar(loop.span, reason, words)
+        _scalar(loop.span, reason, words, lines)
         for loop, reason in refusals(kernel, reassociate=reassociate)
         if loop.span is not None
     )
 
 
-def _scalar(loop: Span, reason: Reason, words: Collection[str]) -> Rejection:
+def _scalar(
+    loop: Span, reason: Reason, words: Collection[str], lines: Mapping[int, str]
+) -> Rejection:
     elsewhere = reason.span if reason.span != loop else None
     labels = (Label(elsewhere, "here"),) if elsewhere else ()
-    message = f"compiled as scalar code: {_in_their_names(reason.text, words)}"
+    message = f"compiled as scalar code: {_in_their_names(_as_written(reason, lines), words)}"
     return Rejection(reason.code, message, loop, labels)
+
+
+def _as_written(reason: Reason, lines: Mapping[int, str]) -> str:
+    """The sentence of `reason` with what it cites as it stands in the file."""
+    done, rest = "", reason.text
+    for element, span in reason.cited:
+        before, cited, rest = rest.partition(f"`{element}`")
+        theirs = segment(span, lines) if span else None
+        done += before + (f"`{theirs}`" if theirs and cited else cited)
+    return done + rest
 
 
 def _in_their_names(text: str, words: Collection[str]) -> str:
