@@ -3,19 +3,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..access import accesses, unit_stride
-from ..names import rename
-from ..nodes import Accum, Assign, Call, Expr, Interval, Kernel, Load, Loop, Stmt, Store, Var
+from ..names import bound, rename
+from ..nodes import (
+    Accum,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Stmt,
+    Store,
+    Var,
+    While,
+    Zip,
+)
 from ..ops import OPS
-from ..tree import walk
-from .blocks import map_stmts, needed
+from ..tree import map_children, walk
+from ..types import INDEX
+from .blocks import needed
 from .memory import Memory, loaded, written
 from .names import Fresh, reads, substitute
+from .rules import rewrite
+from .values import integer, trips
 
 __all__ = ["interchange"]
 
 _CHEAP = 1.0  # weight of an operation that may be done anew for each row
+_NARROW = 12  # columns below which a row is too short to be a loop of its own
 
 
 def interchange(kernel: Kernel) -> Kernel:
@@ -34,22 +54,51 @@ def interchange(kernel: Kernel) -> Kernel:
 
         def k(a: f64[:, ::1], out: mut(f64[::1])):
             disjoint(a, out)
-            for j_1 in loop(0, a.shape[1]):
-                out[j_1] = 0.0
-            for i in loop(0, a.shape[0]):
+            if a.shape[1] >= 12:
+                for j_1 in loop(0, a.shape[1]):
+                    out[j_1] = 0.0
+                for i_1 in loop(0, a.shape[0]):
+                    for j_2 in loop(0, a.shape[1]):
+                        out[j_2] = out[j_2] + a[i_1, j_2]
+                for j_3 in loop(0, a.shape[1]):
+                    out[j_3] = out[j_3] / 2.0
+            else:
                 for j in loop(0, a.shape[1]):
-                    out[j] = out[j] + a[i, j]
-            for j_2 in loop(0, a.shape[1]):
-                out[j_2] = out[j_2] / 2.0
+                    for i in loop(0, a.shape[0], s=0.0):
+                        s = step(s + a[i, j])
+                    out[j] = s / 2.0
     """
     memory, fresh = Memory(kernel), Fresh(kernel)
 
-    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
-        nest = _nest(s) if isinstance(s, Loop) else None
-        fits = nest and _is_legal(nest, memory) and _pays(nest, kernel)
-        return tuple(_interchanged(nest, fresh)) if nest and fits else s
+    def visit(n: Any) -> Any:
+        match n:
+            case If(cond, _, (Loop() as narrow,)) if cond == _is_wide(narrow):
+                return n
+            case If() | Loop() | While() | Zip():
+                nest = _nest(n) if isinstance(n, Loop) else None
+                if nest and _is_legal(nest, memory) and _pays(nest, kernel):
+                    return _chosen(nest, tuple(_interchanged(nest, fresh)))
+                return map_children(n, visit)
+            case _:
+                return n
 
-    return map_stmts(kernel, edit)
+    return map_children(kernel, visit)
+
+
+def _is_wide(outer: Loop) -> Expr | None:
+    """Whether a row is long, where that is known only when the kernel runs."""
+    if not isinstance(outer.range, Interval) or trips(outer.range) is not None:
+        return None
+    length = rewrite(Call("sub", (outer.range.hi, outer.range.lo), INDEX))
+    return Call("ge", (length, integer(_NARROW)), "bool")
+
+
+def _chosen(n: _Nest, rows: tuple[Stmt, ...]) -> Stmt | tuple[Stmt, ...]:
+    assert isinstance(n.outer.range, Interval)
+    wide, count = _is_wide(n.outer), trips(n.outer.range)
+    if count is not None or wide is None:
+        return rows if (count or 0) >= _NARROW else n.outer
+    return If(wide, rows, (n.outer,), span=n.outer.span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +178,8 @@ def _interchanged(n: _Nest, fresh: Fresh) -> Iterable[Stmt]:
     body = tuple(substitute(s, held) for s in n.inner.body)
     before = needed(n.names, *_inner_values(n), *(e for s in steps for e in s.index))
     row = replace(n.outer, body=(*before, *body, *steps))
-    yield replace(n.inner, body=(row,), accs=())
+    swept = replace(n.inner, body=(row,), accs=())
+    yield rename(swept, {name: fresh.name(name) for name in sorted(bound(swept))})
     last = [replace(s, value=substitute(s.value, held)) for a, s in _pairs(n) if s.value != _var(a)]
     if last or any(s.value != _var(a) for a, s in _pairs(n)):
         yield _loop(n, last, tuple(substitute(s, held) for s in n.names), fresh)
@@ -146,5 +196,5 @@ def _var(a: Accum) -> Var:
 def _loop(n: _Nest, stores: list[Store], names: tuple[Assign, ...], fresh: Fresh) -> Loop:
     """A loop like the outer one, for `stores` and what they need of `names`."""
     before = needed(names, *(e for s in stores for e in (s.value, *s.index)))
-    bound = {s.name: fresh.name(s.name) for s in before} | {n.outer.var: fresh.name(n.outer.var)}
-    return rename(replace(n.outer, body=(*before, *stores)), bound)
+    loop = replace(n.outer, body=(*before, *stores))
+    return rename(loop, {name: fresh.name(name) for name in sorted(bound(loop))})
