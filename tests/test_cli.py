@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -425,6 +426,44 @@ def test_types_of_a_method(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     status, _, err = run(capsys, str(path), "--types", "sum(int, f32[:])")
     assert status == 2
     assert "more than one function sum (A.sum, B.sum)" in err
+
+
+def test_a_terminal_without_box_characters(file: str) -> None:
+    command = [sys.executable, "-m", "transpile", file]
+    env = os.environ | {"PYTHONIOENCODING": "ascii"}
+    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert "FUSE_REJECT_DEPENDENCE" in answer.stdout
+    assert "Traceback" not in answer.stderr
+
+
+def test_wherever_a_function_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "places.py"
+    path.write_text("""\
+from transpile import fuse
+class Outer:
+    class Inner:
+        @fuse
+        def nested(self, x): return sum(x)
+    @property
+    @fuse
+    def read(self): return sum(range(3))
+    @staticmethod
+    @fuse
+    def static(x): return sum(x)
+Outer.Inner.up = Outer
+def make():
+    @fuse
+    def made(x): return sum(x)
+    class Local:
+        @fuse
+        def method(self, x): return sum(x)
+    return made, Local
+made, Local = make()
+""")
+    found = json.loads(run(capsys, str(path), "--format", "json")[1])
+    assert [report["function"].rpartition(".")[2] for report in found] == [
+        "nested", "read", "static", "made", "method",
+    ]
 
 
 def test_as_a_module() -> None:

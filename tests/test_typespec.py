@@ -114,9 +114,10 @@ def test_annotations_that_name_no_type_of_ours() -> None:
         d: Annotated[float, "the scale of things"],
         e: np.ndarray[tuple[int, int], np.dtype[np.float32]],
         g: np.ndarray,
+        h: no_such_name,  # noqa: F821  # it is not there
         unused,
     ) -> None:
-        print(a, b, c, d, e, g)
+        print(a, b, c, d, e, g, h)
 
     assert types(f) == {
         "a": "array of complex128",
@@ -125,5 +126,7 @@ def test_annotations_that_name_no_type_of_ours() -> None:
         "d": "float",
         "e": "f32[:, :]",
         "g": "float",
+        "h": "float",
         "unused": "object",
     }
+    assert shown(f).assumed == ("g", "h")

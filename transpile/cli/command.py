@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,7 @@ def _file(options: argparse.Namespace, script_args: Sequence[str]) -> int:
 def _answer(found: Sequence[Fused], options: argparse.Namespace) -> int:
     from .cases import cases_of
 
+    _print_anyway()
     try:
         cases = list(cases_of(found, options.types, ran=options.run))
     except ValueError as error:
@@ -191,8 +193,15 @@ def _show_reports(reports: Sequence[Report], form: str) -> None:
             print(text, end="\n" * bool(text))
 
 
+def _print_anyway() -> None:
+    """With a ``?`` for what the encoding of stdout lacks."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
 def _show(rows: Iterable[Row]) -> None:
     """Rows on stdout, in colours where it is a terminal."""
+    _print_anyway()
     if not sys.stdout.isatty():
         print(as_plain(rows))
         return

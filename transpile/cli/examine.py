@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import inspect
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType, NoneType
+from types import CodeType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
 from ..dispatch.fused import Fused, fuse
@@ -60,7 +59,7 @@ def functions(names: Mapping[str, Any], path: str, *, every: bool = False) -> li
     With `every`, plain functions that have loops are fused too.
     """
     found: dict[CodeType, Fused] = {}
-    for value in _values(names):
+    for value in _values(names, names["__name__"]):
         if isinstance(value, FunctionType) and every and _is_of(value, path) and _has_loops(value):
             value = fuse(value)
         if isinstance(value, Fused) and _belongs(value.__wrapped__, path):
@@ -131,12 +130,19 @@ def _blame(error: BaseException, path: str) -> str:
     return f"{where}: cannot be imported: {said}"
 
 
-def _values(names: Mapping[str, Any]) -> Iterator[Any]:
+def _values(names: Mapping[str, Any], module: str, inside: str = "") -> Iterator[Any]:
     """The values of a namespace, and those of the classes that it defines."""
     for value in list(names.values()):
-        yield value
-        if inspect.isclass(value) and value.__module__ == names["__name__"]:
-            yield from (getattr(member, "__func__", member) for member in vars(value).values())
+        match value:
+            case staticmethod() | classmethod() | MethodType():
+                yield value.__func__
+            case property():
+                yield value.fget
+            case type(__module__=home, __qualname__=name) if home == module:
+                if name.startswith(inside):  # else it holds what it stands in
+                    yield from _values(vars(value), module, f"{name}.")
+            case _:
+                yield value
 
 
 def _is_of(function: FunctionType, path: str) -> bool:

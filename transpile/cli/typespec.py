@@ -4,8 +4,9 @@ from __future__ import annotations
 import ast
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def _dotted(name: ast.expr) -> bool:
     return isinstance(name, ast.Name)
 
 
-def signature_of(function: Callable[..., Any], tree: ast.FunctionDef) -> Signature:
+def signature_of(function: FunctionType, tree: ast.FunctionDef) -> Signature:
     """A type for each parameter: its annotation's, or a guess from how `tree` uses it."""
     hints = _hints(function)
     uses = Uses(tree)
@@ -75,7 +76,7 @@ def signature_of(function: Callable[..., Any], tree: ast.FunctionDef) -> Signatu
     assumed = []
     for name, parameter in inspect.signature(function).parameters.items():
         known = _annotated(hints.get(name), uses.rank(name)) or _of_default(parameter.default)
-        if known is None:
+        if known is None and uses.has(name):
             assumed.append(name)
         types[name] = known or _guess(name, uses)
     return Signature(types, tuple(assumed))
@@ -110,11 +111,17 @@ def _array(dtype: str, rank: int) -> ArrayType:
     return ArrayType(dtype, rank, rank - 1)
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _hints(function: FunctionType) -> dict[str, Any]:
+    return {n: _hint(a, function.__globals__) for n, a in function.__annotations__.items()}
+
+
+def _hint(annotation: object, names: dict[str, Any]) -> Any:
+    """One annotation, evaluated; None where it names what is not there: it may be anything."""
+    alone = SimpleNamespace(__annotations__={"it": annotation})
     try:
-        return typing.get_type_hints(function, include_extras=True)
-    except Exception:  # an annotation may be any expression, and may name what is not there
-        return {}
+        return typing.get_type_hints(alone, names, include_extras=True)["it"]
+    except Exception:
+        return None
 
 
 def _annotated(hint: Any, rank: int) -> ArgType | None:
