@@ -526,9 +526,19 @@ def test_right_options(threads: Any) -> None:
     assert f.options.threads == threads
 
 
-@pytest.mark.parametrize("thing", [len, 3, None.__class__, "f", staticmethod(doubled)])
-def test_what_is_no_function(thing: Any) -> None:
-    with pytest.raises(TypeError, match="takes a Python function"):
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        (len, "an object of type builtin_function_or_method"),
+        (3, "an object of type int"),
+        (None.__class__, "the class NoneType"),
+        ("f", "an object of type str"),
+        (staticmethod(doubled), "an object of type staticmethod; put @fuse under it"),
+        (property(doubled), "an object of type property; put @fuse under it"),
+    ],
+)
+def test_what_is_no_function(thing: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=f"takes a Python function, not {said}$"):
         fuse(thing)
 
 
@@ -561,6 +571,11 @@ def importable(x: Any) -> Any:
 
 def test_pickling_by_reference() -> None:
     assert pickle.loads(pickle.dumps(importable)) is importable
+
+
+def test_what_cannot_be_pickled() -> None:
+    with pytest.raises(pickle.PicklingError, match="<lambda> cannot be pickled: SOURCE_UNAV"):
+        pickle.dumps(fuse(lambda x: x))
 
 
 def test_pickling_by_source() -> None:
@@ -633,6 +648,19 @@ def test_the_assembly_is_of_what_is_built(
     fuse(**options)(axpy).emit("asm", *ones())
     fuse(axpy).emit("asm", *ones())
     assert asked == [True, False]
+
+
+def test_a_dump_that_cannot_be_written_costs_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRANSPILE_DUMP", str(tmp_path / "file"))
+    f = fuse(axpy)
+    f(*ones())
+    assert counts(f) == (1, {})
+    assert "file/axpy" in caplog.text
+    assert "cannot be written" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 # -- verification

@@ -77,32 +77,31 @@ def _flag(name: str, value: object) -> None:
 
 
 def _target(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise _wrong(TypeError, name, value, "a target's name")
-    if value != "auto":
-        from targets.isa import TARGETS
+    if value == "auto":
+        return
+    from targets.isa import TARGETS
 
-        if value not in TARGETS:
-            raise _wrong(ValueError, name, value, f"one of auto, {', '.join(TARGETS)}")
+    if not isinstance(value, str) or value not in TARGETS:
+        error = ValueError if isinstance(value, str) else TypeError
+        raise _wrong(error, name, value, f"one of auto, {', '.join(TARGETS)}")
 
 
 def _threads(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise _wrong(TypeError, name, value, '"auto" or a number')
+        raise _wrong(TypeError, name, value, '"auto" or a whole number')
     if value != "auto" and not (isinstance(value, int) and value >= 1):
         raise _wrong(ValueError, name, value, '"auto" or at least 1')
 
 
 def _on_reject(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise _wrong(TypeError, name, value, "a word")
     if value not in ("warn", "silent", "raise"):
-        raise _wrong(ValueError, name, value, '"warn", "silent" or "raise"')
+        error = ValueError if isinstance(value, str) else TypeError
+        raise _wrong(error, name, value, '"warn", "silent" or "raise"')
 
 
 def _verify(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _wrong(TypeError, name, value, "a number")
+        raise _wrong(TypeError, name, value, "a number from 0 to 1")
     if not 0 <= value <= 1:
         raise _wrong(ValueError, name, value, "from 0 to 1")
 

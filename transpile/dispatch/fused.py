@@ -78,12 +78,18 @@ class Fused(Calls):
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
+        from pickle import PicklingError
+
+        from ..rejections import Refused
         from .pickling import importable, packed
 
         function = self._function
         if importable(function, self):
             return function.__qualname__
-        return _unpickled, (packed(function, self), self.options)
+        try:
+            return _unpickled, (packed(function, self), self.options)
+        except Refused as refused:
+            raise PicklingError(f"{function.__qualname__} cannot be pickled: {refused}") from None
 
     # -- what became of it
 
@@ -139,6 +145,8 @@ def _plain(function: Callable[..., Any]) -> FunctionType:
         return function._function
     if isinstance(function, FunctionType):
         return function
-    method = isinstance(function, (staticmethod, classmethod))
-    where = "; put @fuse under it" if method else ""
-    raise TypeError(f"fuse takes a Python function, not a {type(function).__name__}{where}")
+    above = isinstance(function, (staticmethod, classmethod, property))
+    where = "; put @fuse under it" if above else ""
+    kind = type(function).__name__
+    what = f"the class {function.__name__}" if kind == "type" else f"an object of type {kind}"
+    raise TypeError(f"fuse takes a Python function, not {what}{where}")

@@ -1,6 +1,7 @@
 """What ``TRANSPILE_DEBUG`` prints of a compilation and ``TRANSPILE_DUMP`` writes of it."""
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +18,8 @@ from ..stages import Stages
 
 __all__ = ["trace"]
 
+_log = logging.getLogger(__name__)
+
 Text = tuple[str, str, str]
 """A word of TRANSPILE_DEBUG ("" for none), the name of a file, and its text."""
 
@@ -28,7 +31,11 @@ def trace(knobs: Knobs, stages: Stages, legal: Kernel, text: str, target: Target
         if word in knobs.debug and body:
             print(f"# {stages.source.qualname}: {name}\n{body}", file=sys.stderr)
     if knobs.dump is not None:
-        _write(knobs.dump / stages.source.qualname / target.name, texts)
+        folder = knobs.dump / stages.source.qualname / target.name
+        try:
+            _write(folder, texts)
+        except OSError as error:
+            _log.warning("TRANSPILE_DUMP: %s cannot be written: %s", folder, error.strerror)
 
 
 def _texts(
