@@ -150,6 +150,7 @@ class Builder(Known):
                 cond = logic("or", cond, Call("le", (frame.trips, integer(0)), "bool"))
         if cond != TRUE and not any(isinstance(g, Guard) and g.cond == cond for g in self.guards):
             self.guards.append(Guard(cond, code, span=span_of(node)))
+            self.learn(cond)
 
     def check(self, cond: Expr, status: str) -> None:
         """Where `cond` fails NumPy would warn: `status` is a class of np.errstate."""

@@ -73,6 +73,21 @@ class Known:
         """The greatest value that `linear` can have."""
         return linear.bounds(self.interval)[1]
 
+    def learn(self, cond: Expr) -> None:
+        """Notes what a lower bound of an integer, which holds from the start, says of it."""
+        match cond:
+            case Call("not", (Call("lt", (e, Const(least, "i64"))),)):
+                pass
+            case Call("ge", (e, Const(least, "i64"))):
+                pass
+            case _:
+                return
+        linear = self.linear(e)
+        match [*linear.terms.items()]:
+            case [(atom, 1)]:
+                lo, hi = self.interval(atom)
+                self.intervals[atom] = max(lo, int(least) - linear.constant), hi
+
     def from_linear(self, linear: Linear) -> Num:
         """A Python int with a known linear form."""
         lo, hi = linear.bounds(self.interval)
