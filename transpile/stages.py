@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopir.nodes import Kernel
+from loopir.passes.memory import loaded
 from loopir.passes.pipeline import optimise
 from targets.isa import Target
 
@@ -112,11 +113,14 @@ def compile_stages(
         reassociate=options.reassociate,
         on_pass=lambda name, k: passes.append((name, k)),
     )
-    fused = _without(plan, fusion)
+    fused = _settled(plan, fusion, vector)
     return Stages(source, types, options, python, plan.kernel, fusion, fused, tuple(passes), vector)
 
 
-def _without(plan: Plan, fusion: Fusion) -> Plan:
-    """`plan` for the fused kernel: contracted temporaries are not allocated."""
+def _settled(plan: Plan, fusion: Fusion, vector: Kernel) -> Plan:
+    """`plan` for the fused kernel: contracted temporaries are not allocated, and what is read only
+    after it was written, in the same iteration, is not read at all.
+    """
+    rewrites = plan.rewrites and not loaded(vector.body).isdisjoint(plan.writes)
     bindings = tuple(b for b in plan.bindings if b.name not in fusion.contracted)
-    return replace(plan, kernel=fusion.kernel, bindings=bindings)
+    return replace(plan, kernel=fusion.kernel, bindings=bindings, rewrites=rewrites)

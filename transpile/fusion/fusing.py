@@ -53,7 +53,8 @@ def fuse_kernel(
     temporaries: frozenset[str] = frozenset(),
     private: frozenset[str] = frozenset(),
 ) -> Fusion:
-    """Joins all neighbouring loops of `kernel` that may be joined.
+    """Joins all neighbouring loops of `kernel` that may be joined; what an iteration of any loop
+    has stored it does not load again.
 
     `temporaries`: arrays that the function makes and that do not escape; `private`: all that it
     makes, which nobody sees if the call raises.
@@ -67,7 +68,7 @@ def fuse_kernel(
     )
     fuser = _Fuser(kernel, gates)
     body = fuser.block(kernel.body, ())
-    if not fuser.fused:
+    if body == kernel.body:
         return Fusion(kernel, rejections=tuple(fuser.rejections))
     fused = replace(fuser.kernel, body=body)
     held = (temporaries & loads(kernel)) - loads(fused)
@@ -114,7 +115,8 @@ class _Fuser:
             several.discard(here)
             here += len(above)
             several.add(here)
-        return tuple(self.settled(s, outer) if k in several else s for k, s in enumerate(out))
+        last = several if outer else range(len(out))
+        return tuple(self.settled(s, outer) if k in last else s for k, s in enumerate(out))
 
     def within(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
         """`s` with the loops below it joined."""
@@ -194,8 +196,9 @@ class _Fuser:
         return any(may_share(self.kernel, array, w) for w in written)
 
     def settled(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
-        """A joined loop in its final form."""
-        assert isinstance(s, Loop)
+        """A loop in its final form."""
+        if not isinstance(s, Loop):
+            return s
         return overwritten(self.kernel, forward(self.kernel, s, outer, self.taken))
 
     def count(self, first: Loop, second: Loop) -> None:

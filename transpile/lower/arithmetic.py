@@ -13,7 +13,7 @@ from ..infer import Num, cast, constant, logic, result
 from ..ranges import integer
 from ..types import ScalarType
 from .domain import defined
-from .integers import Integers
+from .integers import OPERATOR, Integers
 from .operands import convert, depends, either_way, typed
 from .refusal import refuse
 
@@ -38,8 +38,12 @@ _EXACT_F64 = 1 << 53
 class Arithmetic(Integers):
     """Lowers operators on numbers."""
 
-    def binary(self, op: type[ast.operator], x: Num, y: Num, node: ast.AST) -> Num:
+    def binary(
+        self, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
+    ) -> Num:
+        """``x op y``; with `ufunc`, by the function of NumPy that the operator stands for."""
         name, function, spelled = BINARY[op]
+        spelled = spelled.removeprefix(OPERATOR) if ufunc else spelled
         if x.python_int and y.python_int and name in ("add", "sub", "mul"):
             return self._int_linear(name, x, y, node)
         if name == "pow":
@@ -114,9 +118,10 @@ class Arithmetic(Integers):
             self._nonzero(operands[1], c, node)
         if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
             refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
-        if not ty.weak:
+        either = any(n.either for n in operands)
+        if not ty.weak or either:
             summed = any(n.ir in self.b.accumulators for n in operands)
-            self.b.source(name, spelled, node, certain=not summed)
+            self.b.source(name, spelled, node, certain=not (summed or either))
         if name in ("floordiv", "mod"):
             c = self.b.bind(c)
         return typed(self.b.apply(name, a, c), ty, *operands)

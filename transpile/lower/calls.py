@@ -15,7 +15,7 @@ from loopir.types import DTYPES, dtype_of
 from ..infer import Num, cast, logic
 from ..scope import made_in_c
 from .functions import COMPARISONS, MATH, OPERATORS, UFUNCS
-from .operands import convert, truth, typed
+from .operands import convert, rounded, truth, typed
 from .python_calls import PythonCalls
 from .refusal import refuse
 
@@ -60,7 +60,7 @@ class Calls(PythonCalls):
         (x,) = self._count(args, 1, node)
         name = dtype_of(dtype)
         assert name is not None
-        return Num(cast(x.ir, name), strong=name)
+        return Num(rounded(self.b, x.ir, name, node), strong=name)
 
     # -- NumPy on scalars
 
@@ -68,7 +68,7 @@ class Calls(PythonCalls):
         self._count(args, op.arity, node)
         spelled = function.__name__
         if op.name in OPERATORS and not all(n.weak for n in args):
-            return self.binary(OPERATORS[op.name], args[0], args[1], node)
+            return self.binary(OPERATORS[op.name], args[0], args[1], node, ufunc=True)
         if op.name in COMPARISONS and not all(n.weak for n in args):
             return self.compare_nums(COMPARISONS[op.name](), args[0], args[1], node)
         if op.name in ("and", "or", "xor", "not"):
@@ -86,9 +86,6 @@ class Calls(PythonCalls):
             if op.name in ("floor", "ceil", "trunc", "rint"):
                 return typed(cast(args[0].ir, ty.dtype), ty, *args)
             refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)
-        if op.name in ("neg", "abs") and kind in "iu":
-            x = args[0] if args[0].strong else Num(cast(args[0].ir, ty.dtype), strong=ty.dtype)
-            return self.negative(x, node) if op.name == "neg" else self._abs([x], node)
         self.b.source(op.name, spelled, node)
         operands = [convert(self.b, n, ty.dtype, node) for n in args]
         return typed(self.b.apply(op.name, *operands), ty, *args)

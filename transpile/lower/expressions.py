@@ -10,10 +10,10 @@ from typing import Any
 from loopir.nodes import Call, Const, Expr, Load, Var
 from loopir.types import DTYPES
 
-from ..infer import Num, cast, constant, fits, join, logic
+from ..infer import Num, constant, fits, join, logic
 from ..ranges import INT64
 from .arithmetic import BINARY, Arithmetic
-from .operands import truth, typed
+from .operands import narrowed, truth, typed
 from .refusal import refuse
 from .values import ArrayRef
 
@@ -104,7 +104,8 @@ class Expressions(Arithmetic):
             x, y = self.settled(x, node), self.settled(y, node)
         ty = self._result(function, (x, y), node)
         dtype = self._common(x, y, node)
-        return typed(Call(name, (cast(x.ir, dtype), cast(y.ir, dtype)), "bool"), ty, x, y)
+        a, c = narrowed(self.b, x, dtype, node), narrowed(self.b, y, dtype, node)
+        return typed(Call(name, (a, c), "bool"), ty, x, y)
 
     def _common(self, x: Num, y: Num, node: ast.AST) -> str:
         """The dtype in which two values are compared as NumPy compares them."""

@@ -15,7 +15,10 @@ from ..types import ScalarType
 from .builder import Builder
 from .operands import either_way, typed
 
-__all__ = ["Integers"]
+__all__ = ["OPERATOR", "Integers"]
+
+OPERATOR = "scalar "
+"""NumPy's name of an operation begins so where an operator does it, and not a ufunc."""
 
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "add": operator.add,
@@ -79,13 +82,13 @@ class Integers:
     def _fits(
         self, ok: Expr, ty: ScalarType, node: ast.AST, spelled: str, *, certain: bool = True
     ) -> None:
-        """An overflow: Python's ints would grow, NumPy's wrap and warn.
+        """An overflow: Python's ints would grow, NumPy's wrap and its operators warn.
 
         That of a sum is not ``certain``: its parts may be added in another order.
         """
         if ty.weak:
             self.b.require(ok, "GUARD_INT_RANGE", node)
-        else:
+        elif spelled.startswith(OPERATOR) or spelled == "floor_divide":
             self.b.check(ok, "over")
             self.b.source("add", spelled, node, ("over",), certain=certain)
 

@@ -6,16 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from loopir.nodes import Call, Const, Expr
 from loopir.types import DTYPES
 
-from ..infer import FALSE, TRUE, Num, cast, logic, result
+from ..infer import FALSE, TRUE, Num, cast, fits, logic, result
 from ..ranges import INT64, integer
 from ..types import ScalarType
 from .builder import Builder
 from .refusal import refuse
 
-__all__ = ["convert", "depends", "either_way", "truth", "typed"]
+__all__ = ["convert", "depends", "either_way", "narrowed", "rounded", "truth", "typed"]
+
+
+_ROUNDS_TO_INF = 2.0**128 - 2.0**103  # the least double that is infinite as a float32
 
 
 def truth(n: Num) -> Expr:
@@ -64,6 +69,27 @@ def convert(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
                 logic("and", Call("ge", (e, integer(to.low)), "bool"), top), "GUARD_INT_RANGE", node
             )
             return cast(e, dtype)
+    return narrowed(b, n, dtype, node)
+
+
+def rounded(b: Builder, e: Expr, dtype: str, node: ast.AST) -> Expr:
+    """`e` as a float `dtype`; NumPy warns where a double is too large for a float32."""
+    if (e.dtype, dtype) == ("f64", "f32") and not fits(e, dtype):
+        b.source("mul", "cast", node, ("over",))
+    return cast(e, dtype)
+
+
+def narrowed(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
+    """`n` in the dtype of its operation. A Python float that is one for the whole call, and too
+    large for a float32, is Python's to warn of.
+    """
+    if (n.dtype, dtype) != ("f64", "f32") or not b.invariant(n.ir):
+        return rounded(b, n.ir, dtype, node)
+    if not fits(n.ir, dtype):
+        size = Call("abs", (n.ir,), "f64")
+        small = logic("not", Call("ge", (size, Const(_ROUNDS_TO_INF, "f64")), "bool"))
+        infinite = Call("gt", (size, Const(float(np.finfo(np.float64).max), "f64")), "bool")
+        b.require(logic("or", small, infinite), "GUARD_FLOAT_STATUS", node)
     return cast(n.ir, dtype)
 
 

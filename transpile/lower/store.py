@@ -8,7 +8,7 @@ from loopir.types import DTYPES
 
 from ..infer import Num, cast, logic
 from .builder import Builder
-from .operands import convert, truth
+from .operands import convert, rounded, truth
 
 __all__ = ["as_item"]
 
@@ -25,9 +25,7 @@ def as_item(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
     if dtype == "bool":
         return truth(n)
     if to.kind == "f":
-        if n.strong and not n.weak and n.dtype == "f64" and dtype == "f32":
-            b.source("mul", "cast", node, ("over",))
-        return cast(n.ir, dtype)
+        return rounded(b, n.ir, dtype, node)
     if kind == "f":
         whole = b.bind(Call("trunc", (n.ir,), n.dtype))
         ok = logic(
