@@ -110,12 +110,15 @@ class Value:
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A list of the first ``count`` elements (an i64 slot; all when None) of the fresh rank-1 array
-    ``name``: NumPy scalars, or Python ones where ``weak``.
+    ``name``: NumPy scalars, or Python ones where ``weak``; with ``flags``, a bool array, Python
+    ones of dtype ``weak_dtype`` where it holds.
     """
 
     name: str
     count: str | None = None
     weak: bool = False
+    flags: str | None = None
+    weak_dtype: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +134,10 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Tupled:
-    """A tuple of results."""
+    """A tuple, or a list, of results."""
 
     items: tuple[Returned, ...]
+    display: type = tuple
 
 
 Returned: TypeAlias = Nothing | Literal | Same | Value | Listed | Filled | Tupled

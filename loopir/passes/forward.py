@@ -1,4 +1,7 @@
-"""Names that need not be: copies and values used once move to their use, unused ones go."""
+"""Names that need not be: copies and values used once move to their use, unused ones go.
+
+What may raise a floating-point flag is computed although nothing reads it.
+"""
 from __future__ import annotations
 
 from collections import Counter
@@ -10,7 +13,7 @@ from ..tree import counters, walk
 from .blocks import Block, evaluates, map_blocks
 from .memory import Memory
 from .names import reads, rebound, substitute
-from .values import is_lossless
+from .values import is_lossless, raising
 
 __all__ = ["forward", "tidier"]
 
@@ -18,15 +21,15 @@ __all__ = ["forward", "tidier"]
 def forward(kernel: Kernel) -> Kernel:
     """Copies and values used once take the place of their name; what nothing reads goes.
 
-    A value with a load never moves past a store to what may be the same memory, into a loop or
-    into a branch. Before::
+    Unused arithmetic stays: it may raise a flag. A value with a load never moves past a store to
+    what may be the same memory, into a loop or into a branch. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
             for i in loop(0, x.shape[0]):
                 v = x[i]
                 w = v * 2.0
-                unused = w + v
+                unused = abs(v)
                 out[i] = w
 
     after::
@@ -65,9 +68,9 @@ def _used_part(s: Stmt, live: set[str]) -> Stmt | None:
     """`s` without what it binds for no reader; None where nothing of it remains."""
     match s:
         case Assign():
-            return s if s.name in live else None
+            return s if s.name in live or raising(s) else None
         case If():
-            yields = tuple(y for y in s.yields if y.name in live)
+            yields = tuple(y for y in s.yields if y.name in live or raising(y))
             if not (yields or s.then or s.orelse):
                 return None
             return s if len(yields) == len(s.yields) else replace(s, yields=yields)
@@ -82,7 +85,9 @@ def _used_accumulators(s: Loop | Zip, live: set[str]) -> Loop | Zip | None:
     kept = tuple(
         a
         for a in s.accs
-        if a.name in inside or any(a.name in reads(b.step) for b in s.accs if b is not a)
+        if a.name in inside
+        or raising(a.step)
+        or any(a.name in reads(b.step) for b in s.accs if b is not a)
     )
     if not kept and not s.body:
         return None
@@ -127,7 +132,7 @@ class _Mover:
         return replace(self.block_in, stmts=tuple(kept), results=results)
 
     def moves(self, s: Assign, at: int) -> bool:
-        if reads(s.value) & self.changing or s.name in self.pinned:
+        if reads(s.value) & self.changing or s.name in self.pinned or not self.uses[s.name]:
             return False
         if isinstance(s.value, Const | Dim | Var):
             return True

@@ -7,7 +7,7 @@ from ..names import bound, rename
 from ..nodes import Accum, Assign, Break, Call, If, Interval, Kernel, Loop, Return, Stmt, Yield
 from ..tree import counters, walk
 from ..types import INDEX
-from .blocks import evaluates, map_stmts, needed
+from .blocks import map_stmts, needed
 from .memory import Memory, loaded, written
 from .names import Fresh, reads, substitute
 from .rules import rewrite
@@ -47,7 +47,9 @@ def last_value(kernel: Kernel) -> Kernel:
         if not isinstance(s, Loop) or not isinstance(s.range, Interval) or _leaves_early(s):
             return s
         found = [a for a in s.accs if _is_last_value(a, s, memory)]
-        loop = replace(s, accs=tuple(a for a in s.accs if a not in found))
+        accs = tuple(a for a in s.accs if a not in found)
+        flags = (Assign(fresh.name(a.name), a.step) for a in found if raising(a.step))
+        loop = replace(s, accs=accs, body=(*s.body, *flags))
         return (loop, *(_after(a, s, fresh) for a in found)) if found else s
 
     return map_stmts(kernel, edit)
@@ -66,17 +68,9 @@ def _is_last_value(acc: Accum, loop: Loop, memory: Memory) -> bool:
     assigns = needed(loop.body, acc.step)
     own = {s.name for s in assigns}
     known = frozenset(a.name for a in loop.accs) | _bound_by_others(loop) | counters(loop)
-    if reads(acc.step, *assigns) & (known - own) or _warns_less(acc, loop, assigns):
+    if reads(acc.step, *assigns) & (known - own):
         return False
     return not memory.overlap(loaded((acc.step, acc.init, *assigns)), written((loop,)))
-
-
-def _warns_less(acc: Accum, loop: Loop, assigns: tuple[Assign, ...]) -> bool:
-    """Whether computing the step but once may miss a flag that an earlier iteration raises."""
-    others = [e for s in loop.body if not isinstance(s, Assign) for e in evaluates(s)]
-    others += [a.step for a in loop.accs if a is not acc]
-    staying = needed(loop.body, *others)
-    return raising(acc.step) or any(raising(s) for s in assigns if s not in staying)
 
 
 def _bound_by_others(loop: Loop) -> frozenset[str]:

@@ -15,6 +15,17 @@ typedef union {
     uint64_t u64; uint32_t u32; uint16_t u16; uint8_t u8;
 } tp_scalar;
 
+/* Has a value computed whether or not it is read: it may raise a flag. */
+#if defined __x86_64__
+#define TP_COMPUTED(value) __asm__ volatile("" : : "gx"(value))
+#elif defined __aarch64__
+#define TP_COMPUTED(value) __asm__ volatile("" : : "gw"(value))
+#else
+#define TP_COMPUTED(value) __asm__ volatile("" : : "g"(value))
+#endif
+
+#define TP_EVERYWHERE(value) __extension__({ __typeof__(value) all_ = (value); TP_COMPUTED(all_); all_; })
+
 /* The hardware's floating-point flags, in ops.STATUS's order: divide 1, over 2, under 4, invalid 8. */
 #if defined __x86_64__
 static inline void tp_flags_clear(void)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from loopir import nodes as ir
 from loopir.exhaustive import unhandled
+from loopir.names import used
 from loopir.ops import OPS, STATUS
+from loopir.passes.values import raising
 from loopir.tree import walk
 from loopir.types import DTYPES
 
@@ -107,13 +109,29 @@ def _function(head: str, lines: Iterable[str]) -> str:
     return "\n".join(out) + "\n"
 
 
+def _flagging(kernel: ir.Kernel) -> frozenset[str]:
+    """Names whose values may raise a flag and that nothing reads, or not in all cases."""
+    nodes = list(walk(kernel))
+    branches = (part for n in nodes if isinstance(n, ir.If) for part in (*n.then, *n.orelse))
+    chosen = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
+    selected = (e for n in nodes if isinstance(n, ir.Call) and n.op == "select" for e in n.args[1:])
+    perhaps = used(*branches, *chosen, *(e for e in selected if e.lanes == 1))
+    always = used(kernel)
+    return frozenset(
+        n.name
+        for n in nodes
+        if isinstance(n, ir.Assign) and raising(n) and (n.name in perhaps or n.name not in always)
+    )
+
+
 class _Frame:
     """Parameters as C locals; only those declared that are used."""
 
     def __init__(self, kernel: ir.Kernel, target: Target) -> None:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}
         read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
-        self.scope = Scope(target, arrays, {}, set(), set(), read, kernel.stops)
+        flagging = _flagging(kernel)
+        self.scope = Scope(target, arrays, {}, set(), set(), read, flagging, kernel.stops)
         self._values: dict[str, str] = {}
         numbers = [0, 0]
         for p in kernel.params:

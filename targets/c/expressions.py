@@ -7,12 +7,15 @@ import numpy as np
 
 from loopir import nodes as ir
 from loopir.ops import OPS
+from loopir.passes.values import may_raise, raising
+from loopir.tree import walk
 from loopir.types import DTYPES
 
 from ..target import Target, Vec, mask_type
 from .fold import c_name, fold_name
 from .masks import as_width, from_width, logic
 from .scope import Scope
+from .text import plain
 from .vecops import operation, scalar_operation
 
 __all__ = ["element", "expr", "held", "pointer", "stride", "type_of"]
@@ -40,6 +43,8 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return s.loaded.get(e) or _load(e, s)
         case ir.Call(op, args, dtype, lanes=1):
             given = tuple(expr(a, s) for a in args)
+            if op == "select" and any(map(raising, args[1:])):
+                return f"tp_choose_{dtype}({', '.join(map(plain, given))})"
             return scalar_operation(op, given, _operand(e), dtype)
         case ir.Call():
             return _vector_call(e, s)
@@ -159,12 +164,17 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
         return _cast(args[0], operand, e.dtype, e.lanes, s)
     if operand == "bool":
         return logic(e.op, args, e.lanes, s.target)
+    if e.op == "select" and s.target.masks == "bits":  # gcc would compute only where it is chosen
+        flags = [_raises_unchosen(a, e.args[0]) for a in e.args[1:]]
+        pairs = zip(args[1:], flags, strict=True)
+        kept = (f"TP_EVERYWHERE({plain(a)})" if f else a for a, f in pairs)
+        args = (args[0], *kept)
     v = Vec(operand, e.lanes)
     if divisor := _constant_divisor(e):
         return f"tp_{e.op}by{divisor}_{v.name}({args[0]})"
     bits = DTYPES[operand].bits
-    pairs = zip(args, OPS[e.op].operands, strict=True)
-    given = (as_width(a, e.lanes, bits, s.target) if x == "m" else a for a, x in pairs)
+    letters = zip(args, OPS[e.op].operands, strict=True)
+    given = (as_width(a, e.lanes, bits, s.target) if x == "m" else a for a, x in letters)
     text = operation(e.op, v, tuple(given), s.target)
     return from_width(text, e.lanes, bits, s.target) if OPS[e.op].result == "m" else text
 
@@ -178,6 +188,16 @@ def _constant_divisor(e: ir.Call) -> int | None:
             return int(value)
         case _:
             return None
+
+
+def _raises_unchosen(e: ir.Expr, mask: ir.Expr) -> bool:
+    """Whether `e` may raise a flag in lanes that `mask` does not hold in."""
+    calls = (c for c in walk(e) if isinstance(c, ir.Call) and may_raise(c))
+    return any(not any(_chooses(n, mask) for n in walk(c)) for c in calls)
+
+
+def _chooses(n: ir.Node, mask: ir.Expr) -> bool:
+    return isinstance(n, ir.Call) and n.op == "select" and n.args[0] == mask
 
 
 def _cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:

@@ -57,6 +57,7 @@ class Scope:
     """What is visible: names, IR to C; the C names taken; accumulators; loads that have a name.
 
     ``used`` collects what the frame must declare. ``read``: the arrays that the kernel reads.
+    ``flagging``: names whose values may raise a flag, and that the C compiler might not compute.
     ``stops``: a check that fails for good ends the kernel.
     """
 
@@ -66,6 +67,7 @@ class Scope:
     taken: set[str]
     used: set[str]
     read: frozenset[str]
+    flagging: frozenset[str]
     stops: bool = False
     registers: dict[str, Registers] = field(default_factory=dict)
     region: Region | None = None

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from loopir import nodes as ir
 from loopir.exhaustive import unhandled
+from loopir.passes.values import raising
 from loopir.types import INDEX
 
 from .expressions import element, expr, held, type_of
@@ -38,7 +40,16 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield held(c, s)
         case ir.Assign(name, value):
             text = plain(expr(value, s))
-            yield f"const {type_of(value, s.target)} {s.bind(name)} = {text};"
+            c = s.bind(name)
+            yield f"const {type_of(value, s.target)} {c} = {text};"
+            if name in s.flagging:
+                yield f"TP_COMPUTED({c});"
+        case ir.Store(value=x) | ir.Append(value=x) if n.mask is not None and raising(x):
+            name = s.fresh("value")
+            yield f"const {type_of(x, s.target)} {name} = {plain(expr(x, s))};"
+            yield f"TP_COMPUTED({name});"
+            s.names[name] = name
+            yield from _statement(replace(n, value=ir.Var(name, x.dtype)), s)
         case ir.Store(array, index, value, mask):
             yield from _where(mask, [f"{element(array, index, s)} = {plain(expr(value, s))};"], s)
         case ir.Append(array, count, value, mask):

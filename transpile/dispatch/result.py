@@ -36,6 +36,9 @@ def result_text(returned: Returned, names: Names) -> str:
             return names.name(name)
         case Value():
             return _value(returned, names)
+        case Listed(name, flags=str(flags), weak_dtype=str(dtype)):
+            python = names.helper("p", _PYTHON[dtype])
+            return f"{names.helper('f', _mixed)}({name}, {flags}, {python})"
         case Listed(name, count, python):
             part = f"{name}[:{_item(count, names)}]" if count else name
             return f"{part}.tolist()" if python else f"{names.helper('f', list)}({part})"
@@ -43,6 +46,8 @@ def result_text(returned: Returned, names: Names) -> str:
             wanted = names.helper("d", DTYPES[dtype].numpy if dtype else None)
             length = _item(count, names) if count else "None"
             return f"{names.helper('f', _filled)}({name}, {length}, {wanted})"
+        case Tupled(items, display) if display is list:
+            return f"[{', '.join(result_text(item, names) for item in items)}]"
         case Tupled(items):
             return f"({''.join(f'{result_text(item, names)}, ' for item in items)})"
         case _:
@@ -64,6 +69,14 @@ def _value(value: Value, names: Names) -> str:
     python = names.helper("p", _PYTHON[value.weak_dtype or "f64"])
     weak = f"{python}({_item(value.slot, names)})"
     return f"({weak} if {_item(value.flag, names)} else {scalar})"
+
+
+def _mixed(a: np.ndarray, flags: np.ndarray, python: type) -> list[Any]:
+    """The elements of `a`, as `python`'s where `flags` says so."""
+    out: list[Any] = list(a)
+    for k in np.flatnonzero(flags):
+        out[k] = python(out[k])
+    return out
 
 
 def _filled(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:

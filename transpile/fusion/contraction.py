@@ -7,10 +7,10 @@ from typing import Any
 
 from loopir.access import accesses
 from loopir.dependence import may_share
-from loopir.names import used
+from loopir.names import bound, fresh, used
 from loopir.nodes import (
     Append,
-    Const,
+    Assign,
     Dim,
     Disjoint,
     If,
@@ -21,7 +21,6 @@ from loopir.nodes import (
     Stmt,
     Store,
     Stream,
-    Var,
 )
 from loopir.tree import bottom_up, counters, walk
 
@@ -69,15 +68,27 @@ def _without(n: Any, gone: frozenset[str]) -> Any:
 def overwritten(kernel: Kernel, loop: Loop) -> Loop:
     """`loop` without stores that the same iteration overwrites before anything reads them.
 
-    Only stores of a name or number go: dropping a computation could lose a warning.
+    Their values are still computed, for that may raise a flag.
     """
     body, counts = loop.body, counters(loop)
-    live = tuple(s for k, s in enumerate(body) if not _dies(kernel, s, body[k + 1 :], counts))
+    taken = {*bound(*kernel.body, loop), *(p.name for p in kernel.params)}
+    live = tuple(
+        _computed(s, taken) if _dies(kernel, s, body[k + 1 :], counts) else s
+        for k, s in enumerate(body)
+    )
     return loop if live == body else replace(loop, body=live)
 
 
+def _computed(s: Stmt, taken: set[str]) -> Stmt:
+    """A store's value without the store."""
+    assert isinstance(s, Store)
+    name = fresh(f"{s.array}_unread", taken)
+    taken.add(name)
+    return Assign(name, s.value, span=s.span)
+
+
 def _dies(kernel: Kernel, store: Stmt, rest: Iterable[Stmt], counts: frozenset[str]) -> bool:
-    if not isinstance(store, Store) or not isinstance(store.value, Var | Const):
+    if not isinstance(store, Store) or store.mask is not None:
         return False
     if used(*store.index) & counts:  # the same subscript may be another element by then
         return False

@@ -14,7 +14,7 @@ from ..types import ArrayType
 from .refusal import refuse
 from .values import ArrayRef
 
-__all__ = ["ALLOCATORS", "allocation", "dtype_named"]
+__all__ = ["ALLOCATORS", "allocation", "dtype_named", "given_dtype"]
 
 _SHAPED = (np.zeros, np.ones, np.empty, np.full)
 _LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
@@ -42,7 +42,7 @@ def allocation(
                 "LOWER_CALL", f"`{ast.unparse(node)}` has an argument that is not compiled", node
             )
         given[keyword.arg or ""] = keyword.value
-    dtype = _given_dtype(given.get("dtype"), array, resolve, node)
+    dtype = given_dtype(given.get("dtype"), array, resolve, node)
     if function in _LIKE:
         like = array(given["shape"])
         if like is None or like.prefix or like.unit not in (None, like.rank - 1):
@@ -61,7 +61,7 @@ def allocation(
     return ArrayType(dtype or "f64", len(shape), len(shape) - 1), shape
 
 
-def _given_dtype(
+def given_dtype(
     given: ast.expr | None,
     array: Callable[[ast.expr], ArrayRef | None],
     resolve: Callable[[ast.expr], object | None],

@@ -119,8 +119,7 @@ def _escaping(returned: Returned) -> set[str]:
     items = getattr(returned, "items", None)
     if items is not None:
         return {name for item in items for name in _escaping(item)}
-    name = getattr(returned, "name", None)
-    return {name} if name else set()
+    return {getattr(returned, "name", None) or "", getattr(returned, "flags", None) or ""} - {""}
 
 
 def _plain_lists(tree: ast.FunctionDef) -> set[str]:

@@ -2,14 +2,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
-from loopir.nodes import Append, Store, Var
+import numpy as np
+
+from loopir.nodes import Append, Expr, Store, Var
 from loopir.types import DTYPES
 
 from ..infer import Num, constant
 from ..plan import Filled, Returned
+from ..ranges import LENGTH
 from ..source import span_of
 from ..types import ArrayType
 from .loops import Loops
@@ -17,21 +22,32 @@ from .pytext import as_python
 from .refusal import refuse
 from .values import ArrayRef, ListRef, Made
 
-__all__ = ["Built", "Lists"]
+__all__ = ["ARRAY_OF", "Built", "Lists"]
+
+ARRAY_OF: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
+"""What makes an array of a list; its elements are converted as item assignment does."""
 
 _SLACK = 64  # elements that a full vector store may write beyond the last one
 
 
 @dataclass
 class Built:
-    """A list under construction: its buffer, element type, and length if known beforehand."""
+    """A list under construction: its buffer, element type, and length if known beforehand.
 
-    name: str
+    ``taken``: an array is made of it, and nothing else; ``target``: of this dtype. ``flags``: the
+    buffer that tells which elements are Python's (of dtype ``python``), if not all or none are.
+    """
+
+    source: str
     buffer: str
     dtype: str | None = None
     weak: bool = False
     length: Num | None = None
     returned: bool = False
+    taken: bool = False
+    target: str | None = None
+    flags: str | None = None
+    python: str | None = None
 
 
 class Lists(Loops):
@@ -40,6 +56,14 @@ class Lists(Loops):
     lists: dict[str, Built]
     plain: set[str]
     open_lists: set[str]
+
+    @contextmanager
+    def tried_lists(self) -> Iterator[None]:
+        kept = {name: replace(built) for name, built in self.lists.items()}
+        try:
+            yield
+        finally:
+            self.lists = kept
 
     def appended(self, block: Sequence[ast.stmt]) -> set[str]:
         """The counters of the lists that `block` appends to."""
@@ -70,41 +94,62 @@ class Lists(Loops):
             counter = self.b.env.get(f"#{got.name}")
             return counter if isinstance(counter, Num) else None
         length = self.lists[got.name].length
-        if self.b.frames:
+        if got.name in self.open_lists:
             refuse("LOWER_UNSUPPORTED", f"the length of `{got.name}` is asked while it grows", node)
         return length if length is not None else constant(0)
 
     def finished_list(self, name: str) -> ArrayRef | None:
         built = self.lists[name]
-        if name in self.open_lists or built.length is None or built.dtype is None:
+        length = built.length if self._one_each(name) else self.b.env.get(f"#{name}")
+        if name in self.open_lists or not isinstance(length, Num):
             return None
-        return ArrayRef(built.buffer, built.dtype, 0, (built.length,), weak=built.weak)
+        if built.dtype is None or built.flags:
+            return None
+        return ArrayRef(built.buffer, built.dtype, 0, (length,), weak=built.weak)
 
     def _append(self, name: str, item: ast.expr, stmt: ast.stmt) -> None:
         b = self.b
         built = self.lists.get(name)
         if built is None or b.env.get(name) != ListRef(name):
             refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
-        n = self.num(item)
-        if n.either or n.boxed or not n.exact:
-            refuse("LOWER_JOIN", f"the elements of `{name}` have different types", stmt)
-        if built.dtype not in (None, n.dtype) or (built.dtype and built.weak != (n.strong is None)):
-            refuse("LOWER_JOIN", f"the elements of `{name}` have different types", stmt)
-        built.dtype, built.weak = n.dtype, n.strong is None
+        value = self._element(built, self.num(item), stmt)
         if not b.frames:
             refuse("LOWER_UNSUPPORTED", f"`{name}.append` stands outside a loop", stmt)
         buffer = self._buffer(built, stmt)
         if self._one_each(name):
-            b.emit(Store(buffer, (b.frames[-1].var,), n.ir, span=span_of(stmt)))
+            b.emit(Store(buffer, (b.frames[-1].var,), value, span=span_of(stmt)))
             built.length = b.integer_num(b.frames[-1].trips)
             return
         counter = b.env.get(f"#{name}")
         assert isinstance(counter, Num)
         assert isinstance(counter.ir, Var)
-        b.emit(Append(buffer, counter.ir.name, n.ir, span=span_of(stmt)))
+        b.emit(Append(buffer, counter.ir.name, value, span=span_of(stmt)))
+
+    def _element(self, built: Built, n: Num, stmt: ast.stmt) -> Expr:
+        """`n` as it stands in the buffer."""
+        if built.target and not n.boxed:
+            built.dtype = built.target
+            return self.stored(n, built.target, stmt)
+        mixed = n.either and not (built.taken and n.strong == n.weak)
+        single = n.exact and not n.boxed and not (mixed and n.strong != n.dtype)
+        weak, flagged = n.strong is None, mixed and self._one_each(built.source)
+        known = (built.dtype, built.weak, built.python)
+        now = (n.dtype, weak and not built.taken, n.weak if flagged else None)
+        if not single or (mixed and not flagged) or (built.dtype and known != now):
+            refuse("LOWER_JOIN", f"the elements of `{built.source}` have different types", stmt)
+        built.dtype, built.weak, built.python = now
+        if flagged:
+            built.flags = built.flags or self.b.name(f"{built.buffer}_py")
+            flags = self._new_buffer(built.flags, "bool", built, stmt)
+            self.b.emit(Store(flags, (self.b.frames[-1].var,), n.weak_now, span=span_of(stmt)))
+        return n.ir
 
     def _buffer(self, built: Built, stmt: ast.stmt) -> str:
-        name = built.buffer
+        assert built.dtype is not None
+        return self._new_buffer(built.buffer, built.dtype, built, stmt)
+
+    def _new_buffer(self, name: str, dtype: str, built: Built, stmt: ast.stmt) -> str:
+        """`name`, which from now on is an array with room for all elements of the list."""
         if name in self.b.params:
             return name
         factors = []
@@ -112,15 +157,25 @@ class Lists(Loops):
             if not self.b.invariant(frame.trips):
                 refuse(
                     "LOWER_UNSUPPORTED",
-                    f"the length of `{built.name}` is not known before the loop",
+                    f"the length of `{built.source}` is not known before the loop",
                     stmt,
                 )
             factors.append(as_python(frame.trips))
-        length = " * ".join(factors) + ("" if self._one_each(built.name) else f" + {_SLACK}")
-        assert built.dtype is not None
-        text = f"_np.empty({length}, '{DTYPES[built.dtype].numpy.str}')"
-        self.b.allocate(name, text, ArrayType(built.dtype, 1, 0))
+        length = " * ".join(factors) + ("" if self._one_each(built.source) else f" + {_SLACK}")
+        text = f"_np.empty({length}, '{DTYPES[dtype].numpy.str}')"
+        self.b.allocate(name, text, ArrayType(dtype, 1, 0))
         return name
+
+    def counted(self, names: set[str]) -> None:
+        """Notes that the lengths of these lists are lengths."""
+        for name in names:
+            n = self.b.env.get(f"#{name}")
+            if isinstance(n, Num) and isinstance(n.ir, Var):
+                self.b.env[f"#{name}"] = self.b.integer_num(n.ir, LENGTH)
+
+    def built(self, name: str, buffer: str) -> Built:
+        """A new list with this name and buffer."""
+        raise NotImplementedError
 
     def from_list(self, call: ast.Call, name: str) -> Returned:
         """``np.array`` or ``list`` of a list under construction."""

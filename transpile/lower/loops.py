@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import NoReturn
 
@@ -108,7 +109,7 @@ class Loops(Trips):
         live: frozenset[str],
     ) -> dict[str, Carry]:
         for _ in range(6):
-            with self.b.trial():
+            with self.b.trial(), self.tried_lists():
                 ends = self._run(frame, carries, inits, live, [])
                 better = {
                     n: self._refine(n, c, inits[n], ends[n], frame) for n, c in carries.items()
@@ -178,6 +179,10 @@ class Loops(Trips):
             if not isinstance(b.env.get(name), ListRef):
                 b.env[name] = Unbound()
         b.env.update(after)
+
+    def tried_lists(self) -> AbstractContextManager[None]:
+        """What is learnt inside of the elements of lists is forgotten."""
+        raise NotImplementedError
 
     def appended(self, block: Sequence[ast.stmt]) -> set[str]:
         raise NotImplementedError

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Call, Const, Dim, If, Load, Param, Store, Var
+from loopir.nodes import Call, Const, Dim, Expr, If, Load, Param, Store, Var
 
 from ..infer import Num, constant
 from ..plan import Binding, Captured
@@ -228,7 +228,7 @@ class Names(Calls):
         self.b.emit(stmt if inside is None else If(inside, (stmt,), span=span_of(target)))
         self.written.add(array.name)
 
-    def stored(self, value: Num, dtype: str, node: ast.AST) -> Any:
+    def stored(self, value: Num, dtype: str, node: ast.AST) -> Expr:
         raise NotImplementedError
 
     written: set[str]

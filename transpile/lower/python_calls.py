@@ -64,10 +64,12 @@ class PythonCalls(Expressions):
         """``min(a, b, …)``: the first operand unless a later one, of any type, strictly wins."""
         if len(args) < 2:
             refuse("LOWER_CALL", f"`{ast.unparse(node)}` of one value", node)
-        if all(n.python_int and self.b.invariant(n.ir) for n in args):
+        if all(n.python_int for n in args):
             name = "min" if op is ast.Lt else "max"
-            e = functools.reduce(lambda p, q: Call(name, (p, q), "i64"), (n.ir for n in args))
-            return self.b.integer_num(e)
+            whole = (n.ir if self.b.invariant(n.ir) else self.b.bind(n.ir) for n in args)
+            return self.b.integer_num(
+                functools.reduce(lambda p, q: Call(name, (p, q), "i64"), whole)
+            )
         out = self.b.rebind(args[0], "best")
         for arg in args[1:]:
             arg = self.b.rebind(arg, "next")

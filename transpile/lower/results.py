@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from loopir.tree import walk
 from ..infer import Num
 from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Slot, Tupled, Value
 from ..ranges import integer
-from .arrays import dtype_named
-from .lists import Built
+from .arrays import given_dtype
+from .consumers import consumer
+from .lists import ARRAY_OF, Built
 from .refusal import refuse
 from .statements import Statements
 from .values import ArrayRef, ListRef, Made
@@ -25,12 +27,15 @@ __all__ = ["Results", "alias_guards"]
 class Results(Statements):
     """Lowers ``return``."""
 
+    tree: ast.FunctionDef
+
     def returned(self, node: ast.expr | None) -> Returned:
         match node:
             case None | ast.Constant(value=None):
                 return Nothing()
-            case ast.Tuple(elts=elts):
-                return Tupled(tuple(self.returned(e) for e in elts))
+            case ast.Tuple(elts=elts) | ast.List(elts=elts) if elts or isinstance(node, ast.Tuple):
+                display = list if isinstance(node, ast.List) else tuple
+                return Tupled(tuple(self.returned(e) for e in elts), display)
             case ast.Constant(value=str() as text):
                 return Literal(text)
             case ast.Name(id=name) if isinstance(got := self.b.env.get(name), ListRef):
@@ -88,7 +93,8 @@ class Results(Statements):
         built = self.lists[name]
         if built.dtype is None:
             return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
-        return Listed(self._once(built, node), self._length(name), built.weak)
+        buffer = self._once(built, node)
+        return Listed(buffer, self._length(name), built.weak, built.flags, built.python)
 
     def _length(self, name: str) -> str | None:
         if self._one_each(name):
@@ -101,15 +107,34 @@ class Results(Statements):
         function, rest = self.known(call.func), call.args[1:]
         if function is builtins.list and not rest and not call.keywords:
             return self._list(name, call)
-        given = rest + [k.value for k in call.keywords if k.arg == "dtype"]
         built = self.lists[name]
-        strange = len(given) != len(rest) + len(call.keywords) or len(given) > 1
-        if function is not np.array or strange or built.dtype is None:
+        argument = self._dtype_argument(call)
+        if function not in ARRAY_OF or built.dtype is None or argument is None:
             return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
-        dtype = dtype_named(self.known(given[0]), call) if given else None
-        if dtype is not None and dtype != built.dtype:
+        dtype = given_dtype(argument[0], self.array, self.known, call)
+        if built.flags or dtype not in (None, built.dtype):
             return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
         return Filled(self._once(built, call), self._length(name), dtype)
+
+    @staticmethod
+    def _dtype_argument(call: ast.Call) -> tuple[ast.expr | None] | None:
+        """The argument of ``np.array(list, dtype)``; None where there are others."""
+        given = call.args[1:] + [k.value for k in call.keywords if k.arg == "dtype"]
+        if len(given) > 1 or len(given) != len(call.args) - 1 + len(call.keywords):
+            return None
+        return (given[0] if given else None,)
+
+    def built(self, name: str, buffer: str) -> Built:
+        built = Built(name, buffer)
+        call = consumer(self.tree, name)
+        function = self._resolve(call.func) if call is not None else None
+        if call is None or function not in ARRAY_OF:
+            return built
+        argument = self._dtype_argument(call)
+        if argument is None or (function is np.fromiter and argument == (None,)):
+            return built
+        target = given_dtype(argument[0], self.array, self.known, call)
+        return replace(built, taken=True, target=target)
 
     def _once(self, built: Built, node: ast.AST) -> str:
         """The buffer of a list; what is made of it is one object, so it is returned once."""

@@ -5,15 +5,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from loopir.nodes import Const, Expr, Var
 
 from ..infer import Num, logic
 from ..ranges import LENGTH
 from .arrays import ALLOCATORS, allocation
 from .branches import Branches
-from .lists import Built
+from .lists import ARRAY_OF
 from .liveness import reads
 from .pytext import inlined
 from .refusal import refuse
@@ -81,6 +79,7 @@ class Statements(Branches):
                 self.open_lists |= grows
                 self.loop(stmt, live)
                 self.open_lists -= grows
+                self.counted(grows)
             case ast.Expr(value=value):
                 said = ast.unparse(value).partition("\n")[0]
                 refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
@@ -96,7 +95,7 @@ class Statements(Branches):
             if name in self.lists:
                 refuse("LOWER_UNSUPPORTED", f"another list is made under the name `{name}`", stmt)
             b.env[name] = ListRef(name)
-            self.lists[name] = Built(name, b.name(f"{name.lstrip('_') or 'list'}_items"))
+            self.lists[name] = self.built(name, b.name(f"{name.lstrip('_') or 'list'}_items"))
             return
         if isinstance(value, ast.Name) and isinstance(b.env.get(value.id), ListRef):
             b.env[name] = b.env[value.id]
@@ -109,7 +108,7 @@ class Statements(Branches):
             match value.args:
                 case [ast.Name(id=source)] if isinstance(
                     got := b.env.get(source), ListRef
-                ) and function in (np.array, list):
+                ) and function in (*ARRAY_OF, list):
                     made = self._made(got.name, value)
                     b.env.update({n: Unbound() for n, v in b.env.items() if v == got})
                     b.env[name] = made

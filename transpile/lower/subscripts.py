@@ -47,14 +47,14 @@ def _axis(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr | 
 def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
     """Whether all of an affine subscript's range is in bounds: proved, or guarded beforehand."""
     lowest, highest = _extreme(b, linear, False), _extreme(b, linear, True)
-    if lowest is None or highest is None:
-        return False
     room = length + Linear({}, -1) - highest
     if b.high(lowest) < 0 or b.high(room) < 0:  # it always leaves the array somewhere
         return False
-    for margin in (lowest, room):
-        if not _never_negative(b, margin):
-            b.guard(Call("ge", (margin.expr(), integer(0)), "bool"), "GUARD_BOUNDS", node)
+    unproved = [margin for margin in (lowest, room) if not _never_negative(b, margin)]
+    if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
+        return False
+    for margin in unproved:
+        b.guard(Call("ge", (margin.expr(), integer(0)), "bool"), "GUARD_BOUNDS", node)
     return True
 
 
@@ -72,16 +72,16 @@ def _never_negative(b: Builder, margin: Linear) -> bool:
     return False
 
 
-def _extreme(b: Builder, linear: Linear, highest: bool) -> Linear | None:
-    """The greatest (or least) value over all enclosing loops, in terms of what is known before
-    them; None where that is not.
+def _extreme(b: Builder, linear: Linear, highest: bool) -> Linear:
+    """The greatest (or least) value over all enclosing loops, with no variable of theirs in it but
+    within an atom.
     """
     for frame in reversed(b.frames):
         c = linear.terms.get(frame.var, 0)
         if c:
             last = frame.linear + Linear({}, -1)
             linear = linear.substitute(frame.var, last if (c > 0) == highest else Linear())
-    return linear if all(b.invariant(atom) for atom in linear.terms) else None
+    return linear
 
 
 def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr]:
@@ -92,6 +92,6 @@ def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr
     ok = logic("and", Call("ge", (at, integer(0)), "bool"), Call("lt", (at, length.ir), "bool"))
     ok = b.bind(ok, "inside")
     b.require(ok, "GUARD_BOUNDS", node)
-    if length.linear is None or b.low(length.linear) < 1:
+    if b.invariant(length.ir) and (length.linear is None or b.low(length.linear) < 1):
         b.guard(Call("ge", (length.ir, integer(1)), "bool"), "GUARD_BOUNDS", node)
     return Call("select", (ok, at, integer(0)), "i64"), ok
