@@ -9,6 +9,7 @@ from loopir.nodes import Call, Expr, Var
 from ..infer import Num, exactly, logic
 from ..ranges import ANY, INT64, LENGTH, Linear, integer
 from .names import Names
+from .progressions import progression, step_of, turns
 from .refusal import refuse
 from .values import Frame, Unbound, Value
 
@@ -20,7 +21,7 @@ _SAFE_TRIPS = 1 << 31
 @dataclass(frozen=True, slots=True)
 class Carry:
     """How one name is carried: the accumulator's dtype, its types inside, and whether they change
-    after the first iteration.
+    after the first iteration. With a ``step`` it is an int that grows by it and needs none.
     """
 
     var: Var
@@ -30,6 +31,7 @@ class Carry:
     flagged: bool = False
     exact: bool = True
     bounded: bool = True
+    step: int | None = None
 
 
 class Carries(Names):
@@ -63,11 +65,12 @@ class Carries(Names):
         """The name's value at the start of an iteration."""
         if isinstance(init, Unbound):
             return Unbound()
+        if carry.step is not None:
+            return self.b.from_linear(progression(init, carry.step, Linear.of(frame.var)))
         n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
         self.b.accumulators.add(carry.var)
         if carry.turning and carry.weak:
-            first = Call("eq", (frame.var, integer(0)), "bool")
-            n = replace(n, is_weak=logic("and", first, init.weak_now))
+            n = replace(n, is_weak=logic("and", _first(frame), init.weak_now))
         elif carry.flagged:
             n = replace(n, is_weak=Var(carry.var.name + "py", "bool"))
         if carry.var.dtype == "i64":
@@ -84,7 +87,7 @@ class Carries(Names):
         end: Num | Unbound,
         frame: Frame,
     ) -> Carry:
-        if isinstance(end, Unbound):
+        if isinstance(end, Unbound) or carry.step is not None:
             return carry
         if end.boxed:
             refuse("LOWER_TYPE", f"`{name}` is a 0-d array, not a scalar", frame.node)
@@ -96,7 +99,10 @@ class Carries(Names):
                 weak=end.weak,
                 flagged=end.either,
             )
-        carry = self._retype(name, carry, init, end, frame.node)
+        step = None if name in self.counters else step_of(init, end, carry.var)
+        if step is not None:
+            return replace(carry, step=step)
+        carry = self._retype(name, carry, init, end, frame)
         if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
             total = self._growth(end, carry.var)
             return replace(
@@ -106,7 +112,8 @@ class Carries(Names):
             return replace(carry, bounded=end.ir == carry.var)
         return carry
 
-    def _retype(self, name: str, carry: Carry, init: Num, end: Num, node: ast.For) -> Carry:
+    def _retype(self, name: str, carry: Carry, init: Num, end: Num, frame: Frame) -> Carry:
+        node = frame.node
         if end.types == init.types and not end.either and end.dtype == init.dtype:
             return replace(
                 carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak
@@ -125,7 +132,8 @@ class Carries(Names):
             refuse("LOWER_JOIN", f"the type of `{name}` changes in the loop", node)
         strong, weak = end.strong or init.strong, end.weak or init.weak
         held = init.dtype == end.dtype or exactly(init.ir, end.dtype)
-        if init.weak and not end.weak:
+        still = _first(frame) if carry.turning else Var(carry.var.name + "py", "bool")
+        if init.weak and (not end.weak or turns(init, end, carry.var, still)):
             return replace(
                 carry,
                 var=replace(carry.var, dtype=end.dtype),
@@ -180,3 +188,8 @@ class Carries(Names):
             ):  # the enclosing loop answers for the sum
                 return trips
         return None
+
+
+def _first(frame: Frame) -> Expr:
+    """Whether it is the loop's first iteration."""
+    return Call("eq", (frame.var, integer(0)), "bool")

@@ -17,6 +17,7 @@ from ..source import span_of
 from ..types import Opaque
 from .carries import Carry
 from .liveness import assigned, counting, exposed
+from .progressions import progression
 from .refusal import refuse
 from .trips import Trips
 from .values import Frame, ListRef, Unbound, Value
@@ -169,10 +170,15 @@ class Loops(Trips):
         accs: list[Accum] = []
         after: dict[str, Value] = {}
         for name, c in named.items():
+            if c.step is not None:
+                init = inits[name]
+                assert isinstance(init, Num)
+                after[name] = b.from_linear(progression(init, c.step, b.linear(frame.trips)))
+                continue
             end = _resolved(ends[name], body)
             accs += self._accumulators(c, inits[name], end)
             after[name] = self._after(name, c, inits[name], end, frame)
-        until = self._stop(named, accs)
+        until = self._stop({n: c for n, c in named.items() if c.step is None}, accs)
         domain, place = Interval(integer(0), frame.trips), span_of(frame.node)
         b.emit(Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place))
         for name in forgotten:
