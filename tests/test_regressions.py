@@ -1,4 +1,5 @@
 """Small programs that once went wrong, found by random ones."""
+# ruff: noqa: B905 (as people write them)
 from __future__ import annotations
 
 import math
@@ -158,6 +159,67 @@ def every_other(x, y, out):
         out[i] = out[i] * 2
     for i in range(0, len(x), 2):
         x[i] = y[i] * 3
+
+
+@example(lambda: (numbers("f8", 1, 20), numbers("f8", 0, 19)))
+def an_array_of_numpy_and_python_numbers(x, y):
+    return np.array([a / b if b != 0 else 0.0 for a, b in zip(x, y)])
+
+
+@example(lambda: (numbers("f4"), 2.0))
+def an_array_of_another_dtype(x, t):
+    kept = [v * 2 for v in x if v > t]
+    return np.array(kept, dtype=np.float64), np.asarray([v if v > t else t for v in x], "f4")
+
+
+@example(lambda: (numbers("i4"),))
+def generators_into_an_array(x):
+    odd = np.fromiter((v for v in x if v % 2 == 1), dtype=x.dtype)
+    return odd, np.fromiter((v / 4 for v in x), dtype=np.float32)
+
+
+@example(lambda: (numbers(), 2.5))
+def lists_of_two_types(x, t):
+    held = [v if v > t else t for v in x]
+    whole = [v if v > t else 2 for v in x]
+    return held, whole
+
+
+@example(lambda: (numbers(), 2.5))
+def what_a_filter_kept(x, t):
+    kept = [v for v in x if v > t]
+    total = 0.0
+    for v in kept:
+        total += v * v
+    return total, max(kept), min(kept), sum(kept) / len(kept), kept[0]
+
+
+@example(lambda: (numbers("i4"), numbers("i4", 0, 24), np.zeros(24)))
+def counters_beside_the_loop(x, y, out):
+    k, back = 0, len(out)
+    for a, b in zip(x, y):
+        back -= 1
+        out[k] = a * b + back
+        k += 1
+    return k, back
+
+
+@example(lambda: (np.arange(30.0).reshape(5, 6),))
+def a_triangle(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        for j in range(min(i, x.shape[1])):
+            s += x[i, j]
+    return [s, x.shape[0]]
+
+
+@example(lambda: (numbers(), numbers(), 3.0))
+def all_of_it_by_hand(x, y, t):
+    ok, found = True, False
+    for a, b in zip(x, y):
+        ok = ok and a <= b
+        found = found or a > t
+    return ok, found
 
 
 @example(lambda: (numbers("i1", -50, 77), numbers("u1", 0, 150), numbers("i2", -99, 40)))

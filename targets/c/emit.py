@@ -1,6 +1,7 @@
 """Legal IR → C: the kernel's frame. No decision is left to take here."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -116,12 +117,19 @@ def _flagging(kernel: ir.Kernel) -> frozenset[str]:
     chosen = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
     selected = (e for n in nodes if isinstance(n, ir.Call) and n.op == "select" for e in n.args[1:])
     perhaps = used(*branches, *chosen, *(e for e in selected if e.lanes == 1))
-    always = used(kernel)
+    reads = Counter(n.name for n in nodes if isinstance(n, ir.Var))
+    own = {a.name: a.step for n in nodes for a in getattr(n, "accs", ())}
+    kept = Counter({name: _reads(name, step) for name, step in own.items()})
+    bound = (n for n in nodes if isinstance(n, ir.Assign | ir.Accum | ir.Yield) and raising(n))
     return frozenset(
         n.name
-        for n in nodes
-        if isinstance(n, ir.Assign) and raising(n) and (n.name in perhaps or n.name not in always)
+        for n in bound
+        if reads[n.name] == kept[n.name] or (isinstance(n, ir.Assign) and n.name in perhaps)
     )
+
+
+def _reads(name: str, e: ir.Expr) -> int:
+    return sum(isinstance(n, ir.Var) and n.name == name for n in walk(e))
 
 
 class _Frame:

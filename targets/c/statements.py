@@ -90,6 +90,7 @@ def _if(n: ir.If, s: Scope) -> Iterator[str]:
         yield from (f"{c} = {plain(expr(y.orelse, orelse))};" for y, c in results)
     yield "}"
     s.names.update((y.name, c) for y, c in results)
+    yield from _flags(n.yields, s)
 
 
 def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
@@ -127,6 +128,12 @@ def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
         case _:
             unhandled(n)
     yield "}"
+    yield from _flags(getattr(n, "accs", ()), s)
+
+
+def _flags(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str]:
+    """Has those computed that nothing reads."""
+    yield from (f"TP_COMPUTED({s.names[x.name]});" for x in bound if x.name in s.flagging)
 
 
 def _for(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:

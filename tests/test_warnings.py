@@ -1,0 +1,162 @@
+"""What is warned of is what Python warns of: in the same words, at the same lines."""
+# ruff: noqa: B905, F841 (as people write them)
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from targets.host import available
+from transpile import fuse
+
+TARGETS = [t.name for t in available()]
+FUNCTIONS: list[Callable[..., Any]] = []
+BIG = 1e39
+
+
+def listed(function: Callable[..., Any]) -> Callable[..., Any]:
+    FUNCTIONS.append(function)
+    return function
+
+
+# -- ufuncs on scalars have words of their own, and say nothing of integers that wrap
+
+
+@listed
+def by_ufunc(x, y):
+    return [np.add(a, b) for a, b in zip(x, y)]
+
+
+@listed
+def negated(x, y):
+    return [np.negative(v) for v in x], [np.abs(v) for v in y]
+
+
+@listed
+def divided(x, y):
+    return [np.floor_divide(a, b) for a, b in zip(x, y)]
+
+
+@listed
+def by_operator(x, y):
+    return [a * b for a, b in zip(x, y)]
+
+
+# -- arithmetic that nothing reads, or not in all cases
+
+
+@listed
+def unread(x, y):
+    for i in range(len(x)):
+        product = x[i] * y[i]
+    return len(x)
+
+
+@listed
+def last_read(x, y):
+    for a, b in zip(x, y):
+        product = a * b
+    return product
+
+
+@listed
+def read_in_a_branch(x, y):
+    s = 0.0
+    for a, b in zip(x, y):
+        quotient = a / b
+        if a > 1:
+            s += quotient
+    return s
+
+
+@listed
+def both_computed(x, y):
+    return np.array([float(np.where(b != 0, a / b, 0.0)) for a, b in zip(x, y)])
+
+
+@listed
+def overwritten(x, y):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] * y[i]
+        out[i] = 1.0
+    return out
+
+
+@listed
+def unread_sum(x, y):
+    s = 0.0
+    for a in x:
+        s += a * 2.0
+    return len(y)
+
+
+@listed
+def only_where_chosen(x, y):
+    return np.array([a / b if b != 0 else 0.0 for a, b in zip(x, y)], dtype=np.float64)
+
+
+# -- a double that is too large for a float32
+
+
+@listed
+def rounded(x, y):
+    return [np.float32(v) for v in x]
+
+
+@listed
+def scaled(x, y):
+    return [v * BIG for v in x], sum(v < BIG for v in y)
+
+
+@listed
+def written_then_read(x, y):
+    s = 0.0
+    for i in range(len(y)):
+        y[i] = x[i] * 2
+        s += y[i]
+    return s
+
+
+@listed
+def recurrence(x, y):
+    r = 0.0
+    for v in x:
+        r = r * v + 1.0
+    return r
+
+
+def data(dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    if dtype.startswith("f"):
+        info = np.finfo(dtype)
+        some = [1.0, 0.0, info.max, 2.0, -info.max, np.inf, 3.0, np.nan, 0.5, -0.0]
+    else:
+        bounds = np.iinfo(dtype)
+        some = [1, 0, bounds.max, 2, bounds.min, 3, 5, bounds.max - 1, 1, 7]
+    x = np.array(some * 5, dtype)
+    return x, np.roll(x, 13)
+
+
+def warned(function: Callable[..., Any], dtype: str, size: int) -> set[tuple[str, int]]:
+    for names in (globals(), getattr(function, "__globals__", {})):
+        names.pop("__warningregistry__", None)
+    x, y = (a[:size].copy() for a in data(dtype))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            function(x, y)
+        except Exception as error:
+            return {(repr(error), 0)}
+    return {(str(w.message), w.lineno) for w in caught}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_as_python_warns(function: Callable[..., Any], dtype: str, target: str) -> None:
+    fused = fuse(function, target=target, reassociate=False, on_reject="raise")
+    for size in (1, 3, 9, 50):
+        assert warned(fused, dtype, size) == warned(function, dtype, size), size
