@@ -33,6 +33,7 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
 }
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 _EXACT_F64 = 1 << 53
+_LARGEST_POWER = 64
 
 
 class Arithmetic(Integers):
@@ -69,7 +70,7 @@ class Arithmetic(Integers):
 
         In that case Python must decide.
         """
-        if not n.either or self.b.frames:
+        if not n.either or (self.b.frames and not self.b.invariant(n.weak_now)):
             return n
         assert n.strong is not None
         self.b.require(logic("not", n.weak_now), "GUARD_EMPTY", node)
@@ -128,13 +129,16 @@ class Arithmetic(Integers):
 
     def _power(self, x: Num, y: Num, node: ast.AST) -> Num:
         exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
-        if exponent in (2, 3) and not isinstance(exponent, bool) and (x.dtype != "bool"):
+        whole = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
+        if exponent in (2, 3) and x.dtype != "bool":
             return self._small_power(x, y, int(exponent), node)
         ty = self._result(operator.pow, (x, y), node)
         if DTYPES[ty.dtype].kind != "f":
+            if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
+                return self._int_power(x, int(exponent or 0), ty, node)
             refuse(
                 "LOWER_UNSUPPORTED",
-                "an integer power is compiled for the exponents 2 and 3 only",
+                f"an integer power is compiled for exponents from 1 to {_LARGEST_POWER} only",
                 node,
             )
         a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
@@ -142,6 +146,24 @@ class Arithmetic(Integers):
             return typed(self.defined("pow", (a, c), node), ty, x, y)
         self.b.source("pow", "scalar power", node)
         return typed(self.b.apply("pow", a, c), ty, x, y)
+
+    def _int_power(self, x: Num, exponent: int, ty: ScalarType, node: ast.AST) -> Num:
+        """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""
+        square, out = self.b.rebind(x, "base"), None
+        while True:
+            if exponent & 1:
+                out = square if out is None else self._times(out, square, ty, node)
+            exponent >>= 1
+            if not exponent:
+                assert out is not None
+                return out
+            square = self.b.rebind(self._times(square, square, ty, node), "base")
+
+    def _times(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
+        if ty.weak:
+            return self.binary(ast.Mult, x, y, node)
+        a, c = (convert(self.b, n, ty.dtype, node) for n in (x, y))
+        return typed(Call("mul", (a, c), ty.dtype), ty, x, y)
 
     def _small_power(self, x: Num, y: Num, exponent: int, node: ast.AST) -> Num:
         """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's

@@ -127,6 +127,8 @@ class Lists(Loops):
 
     def _element(self, built: Built, n: Num, stmt: ast.stmt) -> Expr:
         """`n` as it stands in the buffer."""
+        if n.either and self.b.invariant(n.weak_now):
+            n = self.settled(n, stmt)
         if built.target and not n.boxed:
             built.dtype = built.target
             return self.stored(n, built.target, stmt)

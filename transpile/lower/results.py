@@ -66,18 +66,12 @@ class Results(Statements):
     def _scalar(self, n: Num, node: ast.expr) -> Returned:
         if n.boxed:
             return refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a 0-d array", node)
-        if n.either and not n.exact:
+        wide = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
+        if n.either and (not n.exact or (n.strong != n.dtype and not wide)):
             n = self.settled(n, node)
         slot = self._slot(n.dtype, n)
         if not n.either:
             return Value(slot, weak=n.strong is None)
-        wide = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
-        if not n.exact or (n.strong != n.dtype and not wide):
-            return refuse(
-                "LOWER_JOIN",
-                f"`{ast.unparse(node)}` is a Python or a NumPy number, depending on the data",
-                node,
-            )
         flag = self._slot("bool", Num(n.weak_now))
         return Value(slot, flag=flag, weak_dtype=n.weak, dtype=n.strong)
 

@@ -113,7 +113,18 @@ def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
             if items is None:
                 return None
             return _peeled(function, items, cx) or _flagged(function, items, cx)
+        case ast.Call(args=[a], keywords=[ast.keyword(arg="default", value=default)]) if (
+            function in _EMPTY and _is_number(default)
+        ):
+            items = _items(a, cx)
+            return None if items is None else _flagged(function, items, cx, default)
     return None
+
+
+def _is_number(e: ast.expr) -> bool:
+    if isinstance(e, ast.UnaryOp):
+        return _is_number(e.operand)
+    return isinstance(e, ast.Constant) and isinstance(e.value, (int, float))
 
 
 def _message(function: Callable[[tuple[()]], object]) -> str:
@@ -205,8 +216,13 @@ def _peeled(
     return cx.expr("BEST", BEST=best)
 
 
-def _flagged(function: str, items: ast.GeneratorExp | ast.ListComp, cx: Context) -> ast.expr:
-    """Filters or several clauses: a flag tells whether there has been an element."""
+def _flagged(
+    function: str,
+    items: ast.GeneratorExp | ast.ListComp,
+    cx: Context,
+    default: ast.expr | None = None,
+) -> ast.expr:
+    """Filters, several clauses, a default: a flag tells whether there has been an element."""
     seen, best = cx.fresh("seen"), cx.fresh(function)
     value = items.elt if isinstance(items.elt, ast.Name) else ast.Name(cx.fresh("e"), ast.Load())
     take = [] if value is items.elt else cx.code("VALUE = E", VALUE=value, E=items.elt)
@@ -215,9 +231,11 @@ def _flagged(function: str, items: ast.GeneratorExp | ast.ListComp, cx: Context)
         SEEN = True
     """
     step = [*take, *cx.code(text, BEST=best, SEEN=seen, MINMAX=function, E=value)]
-    end = cx.code(
-        "if not SEEN: raise ValueError(EMPTY)", SEEN=seen, EMPTY=ast.Constant(_EMPTY[function])
-    )
+    if default is None:
+        message = ast.Constant(_EMPTY[function])
+        end = cx.code("if not SEEN: raise ValueError(EMPTY)", SEEN=seen, EMPTY=message)
+    else:
+        end = cx.code("if not SEEN: BEST = DEFAULT", SEEN=seen, BEST=best, DEFAULT=default)
     cx.before(*cx.code("SEEN = False; BEST = 0", SEEN=seen, BEST=best))
     cx.before(*nested(items.generators, step, cx), *end)
     return cx.expr("BEST", BEST=best)
