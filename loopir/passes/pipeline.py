@@ -11,6 +11,7 @@ from .hoist import hoist
 from .if_convert import if_convert
 from .interchange import interchange
 from .last_value import last_value
+from .promote import promote
 from .reuse import reuse
 from .simplify import simplify
 from .sink import sink
@@ -40,6 +41,7 @@ PIPELINE = (
     Pass(simplify, "lowering writes plainly; what it wrote is recognised in its simplest form"),
     Pass(unroll, "a loop around a tiny one can then be vectorised"),
     Pass(simplify, "subscripts of the copies become constants"),
+    Pass(promote, "an element that each iteration updates is a fold once it has a name"),
     Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),
     Pass(reuse, "what both sides of a branch compute is computed before it"),
     Pass(sink, "a value that is chosen needs no mask"),
