@@ -194,6 +194,19 @@ def what_a_filter_kept(x, t):
     return total, max(kept), min(kept), sum(kept) / len(kept), kept[0]
 
 
+@example(lambda: (numbers("f8", 5, 25)[::-1].copy(), np.arange(20.0)))
+def extrema_of_what_is_then_overwritten(x, y):
+    low, high, top = x[0], 0.0, y[0]
+    for i in range(len(x)):
+        if x[i] < low:
+            low = x[i]
+        high = y[i] if y[i] > high else high
+        top = max(top, y[i])
+        x[i] = x[i] - 50
+        y[i] = y[i] * 3
+    return low, high, top
+
+
 @example(lambda: (numbers("i4"), numbers("i4", 0, 24), np.zeros(24)))
 def counters_beside_the_loop(x, y, out):
     k, back = 0, len(out)

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import NoReturn
 
 from loopir.nodes import Accum, Assign, Call, Interval, Loop, Stmt, Var
+from loopir.passes.memory import loaded, written
 
 from ..infer import Num
 from ..ranges import Linear, integer
@@ -175,7 +176,7 @@ class Loops(Trips):
                 assert isinstance(init, Num)
                 after[name] = b.from_linear(progression(init, c.step, b.linear(frame.trips)))
                 continue
-            end = _resolved(ends[name], body)
+            end = _resolved(ends[name], body, b.name)
             accs += self._accumulators(c, inits[name], end)
             after[name] = self._after(name, c, inits[name], end, frame)
         until = self._stop({n: c for n, c in named.items() if c.step is None}, accs)
@@ -199,12 +200,23 @@ def _target(node: ast.For) -> str:
     return node.target.id
 
 
-def _resolved(end: Num | Unbound, body: Sequence[Stmt]) -> Num | Unbound:
-    """`end` as ``max``/``min`` itself, where it is a name for one that `body` computes last."""
+def _resolved(end: Num | Unbound, body: list[Stmt], name: Callable[[str], str]) -> Num | Unbound:
+    """`end` as ``max``/``min`` itself, where it is a name for one that `body` computes last.
+
+    What that one loads, a store behind it may change: it gets a name where it stands.
+    """
     if isinstance(end, Unbound):
         return end
-    defined = {s.name: s.value for s in body if isinstance(s, Assign)}
-    ir = end.ir
-    while isinstance(ir, Var) and ir.name in defined:
-        ir = defined[ir.name]
-    return replace(end, ir=ir) if isinstance(ir, Call) and ir.op in ("max", "min") else end
+    assigns = {s.name: s for s in body if isinstance(s, Assign)}
+    ir, last = end.ir, None
+    while isinstance(ir, Var) and ir.name in assigns:
+        last = assigns[ir.name]
+        ir = last.value
+    if not (isinstance(ir, Call) and ir.op in ("max", "min")):
+        return end
+    if last is not None and loaded((ir,)) and written(body[body.index(last) :]):
+        early = {a: Assign(name("now"), a) for a in ir.args if loaded((a,))}
+        args = tuple(Var(early[a].name, a.dtype) if a in early else a for a in ir.args)
+        ir, place = replace(ir, args=args), body.index(last)
+        body[place : place + 1] = [*early.values(), replace(last, value=ir)]
+    return replace(end, ir=ir)
