@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -299,3 +300,20 @@ def test_an_extremum_is_a_fold_however_it_is_written(
         assert [(type(v), v) for v in got] == [(type(v), v) for v in wanted]
     assert fused.report(x).vectorized == 1
     assert not fused.stats.replays
+
+
+def _descents(x, first):
+    kept = []
+    for i in range(first, len(x)):
+        if x[i] < x[i - 1]:
+            kept.append(x[i])  # noqa: PERF401 (it is what is tested)
+    return kept, [x[i - 1] for i in range(first, len(x))]
+
+
+def test_room_for_a_list_does_not_depend_on_what_the_user_calls_max() -> None:
+    names = {**_descents.__globals__, "max": lambda *a: 0, "min": lambda *a: 0}
+    shadowed = FunctionType(_descents.__code__, names)
+    x = numbers(low=0, high=2000)[::-1].copy()
+    fused = fuse(shadowed, on_reject="raise")
+    assert fused(x, 1) == shadowed(x, 1)
+    assert fused.stats.compiled == 1

@@ -51,7 +51,7 @@ class Captured:
 @dataclass(frozen=True, slots=True)
 class Fresh:
     """An array made for this call by ``expr``: Python source over the function's parameters and
-    globals, ``_np`` being NumPy.
+    globals, ``_np`` being NumPy, ``_max`` and ``_min`` Python's own.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 What floats hold is such that folds are exact in any order, unless a program says otherwise.
 """
-# ruff: noqa: B905, RUF021 (programs as people write them)
+# ruff: noqa: B905, PERF401, RUF021 (programs as people write them)
 from __future__ import annotations
 
 import math
@@ -644,6 +644,19 @@ def any_and_all(x, t):
 @program(wide=wide(), tall=tall(F32))
 def flattened(m):
     return [v + 1 for row in m for v in row]
+
+
+@program(f64=one(real), u8=one(integers, np.uint8))
+def several_appends(x):
+    kept = []
+    for v in x:
+        if v > 1:
+            kept.append(v)
+        kept.append(v)
+    for i in range(1, len(x)):
+        for j in range(2):
+            kept.append(x[i - j])
+    return kept
 
 
 # -- arrays made here

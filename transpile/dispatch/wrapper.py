@@ -98,7 +98,7 @@ class _Text:
         code = function.__code__
         self._contract = contract
         self._rest = f"{values_text(code)})({forward_text(code)})"
-        self._helpers: dict[str, Any] = {"_np": np}
+        self._helpers: dict[str, Any] = {"_np": np, "_max": max, "_min": min}
         used = {p.name for p in contract.params}
         self._bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Fresh)]
         self._slots = [b for b in self._bindings if isinstance(b, Slot)]

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Append, Expr, Store, Var
+from loopir.nodes import Append, Call, Expr, Store, Var
 from loopir.types import DTYPES
 
 from ..infer import Num, constant
 from ..plan import Filled, Returned
-from ..ranges import LENGTH
+from ..ranges import LENGTH, integer
 from ..source import span_of
 from ..types import ArrayType
 from .loops import Loops
@@ -36,6 +36,7 @@ class Built:
 
     ``taken``: an array is made of it, and nothing else; ``target``: of this dtype. ``flags``: the
     buffer that tells which elements are Python's (of dtype ``python``), if not all or none are.
+    ``room``: how many elements each append of the source adds at most, as Python text.
     """
 
     source: str
@@ -48,6 +49,7 @@ class Built:
     target: str | None = None
     flags: str | None = None
     python: str | None = None
+    room: tuple[str, ...] = ()
 
 
 class Lists(Loops):
@@ -142,18 +144,19 @@ class Lists(Loops):
         built.dtype, built.weak, built.python = now
         if flagged:
             built.flags = built.flags or self.b.name(f"{built.buffer}_py")
-            flags = self._new_buffer(built.flags, "bool", built, stmt)
+            flags = self._new_buffer(built.flags, "bool", self._at_most(built, stmt))
             self.b.emit(Store(flags, (self.b.frames[-1].var,), n.weak_now, span=span_of(stmt)))
         return n.ir
 
     def _buffer(self, built: Built, stmt: ast.stmt) -> str:
+        """The list's array, with room for what an append at this place adds."""
         assert built.dtype is not None
-        return self._new_buffer(built.buffer, built.dtype, built, stmt)
+        built.room = (*built.room, self._at_most(built, stmt))
+        slack = () if self._one_each(built.source) else (str(_SLACK),)
+        return self._new_buffer(built.buffer, built.dtype, " + ".join((*built.room, *slack)))
 
-    def _new_buffer(self, name: str, dtype: str, built: Built, stmt: ast.stmt) -> str:
-        """`name`, which from now on is an array with room for all elements of the list."""
-        if name in self.b.params:
-            return name
+    def _at_most(self, built: Built, stmt: ast.stmt) -> str:
+        """How often a statement at this place is executed, at most."""
         factors = []
         for frame in self.b.frames:
             if not self.b.invariant(frame.trips):
@@ -162,8 +165,10 @@ class Lists(Loops):
                     f"the length of `{built.source}` is not known before the loop",
                     stmt,
                 )
-            factors.append(as_python(frame.trips))
-        length = " * ".join(factors) + ("" if self._one_each(built.source) else f" + {_SLACK}")
+            factors.append(as_python(Call("max", (frame.trips, integer(0)), "i64")))
+        return " * ".join(factors)
+
+    def _new_buffer(self, name: str, dtype: str, length: str) -> str:
         text = f"_np.empty({length}, '{DTYPES[dtype].numpy.str}')"
         self.b.allocate(name, text, ArrayType(dtype, 1, 0))
         return name

@@ -16,7 +16,7 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
 
 
 def as_python(e: Expr) -> str:
-    """An invariant i64 expression over parameters as Python source."""
+    """An invariant i64 expression over parameters as Python source for a `Fresh`."""
     match e:
         case Const(value):
             return repr(value)
@@ -27,7 +27,7 @@ def as_python(e: Expr) -> str:
         case Call("neg", (a,)):
             return f"(-{as_python(a)})"
         case Call("max" | "min" as op, (a, c)):
-            return f"{op}({as_python(a)}, {as_python(c)})"
+            return f"_{op}({as_python(a)}, {as_python(c)})"
         case Call(op, (a, c)) if op in _INFIX:
             return f"({as_python(a)} {_INFIX[op]} {as_python(c)})"
         case _:
