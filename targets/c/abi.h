@@ -17,7 +17,7 @@ typedef union {
 
 /* Has a value computed whether or not it is read: it may raise a flag. */
 #if defined __x86_64__
-#define TP_COMPUTED(value) __asm__ volatile("" : : "gx"(value))
+#define TP_COMPUTED(value) __asm__ volatile("" : : "gvk"(value))
 #elif defined __aarch64__
 #define TP_COMPUTED(value) __asm__ volatile("" : : "gw"(value))
 #else
