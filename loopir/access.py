@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from .affine import Affine, Bindings, affine, variable
 from .exhaustive import unhandled
@@ -27,12 +26,13 @@ from .nodes import (
     While,
     Zip,
 )
+from .record import record
 from .tree import children, counters, ends
 
 __all__ = ["Access", "accesses", "advance", "subscripted", "unit_stride"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Access:
     """One load or store in the text of some code.
 

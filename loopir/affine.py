@@ -6,11 +6,11 @@ expression of those (``n // 2``). Expressions with equal forms are equal whereve
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from .names import used
 from .nodes import Call, Const, Dim, Expr, Load, Var
+from .record import record
 from .text import show
 from .tree import walk
 from .types import DTYPES, INDEX
@@ -21,7 +21,7 @@ Bindings: TypeAlias = "Mapping[str, Affine | None]"
 """What names stand for: a form, or None for a value that varies and has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Affine:
     """``terms``: (loop variable, coefficient); ``symbols``: (expression, coefficient); no zeros."""
 

@@ -5,7 +5,6 @@ Decided on affine subscripts in the canonical loop variables; an opaque one may 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations_with_replacement
 from math import gcd
@@ -13,6 +12,7 @@ from math import gcd
 from .access import Access, accesses
 from .affine import Affine, Bindings, affine
 from .nodes import Call, Const, Disjoint, Expr, Interval, Kernel, Loop, Range
+from .record import record
 
 __all__ = [
     "Alias", "Dependence", "Overlap", "alias", "dependences", "distance", "may_share", "trip_count",
@@ -34,7 +34,7 @@ class Overlap(Enum):
     UNKNOWN = "perhaps an element, in any two iterations"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Dependence:
     """``sink`` touches what ``source`` touched, ``distance`` >= 0 iterations later.
 

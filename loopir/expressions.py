@@ -7,8 +7,10 @@ a vector of abstract width, a number once a target has been chosen. Operators ar
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
+
+from .record import record
 
 __all__ = [
     "Broadcast", "Call", "Const", "Dim", "Expr", "HReduce", "Interval", "Lanes", "Load", "Ramp",
@@ -18,7 +20,7 @@ __all__ = [
 Lanes: TypeAlias = "int | str"  # 1, "W", or the lanes of a register
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Span:
     """A place in the user's file; lines count from 1, columns from 0."""
     line: int
@@ -27,13 +29,13 @@ class Span:
     end_col: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Spanned:
     """What came from a place in the user's file; two nodes are equal wherever they came from."""
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Const(Spanned):
     """A literal, equal by dtype and bits: ``0.0`` is not ``-0.0``, a NaN equals itself."""
     value: float | int | bool
@@ -51,7 +53,7 @@ class Const(Spanned):
         return hash(self._key())
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Var(Spanned):
     """A name: a scalar parameter, a loop variable, an accumulator or an assigned name."""
     name: str
@@ -59,7 +61,7 @@ class Var(Spanned):
     lanes: Lanes = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Dim(Spanned):
     """The length of one axis of an array parameter."""
     array: str
@@ -68,7 +70,7 @@ class Dim(Spanned):
     lanes = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Load(Spanned):
     """``array[index]``; in a vector, lane 0's, and subscript ``axis`` grows by ``step`` a lane."""
     array: str
@@ -79,7 +81,7 @@ class Load(Spanned):
     step: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Call(Spanned):
     """An operation; ``dtype`` is the result's. A cast is ``Call("cast", (x,), dtype)``."""
     op: str
@@ -88,7 +90,7 @@ class Call(Spanned):
     lanes: Lanes = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Broadcast(Spanned):
     """A scalar in every lane."""
     value: Expr
@@ -99,7 +101,7 @@ class Broadcast(Spanned):
         return self.value.dtype
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Ramp(Spanned):
     """Lane ``k`` holds ``base + k * step``."""
     base: Expr
@@ -111,7 +113,7 @@ class Ramp(Spanned):
         return self.base.dtype
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class HReduce(Spanned):
     """A vector folded to a scalar by halving: lane ``k`` takes ``k + h``, for h = lanes/2, …, 1."""
     op: str
@@ -123,14 +125,14 @@ class HReduce(Spanned):
         return self.value.dtype
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Interval:
     """``[lo, hi)``, step 1."""
     lo: Expr
     hi: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RangeDesc:
     """``start, start + step, …`` before ``end``; ``step`` is a non-zero constant."""
     start: Expr

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from . import nodes as ir
 from .exhaustive import unhandled
 from .interpret_expr import Values
 from .ops import STATUS
+from .record import record
 from .tree import counters
 from .types import INDEX
 
@@ -24,7 +25,7 @@ __all__ = ["Outcome", "run"]
 _ABSTRACT = 8  # lanes of a register of width "W" in a loop without a group
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Outcome:
     """How a kernel ended.
 

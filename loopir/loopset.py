@@ -10,15 +10,14 @@
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .nodes import Kernel, Loop
 from .operations import Builder, Operation
+from .record import record
 
 __all__ = ["LoopSet", "loop_set"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LoopSet:
     """A nest of scalar loops as a graph without cycles; ``loops``: all of them, outermost first."""
 

@@ -5,7 +5,6 @@ canonical after lowering: ``[0, n)``, step 1.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -26,6 +25,7 @@ from .expressions import (
     Spanned,
     Var,
 )
+from .record import record
 
 __all__ = [
     "Accum", "Append", "Assign", "Break", "Broadcast", "Call", "Check", "Const", "Dim",
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Assign(Spanned):
     """Binds a new name; a name is bound once in its block."""
     name: str
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Store(Spanned):
     """``array[index] = value`` where ``mask`` (bool, same lanes) holds; vectors as in Load."""
     array: str
@@ -54,7 +54,7 @@ class Store(Spanned):
     step: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Append(Spanned):
     """``array[count] = value; count += 1``; a vector appends its active lanes in order.
 
@@ -66,14 +66,14 @@ class Append(Spanned):
     mask: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Check(Spanned):
     """Where ``cond`` is false the status gains ``code`` (of ``ops.STATUS``); execution goes on."""
     cond: Expr
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Yield:
     """A value that both branches of an If give."""
     name: str
@@ -81,7 +81,7 @@ class Yield:
     orelse: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class If(Spanned):
     """A branch; ``yields`` are bound after it. Names assigned inside a branch end with it."""
     cond: Expr
@@ -90,7 +90,7 @@ class If(Spanned):
     yields: tuple[Yield, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Accum(Spanned):
     """A loop-carried scalar: ``init``, then ``step`` at the end of each iteration; bound after it.
 
@@ -101,7 +101,7 @@ class Accum(Spanned):
     step: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class VecAccum(Spanned):
     """A loop-carried vector of the loop's ``group`` lanes, each starting as the scalar ``init``;
     inside, ``Var(name, …, width)`` is the current register, after the loop it has ``group`` lanes.
@@ -111,7 +111,7 @@ class VecAccum(Spanned):
     step: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Loop(Spanned):
     """A counted loop; left after an iteration whose new accumulators make ``until`` true."""
     var: str
@@ -121,7 +121,7 @@ class Loop(Spanned):
     until: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Stream:
     """One name of a Zip, bound to ``array[var]``."""
     name: str
@@ -129,7 +129,7 @@ class Stream:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Zip(Spanned):
     """Parallel iteration over rank-1 arrays."""
     var: str
@@ -139,7 +139,7 @@ class Zip(Spanned):
     accs: tuple[Accum, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class VecLoop(Spanned):
     """A loop over vectors of ``width`` lanes.
 
@@ -165,7 +165,7 @@ class MaskForm(Enum):
     BranchPerLane = "BranchPerLane"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PredLoop(Spanned):
     """A VecLoop whose stores, checks and steps act only in lanes where ``pred`` holds."""
     var: str
@@ -179,7 +179,7 @@ class PredLoop(Spanned):
     group: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Scan(Spanned):
     """A prefix reduction, ``array[i] = acc = op(acc, value)`` for i in range; binds ``acc``."""
     var: str
@@ -191,7 +191,7 @@ class Scan(Spanned):
     array: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class While(Spanned):
     """Runs ``body`` and the steps while ``cond`` (over the accumulators) holds."""
     cond: Expr
@@ -199,13 +199,13 @@ class While(Spanned):
     accs: tuple[Accum, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Break(Spanned):
     """Leaves the innermost Loop, Zip or While at once, without its steps, where ``cond`` holds."""
     cond: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Return(Spanned):
     """Ends the kernel; results are what has been stored."""
 
@@ -213,7 +213,7 @@ class Return(Spanned):
 # -- the kernel
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Param:
     """A scalar (``rank`` None) or an array; ``unit`` is the axis known to have unit stride."""
     name: str
@@ -223,14 +223,14 @@ class Param:
     written: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Guard(Spanned):
     """Holds before the first store, or the kernel does nothing and reports ``code``."""
     cond: Expr
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Disjoint(Spanned):
     """Arrays ``a`` and ``b`` share no memory; ``or_same``: or data, shape and strides."""
     a: str
@@ -238,7 +238,7 @@ class Disjoint(Spanned):
     or_same: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Kernel:
     """One compiled region. ``strict`` names the float-status classes (``ops.STATUS``) after which
     Python must decide. One that ``stops`` ends where a check of ``"replay"`` fails: what is written

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .access import Access, subscripted, unit_stride
 from .affine import Affine, affine, variable
@@ -30,13 +30,14 @@ from .nodes import (
     Zip,
 )
 from .ops import OPS
+from .record import record
 from .tree import children
 from .types import DTYPES
 
 __all__ = ["Builder", "Operation", "Reference"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reference:
     """The element that a load or store touches; ``unit``: the loop that walks it one by one."""
 
@@ -48,7 +49,7 @@ class Reference:
         return subscripted(self.array, self.index)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Operation:
     """One operation: a row of ``ops.OPS``, or load, store, append, check, start, step, result.
 
@@ -74,7 +75,7 @@ class Operation:
         return DTYPES[self.dtype].bytes if self.op in ("load", "store", "append") else 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Value:
     """What an expression stands for: the operations it comes from, the loops it changes with."""
 

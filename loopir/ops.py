@@ -10,11 +10,11 @@ scalar operation would: divide, over, under, invalid. Comparisons, ``min`` and `
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .record import record
 from .types import DTYPES
 
 __all__ = ["OPS", "STATUS", "Op", "evaluate", "find"]
@@ -23,7 +23,7 @@ STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "rep
 """Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: Python must decide."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Op:
     """One operation.
 

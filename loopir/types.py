@@ -1,14 +1,14 @@
 """Element types: one row each, with its NumPy and C spelling."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from .record import record
 
 __all__ = ["DTYPES", "INDEX", "DType", "dtype_of"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class DType:
     """An element type.
 

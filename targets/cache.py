@@ -11,10 +11,12 @@ import functools
 import logging
 import os
 import shutil
+import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from loopir.record import record
 
 from .errors import BuildError
 
@@ -26,8 +28,14 @@ __all__ = [
 CACHE_BYTES = 256 << 20
 """Size of the cache above which the objects longest unused are removed."""
 
+LOOKED_AFTER = 600.0
+"""Seconds between two looks at that size, whichever process looks: a full cache is slow to list."""
+
 OBJECT, RECIPE = ".so", ".call"
 """Suffixes: a shared object; what a caller needs to know of one."""
+
+_LOOKED = ".looked"
+"""An empty file, as old as the last look."""
 
 _MAGIC = b"transpile"
 _TRAILER = len(_MAGIC) + 32
@@ -35,7 +43,7 @@ _TRAILER = len(_MAGIC) + 32
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CacheInfo:
     """The disk cache: where it is, how many objects it holds, their bytes and the bound on them."""
 
@@ -69,6 +77,7 @@ def cache_info() -> CacheInfo:
 def cache_clear() -> int:
     """Removes every object from the disk cache; the number removed. What is loaded stays loaded."""
     removed = [path for _, _, path in _objects(cache_dir()) if _remove(path)]
+    _remove(cache_dir() / _LOOKED)
     return sum(path.suffix != RECIPE for path in removed)
 
 
@@ -93,6 +102,12 @@ def _remove(path: Path) -> bool:
 
 def _trim(folder: Path, keep: Path) -> None:
     """Above the bound, removes the objects longest unused until three quarters of it are left."""
+    looked = folder / _LOOKED
+    with suppress(OSError):
+        if 0 <= time.time() - looked.stat().st_mtime < LOOKED_AFTER:
+            return
+    with suppress(OSError):
+        looked.touch()
     objects = _objects(folder)
     total = sum(size for _, size, _ in objects)
     if total <= CACHE_BYTES:

@@ -8,8 +8,9 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from loopir.record import record
 
 from .errors import BuildError, NoCompiler
 
@@ -24,7 +25,7 @@ TIMEOUT = 120.0
 """Seconds after which a compiler is taken to hang."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Compiler:
     """A C compiler: the words that start it, and an identity that changes when the program does."""
 

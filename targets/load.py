@@ -6,10 +6,11 @@ and then nothing was done.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from loopir.record import record
 
 from .errors import BuildError
 from .parameters import MAX_PARAMS, MAX_RANK, MISMATCH, HasParams, row
@@ -20,7 +21,7 @@ from .trampoline import prepare, trampoline
 __all__ = ["MISMATCH", "Entry", "load", "prepare"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Entry:
     """A loaded kernel.
 

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from loopir.record import record
 from loopir.types import DTYPES
 
 __all__ = [
@@ -46,7 +46,7 @@ class HasParams(Protocol):
     def params(self) -> Sequence[HasParam]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Row:
     """One parameter; ``type`` is an array's dtype or a scalar's Python type."""
 

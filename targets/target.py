@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from loopir.record import record
 from loopir.types import DTYPES
 
 __all__ = ["COMMON", "Masks", "Row", "Target", "Vec", "mask_type"]
@@ -17,7 +18,7 @@ COMMON = ("-fwrapv", "-fno-strict-aliasing")
 """Flags of every target: integers wrap, and arrays of two dtypes may be one memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Vec:
     """A vector type; its name is the C typedef's (``f32x16``)."""
 
@@ -37,7 +38,7 @@ class Vec:
         return Vec(f"{kind}{DTYPES[self.dtype].bits}", self.lanes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Row:
     """An operation that a target has an instruction for, on vectors of `dtypes` and `bits`.
 
@@ -64,7 +65,7 @@ class Row:
         return not self.source or source in self.source.split()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Target:
     """An instruction set.
 

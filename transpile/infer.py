@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loopir.nodes import Call, Const, Expr
+from loopir.record import record
 from loopir.types import DTYPES, dtype_of
 
 from .ranges import INT64, Interval, Linear
@@ -39,7 +39,7 @@ TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
 _WEAK = {"i64": int, "f64": float, "bool": bool}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Num:
     """A scalar while lowering: its IR and its Python-level type.
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from loopir.record import record
 
 __all__ = ["KNOBS", "Knob", "Knobs", "read"]
 
 DEBUG_WORDS = ("fuse", "ir", "c", "asm", "time")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Knob:
     """One variable: its name, the values it takes, and what it does."""
 
@@ -41,7 +42,7 @@ KNOBS: tuple[Knob, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Knobs:
     """The settings of one moment; the default of each is what no variable gives."""
 

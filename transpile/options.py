@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
+
+from loopir.record import record
 
 if TYPE_CHECKING:
     from targets.isa import Target
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Options", "chosen_target", "options_of"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Options:
     """How a function is compiled and called.
 

@@ -1,8 +1,9 @@
 """What lowering hands to dispatch: a kernel, its parameters' sources, and what is returned."""
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from loopir.record import record
 
 from .types import ArrayType, ScalarType
 
@@ -32,7 +33,7 @@ __all__ = [
 # -- where the parameter of the same name of the kernel comes from
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Argument:
     """The function's own parameter ``name``."""
 
@@ -40,7 +41,7 @@ class Argument:
     type: ArrayType | ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Captured:
     """A global or closure variable ``name``, read at each call under the type it had."""
 
@@ -48,7 +49,7 @@ class Captured:
     type: ArrayType | ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fresh:
     """An array made for this call by ``expr``: Python source over the function's parameters and
     globals, ``_np`` being NumPy, ``_max`` and ``_min`` Python's own.
@@ -59,7 +60,7 @@ class Fresh:
     type: ArrayType
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Slot:
     """A rank-0 array that receives a scalar result."""
 
@@ -73,26 +74,26 @@ Binding: TypeAlias = Argument | Captured | Fresh | Slot
 # -- what the call returns
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Nothing:
     """None."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Literal:
     """A constant of the source."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Same:
     """The very object bound to ``name`` (argument, captured or fresh)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Value:
     """The scalar in ``slot``: a NumPy scalar, or a Python one where ``weak``.
 
@@ -107,7 +108,7 @@ class Value:
     dtype: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Listed:
     """A list of the first ``count`` elements (an i64 slot; all when None) of the fresh rank-1 array
     ``name``: NumPy scalars, or Python ones where ``weak``; with ``flags``, a bool array, Python
@@ -121,7 +122,7 @@ class Listed:
     weak_dtype: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Filled:
     """``np.array`` of that list: the fresh array itself, shrunk to ``count``; float64 when empty,
     as np.array([]) is, unless ``dtype`` was given.
@@ -132,7 +133,7 @@ class Filled:
     dtype: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Tupled:
     """A tuple, or a list, of results."""
 
@@ -143,7 +144,7 @@ class Tupled:
 Returned: TypeAlias = Nothing | Literal | Same | Value | Listed | Filled | Tupled
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Ref:
     """A name of the source that must still mean ``value``, by identity: ``np.sqrt``, ``len``."""
 
@@ -151,7 +152,7 @@ class Ref:
     value: object
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StatusSource:
     """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the
     line it stands on. Not ``certain``: it may not be raised when Python does the same, in order.
@@ -163,7 +164,7 @@ class StatusSource:
     certain: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Plan:
     """A compiled region's contract with its caller.
 

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from loopir.nodes import Call, Const, Expr
+from loopir.record import record
 
 __all__ = ["ANY", "ARGUMENT", "INT64", "LENGTH", "Interval", "Linear", "integer"]
 
@@ -16,7 +17,7 @@ ANY = (-(1 << 62), 1 << 62)  # where an accumulator is proved, or guarded, to st
 Interval = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Linear:
     """``constant + Σ coefficient · atom``; an atom is any other i64 expression."""
 

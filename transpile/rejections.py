@@ -6,16 +6,15 @@ the cause.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopir.nodes import Span
+from loopir.record import record
 
 from .codes import CODES, Code
 
 __all__ = ["CODES", "Code", "Label", "Refused", "Rejection"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Label:
     """A second place that a rejection speaks of; without a text its line is shown and no more."""
 
@@ -23,7 +22,7 @@ class Label:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rejection:
     """Why something was not fused, not vectorised, not compiled, or handed back to Python.
 

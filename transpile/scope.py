@@ -5,11 +5,13 @@ import ast
 import builtins
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 import numpy as np
+
+from loopir.record import record
 
 __all__ = ["Origin", "Scope", "made_in_c"]
 
@@ -24,7 +26,7 @@ class Origin(Enum):
     UNBOUND = "unbound"
 
 
-@dataclass(frozen=True)
+@record(frozen=True, slots=True)
 class Scope:
     """The names around a function body.
 

@@ -8,17 +8,17 @@ import textwrap
 import tokenize
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from loopir.nodes import Span
+from loopir.record import record
 
 from .bytecode import compiles_to
 from .rejections import Refused, Rejection
 
 __all__ = ["Source", "read", "read_all", "read_text", "span_of"]
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Source:
     """A function as it stands in a file.
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from loopir.nodes import Kernel
 from loopir.passes.memory import loaded
 from loopir.passes.pipeline import optimise
+from loopir.record import record
 from targets.isa import Target
 
 from .fusion import Fusion, fuse_kernel
@@ -26,7 +27,7 @@ from .types import ArgType, ArrayType, ScalarType
 __all__ = ["Stages", "compile_stages"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Stages:
     """What each stage made of a function.
 
@@ -58,7 +59,7 @@ class Stages:
         return emit(self.legal(target), target)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Env:
     """What macros ask of a call signature."""
 

@@ -1,13 +1,14 @@
 """The types of one call signature: what infer computes with and dispatch keys on."""
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from loopir.record import record
 
 __all__ = ["ArgType", "ArrayType", "Opaque", "ScalarType"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ArrayType:
     """An exact, native, aligned ndarray. ``unit`` is the axis with stride one element (the last
     where several are), or None.
@@ -21,7 +22,7 @@ class ArrayType:
         return f"{self.dtype}[{', '.join(':' * self.rank)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ScalarType:
     """A scalar. ``weak`` (NEP 50): a Python int ("i64"), float ("f64") or bool; otherwise a NumPy
     scalar.
@@ -36,7 +37,7 @@ class ScalarType:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Opaque:
     """A value that compiled code cannot touch, named by its Python type; ``code`` says why."""
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..exhaustive import unhandled
@@ -25,6 +25,7 @@ from ..nodes import (
     While,
     Zip,
 )
+from ..record import record
 from ..tree import ends, map_children
 
 __all__ = [
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Block:
     """``results`` are evaluated after ``stmts``: a loop's steps, a branch's yields.
 

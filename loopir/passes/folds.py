@@ -1,10 +1,11 @@
 """Folds: accumulators whose iterations may be taken in another order."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..nodes import Accum, Call, Check, Expr, Loop, Var
 from ..ops import OPS
+from ..record import record
 from ..tree import counters, walk
 from ..types import DTYPES
 from .masks import negated
@@ -15,7 +16,7 @@ from .values import unit
 __all__ = ["Fold", "checks_of", "fold_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fold:
     """``acc = op(acc, value)``, ``op(value, acc)`` if not ``acc_first``; where ``cond`` holds.
 

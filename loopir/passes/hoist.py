@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..names import bound
@@ -24,6 +24,7 @@ from ..nodes import (
     Yield,
     Zip,
 )
+from ..record import record
 from ..tree import children, counters, ends, map_children, walk
 from .blocks import evaluates, map_stmts
 from .memory import Memory, written
@@ -126,7 +127,7 @@ def _renamed(s: Loop | Zip, names: dict[Expr, Var]) -> Loop | Zip:
     return replace(s, body=body, accs=accs)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Scope:
     """A loop: the names that vary in it and the arrays that it writes."""
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..access import accesses, unit_stride
@@ -24,6 +24,7 @@ from ..nodes import (
     Zip,
 )
 from ..ops import OPS
+from ..record import record
 from ..tree import map_children, walk
 from ..types import INDEX
 from .blocks import needed
@@ -101,7 +102,7 @@ def _chosen(n: _Nest, rows: tuple[Stmt, ...]) -> Stmt | tuple[Stmt, ...]:
     return If(wide, rows, (n.outer,), span=n.outer.span)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Nest:
     """``outer`` with only `inner`, assignments, and a store for each accumulator, by its name."""
 

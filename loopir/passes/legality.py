@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..dependence import Dependence, dependences
@@ -26,6 +25,7 @@ from ..nodes import (
     Store,
     Var,
 )
+from ..record import record
 from ..tree import counters, walk
 from ..types import DTYPES
 from .folds import fold_of
@@ -39,7 +39,7 @@ __all__ = ["STRAIGHT", "Reason", "explain"]
 SMALL = 4  # trips below which vectors do not pay
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reason:
     """Why a loop stays scalar: a ``VECTOR_*`` code, one sentence, and the place of the cause.
 
@@ -52,7 +52,7 @@ class Reason:
     cited: tuple[tuple[str, Span | None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Case:
     """A loop under examination."""
 

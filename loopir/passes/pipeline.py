@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from ..nodes import Kernel
+from ..record import record
 from .canonical import canonical
 from .hoist import hoist
 from .if_convert import if_convert
@@ -23,7 +23,7 @@ from .vectorize import vectorize
 __all__ = ["PIPELINE", "Pass", "optimise"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Pass:
     """One step. ``reorders``: it takes ``reassociate``, since it may change the order of folds."""
 

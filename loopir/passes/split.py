@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..names import bound, rename
 from ..nodes import Accum, Assign, Call, Const, Expr, Interval, Kernel, Loop, Stmt, Var
+from ..record import record
 from ..tree import bottom_up, map_children
 from ..types import INDEX
 from .blocks import map_inner, map_stmts
@@ -70,7 +71,7 @@ def split(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     return map_stmts(kernel, edit)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Flag:
     """A bool that starts false and is true from the first iteration on where ``cond`` holds."""
 

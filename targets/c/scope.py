@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from loopir import nodes as ir
 from loopir.ops import STATUS
+from loopir.record import record
 
 from ..target import Target
 
@@ -20,7 +21,7 @@ _RESERVED = re.compile(
 """C's own names, and those that generated code keeps for itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Region:
     """The register that vector code is written for.
 
@@ -36,7 +37,7 @@ class Region:
     streamed: ir.Store | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Registers:
     """An accumulator's registers, of C type `kind` (of that dtype, for scalars).
 

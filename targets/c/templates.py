@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from loopir.record import record
 
 __all__ = ["Facts", "fill"]
 
@@ -17,7 +18,7 @@ _HEAD = re.compile(rf"^/\* ({_WORD}(?: {_WORD})*)(?::.*)? \*/$", re.MULTILINE)
 _DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Facts:
     """What a section's heading is compared with: a dtype (``"m"``: a mask of bits) and words."""
 
@@ -26,7 +27,7 @@ class Facts:
     tokens: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Section:
     words: tuple[str, ...]
     text: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from loopir.record import record
 from loopir.types import DTYPES
 
 from ..target import Target
@@ -41,7 +41,7 @@ _HORNER = re.compile(r"\bhorner_F\((\w+), ([^()]*)\)")
 _TYPE = re.compile(r"(?<![A-Za-z0-9])[FIUHD]\b")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Section:
     """A piece of vmath.h: its text, and the pieces that stand before it.
 
@@ -54,7 +54,7 @@ class _Section:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Form:
     """A vector type on a target, as sections know it."""
 

@@ -5,12 +5,12 @@ import ast
 import inspect
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from loopir.record import record
 from loopir.types import DTYPES, dtype_of
 
 from ..types import ArgType, ArrayType, Opaque, ScalarType
@@ -27,7 +27,7 @@ _FOREIGN = (complex, str, bytes, list, tuple, dict, set)
 _BY_NAME = {kind.__name__: type_ for kind, type_ in _SCALARS.items() if isinstance(kind, type)}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Signature:
     """The types of a function's parameters, by name, and which of them were only assumed."""
 

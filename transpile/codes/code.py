@@ -1,12 +1,12 @@
 """One row of the table of codes."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from loopir.record import record
 
 __all__ = ["Code"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Code:
     """A code's page.
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import CellType
 from typing import TYPE_CHECKING
 
+from loopir.record import record
+
 from ..types import ArgType
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ __all__ = ["Case", "Stats", "total"]
 MAX_VARIANTS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Stats:
     """Calls so far.
 

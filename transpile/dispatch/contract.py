@@ -1,14 +1,14 @@
 """What a call must know of a compiled kernel: all of its plan but the code."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from loopir.record import record
 
 from ..plan import Binding, Ref, Returned, StatusSource
 
 __all__ = ["Contract", "Parameter"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Parameter:
     """A parameter of the kernel, as ``loopir.nodes.Param`` has it."""
 
@@ -19,7 +19,7 @@ class Parameter:
     written: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Contract:
     """The kernel's side: ``params``, the code of each guard, ``strict`` and ``in_place``: pairs of
     arrays that may be one. The caller's: as in `Plan`.

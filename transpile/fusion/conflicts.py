@@ -6,13 +6,13 @@ of them writing, one loop keeps their order if and only if v1 <= v2 for every su
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from loopir.access import Access, accesses
 from loopir.affine import Affine, Bindings, constant
 from loopir.dependence import Alias, Overlap, alias, distance, trip_count
 from loopir.nodes import Kernel, Loop
+from loopir.record import record
 from loopir.tree import walk
 
 __all__ = ["Conflict", "Witness", "conflicts", "in_place", "witness"]
@@ -20,7 +20,7 @@ __all__ = ["Conflict", "Witness", "conflicts", "in_place", "witness"]
 _FEW = 9  # iterations in which a witness is looked for
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Conflict:
     """``first`` and ``second`` may touch one element in the wrong order; ``apart`` is v2 - v1."""
 
@@ -30,7 +30,7 @@ class Conflict:
     apart: int | Overlap
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Witness:
     """Of ``trips`` iterations, ``early`` of the second loop and ``late`` of the first meet."""
 

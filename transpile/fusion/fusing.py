@@ -14,6 +14,7 @@ from loopir.access import accesses
 from loopir.dependence import may_share
 from loopir.names import bound, fresh, rename
 from loopir.nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
+from loopir.record import record
 from loopir.tree import bottom_up, walk
 
 from ..rejections import Rejection
@@ -26,7 +27,7 @@ from .pairs import Gates, Pair, pair
 __all__ = ["Fusion", "fuse_kernel"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fusion:
     """A kernel after fusion.
 

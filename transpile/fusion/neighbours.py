@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from loopir.access import accesses
 from loopir.names import bound, used
 from loopir.nodes import Break, Loop, Return, Stmt
+from loopir.record import record
 from loopir.tree import walk
 
 __all__ = ["Between", "Obstacle", "sort"]
@@ -16,7 +16,7 @@ Related: TypeAlias = Callable[[str, str], bool]
 """Whether two arrays may share memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Obstacle:
     """A statement that can be moved to neither side; ``cause`` is the name or array it shares."""
 
@@ -24,7 +24,7 @@ class Obstacle:
     cause: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Between:
     """The statements between two loops, each in its order: ``above`` go up, ``below`` go down.
 
@@ -37,7 +37,7 @@ class Between:
     unfinished: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Effects:
     """What a piece of code touches."""
 

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from loopir.affine import Bindings
 from loopir.dependence import Alias, may_share
 from loopir.nodes import Kernel, Loop, Span, Stmt
+from loopir.record import record
 
 from ..rejections import Label, Rejection
 from .conflicts import Conflict, conflicts, witness
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Gates:
     """What is admitted. ``private``: arrays that nobody sees when the call ends in an exception."""
 
@@ -27,7 +27,7 @@ class Gates:
     private: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Pair:
     """Two loops over one variable, the second's renamed; ``known``: what names stand for."""
 

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopir.nodes import Call, Expr, Var
+from loopir.record import record
 
 from ..infer import Num, exactly, logic
 from ..ranges import ANY, INT64, LENGTH, Linear, integer
@@ -18,7 +19,7 @@ __all__ = ["Carries", "Carry"]
 _SAFE_TRIPS = 1 << 31
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Carry:
     """How one name is carried: the accumulator's dtype, its types inside, and whether they change
     after the first iteration. With a ``step`` it is an int that grows by it and needs none.

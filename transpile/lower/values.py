@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from loopir.nodes import Expr, Var
+from loopir.record import record
 
 from ..infer import Num
 from ..plan import Returned
@@ -14,7 +14,7 @@ from ..ranges import Linear
 __all__ = ["ArrayRef", "Frame", "ListRef", "Made", "Unbound", "Value"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ArrayRef:
     """An array parameter of the kernel, or with ``prefix`` a view of it along its first axes;
     ``shape`` is the whole array's.
@@ -32,14 +32,14 @@ class ArrayRef:
         return len(self.shape) - len(self.prefix)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ListRef:
     """A list under construction."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Made:
     """What was made of a finished list: how it is returned, and the array that it reads as."""
 
@@ -47,7 +47,7 @@ class Made:
     array: ArrayRef | None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Unbound:
     """A name that may have no value here; if ``needed`` (a bool) holds, it has ``value``."""
 
@@ -58,7 +58,7 @@ class Unbound:
 Value: TypeAlias = "Num | ArrayRef | ListRef | Made | Unbound | tuple[Any, ...]"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Frame:
     """A loop being lowered: its statement, variable, the value of the source's name for that, the
     trip count, and the linear form of the count where it is positive.

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from loopir.record import record
 
 from .context import Context
 from .names import free_of
@@ -14,7 +15,7 @@ __all__ = ["Element", "Stream", "stream"]
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"
 
 
-@dataclass(frozen=True)
+@record(frozen=True, slots=True)
 class Stream:
     """``at(i)`` is element ``i`` for ``i`` in ``range(length)``, once ``setup`` has run."""
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from loopir.nodes import Span
+from loopir.record import record
 
 from .rows import Row, row
 
@@ -15,7 +15,7 @@ __all__ = ["Mark", "excerpt"]
 _NEAR = 1  # up to this many lines between two marked ones are shown, more become an ellipsis
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Mark:
     """What is written under a span; nothing is, where there is no text."""
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopir.nodes import Span
+from loopir.record import record
 
 from ..rejections import Rejection
 from .excerpt import Mark, excerpt
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["LoopInfo", "Report", "rejection_rows"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class LoopInfo:
     """One loop of the compiled code.
 
@@ -44,7 +45,7 @@ class LoopInfo:
         return self.span.line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Report:
     """The account of one function under one call signature; ``print`` it, or show it in Jupyter.
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+from loopir.record import record
 
 from ..effects import Effect, effectful_calls
 from ..rejections import Label, Rejection
@@ -27,7 +28,7 @@ _CODES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Loop:
     """A loop and the ``with np.errstate`` around it, as text."""
 

@@ -1,0 +1,84 @@
+"""Frozen dataclasses that cost a tenth to define.
+
+``dataclasses.dataclass`` compiles six methods for each class where it is defined. A process whose
+kernels are on disk already would spend most of its first call on methods that it never calls.
+Here ``__init__`` is compiled when the first object is made, and the rest is shared.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, dataclass, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["record"]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as record
+else:
+    def record(cls=None, /, *, frozen, slots, kw_only=False, eq=True):
+        """`cls` as a dataclass with slots. That it is frozen is the type checker's to see."""
+        assert frozen
+        assert slots
+        if cls is None:
+            return lambda cls: _record(cls, kw_only, eq)
+        return _record(cls, kw_only, eq)
+
+
+def _record(cls: type, kw_only: bool, eq: bool) -> type:
+    made: Any = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+
+    def compile_init(self: object, *args: object, **named: object) -> None:
+        made.__init__ = _init(made)
+        made.__init__(self, *args, **named)
+
+    made.__init__, made.__repr__ = compile_init, _repr
+    if eq:
+        _compare(made)
+    return made  # type: ignore[no-any-return]
+
+
+def _init(cls: Any) -> Any:
+    """What sets each field from a parameter, its default, or what its factory makes."""
+    names: dict[str, object] = {"MISSING": MISSING}
+    places, keywords, body = ["self"], list[str](), list[str]()
+    for f in fields(cls):
+        text, value = f.name, f.name
+        if f.default_factory is not MISSING:
+            text += "=MISSING"
+            names[f"make_{f.name}"] = f.default_factory
+            value = f"make_{f.name}() if {f.name} is MISSING else {f.name}"
+        elif f.default is not MISSING:
+            text += f"=default_{f.name}"
+            names[f"default_{f.name}"] = f.default
+        (keywords if f.kw_only else places).append(text)
+        body.append(f"self.{f.name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    given = ", ".join([*places, "*", *keywords] if keywords else places)
+    exec(f"def __init__({given}):\n " + "\n ".join(body or ["pass"]), names)
+    return names["__init__"]
+
+
+def _compare(cls: Any) -> None:
+    """Gives `cls` its equality, and the hash that goes with it."""
+    compared = _values(f for f in fields(cls) if f.compare)
+    hashed = _values(f for f in fields(cls) if (f.compare if f.hash is None else f.hash))
+
+    def equal(self: object, other: object) -> Any:
+        if type(other) is not cls or type(self) is not cls:
+            return NotImplemented
+        return self is other or compared(self) == compared(other)
+
+    cls.__eq__, cls.__hash__ = equal, lambda self: hash(hashed(self))
+
+
+def _values(chosen: Iterable[Field[Any]]) -> Callable[[object], object]:
+    """What gives the values of the `chosen` fields of an object."""
+    names = [f.name for f in chosen]
+    return attrgetter(*names) if names else lambda _: ()
+
+
+def _repr(self: Any) -> str:
+    shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
+    return f"{type(self).__qualname__}({', '.join(shown)})"

@@ -1,0 +1,99 @@
+"""`record` is ``dataclasses.dataclass`` in everything but when its methods are compiled."""
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from loopir.record import record
+from loopir.types import DTYPES
+
+
+def classes(make: Callable[..., Any]) -> dict[str, type]:
+    @make(frozen=True, slots=True)
+    class Point:
+        """Two numbers."""
+        x: int
+        y: int = 2
+
+    @make(frozen=True, slots=True)
+    class Spot(Point):
+        """With a keyword that is not compared, and one that is not hashed."""
+        place: str | None = dataclasses.field(
+            default=None, compare=False, repr=False, kw_only=True
+        )
+        table: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
+
+    @make(frozen=True, slots=True, kw_only=True)
+    class Named:
+        """Keywords only, checked."""
+        low: int
+        high: int = 9
+
+        def __post_init__(self) -> None:
+            if self.low > self.high:
+                raise ValueError(self.low)
+
+    @make(frozen=True, slots=True)
+    class Empty:
+        """No fields."""
+
+    @make(frozen=True, slots=True, eq=False)
+    class Own:
+        """Compared by a method of its own."""
+        x: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 1
+
+    return {c.__name__: c for c in (Point, Spot, Named, Empty, Own)}
+
+
+OURS, THEIRS = classes(record), classes(dataclasses.dataclass)
+
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("Point", (1,), {}), ("Point", (1, 3), {}), ("Point", (), {"y": 1, "x": 2}),
+    ("Point", (), {}), ("Point", (1, 2, 3), {}), ("Point", (1,), {"x": 1}), ("Point", (1.0,), {}),
+    ("Spot", (1,), {}), ("Spot", (1, 2), {"place": "here"}), ("Spot", (1, 2, {"a": 1}), {}),
+    ("Spot", (1, 2, {}, "here"), {}),
+    ("Named", (), {"low": 1}), ("Named", (), {"low": 10}), ("Named", (1,), {}),
+    ("Empty", (), {}), ("Empty", (1,), {}), ("Own", (1,), {}), ("Own", (2,), {}),
+]
+
+
+def made(known: dict[str, type], call: tuple[str, tuple[Any, ...], dict[str, Any]]) -> Any:
+    name, places, keywords = call
+    try:
+        return known[name](*places, **keywords)
+    except (TypeError, ValueError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_made_as_a_dataclass_is(call: tuple[str, tuple[Any, ...], dict[str, Any]]) -> None:
+    ours, theirs = made(OURS, call), made(THEIRS, call)
+    assert repr(ours) == repr(theirs)
+    if not isinstance(ours, type):
+        assert type(ours).__match_args__ == type(theirs).__match_args__
+        assert not hasattr(ours, "__dict__")
+        assert dataclasses.asdict(ours) == dataclasses.asdict(theirs)
+        assert repr(dataclasses.replace(ours)) == repr(theirs)
+
+
+def test_equal_and_hashed_as_a_dataclass_is() -> None:
+    ours, theirs = ([made(known, call) for call in CALLS] for known in (OURS, THEIRS))
+    assert [[a == b for b in ours] for a in ours] == [[a == b for b in theirs] for a in theirs]
+    objects = [(a, b) for a, b in zip(ours, theirs, strict=True) if not isinstance(a, type)]
+    assert len({a for a, _ in objects}) == len({b for _, b in objects})
+    assert [hash(a) for a, _ in objects] == [hash(b) for _, b in objects]
+
+
+def test_pickled() -> None:
+    f64 = DTYPES["f64"]
+    assert pickle.loads(pickle.dumps(f64)) == f64
