@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from .cache import CacheInfo, cache_clear, cache_dir, cache_info, kept, publish
+from .cache import CacheInfo, cache_clear, cache_dir, cache_info, kept, kept_like, publish
 from .compiler import (
     BuildError,
     Compiler,
@@ -22,6 +20,7 @@ from .compiler import (
     find_compiler_for,
     run_compiler,
 )
+from .digest import hexdigest
 
 if TYPE_CHECKING:
     from .isa import Target
@@ -50,7 +49,7 @@ CONTRACT = ("-ffp-contract=fast", "-DTP_CONTRACT")
 """Flags under which a product and a sum may become one FMA."""
 
 
-def build(source: str, target: _HasFlags, *, cache: bool = True, contract: bool = False) -> Path:
+def build(source: str, target: _HasFlags, *, cache: bool = True, contract: bool = False) -> str:
     """The shared object of a C translation unit for `target`. Raises NoCompiler and BuildError."""
     return build_object(source, _flags(target, contract), cache=cache)
 
@@ -59,7 +58,7 @@ def _flags(target: _HasFlags, contract: bool) -> tuple[str, ...]:
     return *target.cflags, *(CONTRACT if contract else ())
 
 
-def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = True) -> Path:
+def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = True) -> str:
     """As `build`, with the flags that a target would give.
 
     Without `cache` it is always compiled, to a file of its own.
@@ -69,15 +68,16 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
     try:
         compiler = find_compiler()
     except NoCompiler:
-        if cache and (path := kept(f"{key}-*")):  # what another compiler made will do
+        if cache and (path := kept_like(f"{key}-")):  # what another compiler made will do
             return path
         raise
     name = f"{key}-{_digest(compiler.version, *compiler.command)[:16]}"
     if cache and (path := kept(name)):
         return path
-    with _scratch() as work:
-        run_compiler(compiler, flags, source, work / "kernel.so")
-        return publish((work / "kernel.so").read_bytes(), name if cache else None)
+    with _scratch("kernel.so") as made:
+        run_compiler(compiler, flags, source, made)
+        with open(made, "rb") as file:
+            return publish(file.read(), name if cache else None)
 
 
 def assembly(source: str, target: Target, *, contract: bool = False) -> str:
@@ -85,10 +85,11 @@ def assembly(source: str, target: Target, *, contract: bool = False) -> str:
 
     Raises NoCompiler and BuildError.
     """
-    with _scratch() as work:
-        flags = (*FLAGS, *_flags(target, contract), *_user_flags(), "-S")
-        run_compiler(find_compiler_for(target.machine), flags, source, work / "kernel.s")
-        return (work / "kernel.s").read_text(errors="replace")
+    flags = (*FLAGS, *_flags(target, contract), *_user_flags(), "-S")
+    with _scratch("kernel.s") as made:
+        run_compiler(find_compiler_for(target.machine), flags, source, made)
+        with open(made, errors="replace") as file:
+            return file.read()
 
 
 def _user_flags() -> tuple[str, ...]:
@@ -100,20 +101,20 @@ def _user_flags() -> tuple[str, ...]:
 
 
 def _digest(*parts: str) -> str:
-    from hashlib import sha256
-
-    return sha256("\0".join(parts).encode()).hexdigest()
+    return hexdigest("\0".join(parts).encode())
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
+def _scratch(name: str) -> Iterator[str]:
+    """A path of that name in a directory of its own."""
     import tempfile
+    from shutil import rmtree
 
     try:
         work = tempfile.mkdtemp(prefix="transpile-")
     except OSError as error:
         raise BuildError(f"there is no directory for temporary files: {error}") from error
     try:
-        yield Path(work)
+        yield os.path.join(work, name)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        rmtree(work, ignore_errors=True)

@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 
 from loopir.record import record
 
@@ -112,19 +111,19 @@ def _zig() -> Compiler | None:
     spec = find_spec("ziglang")
     if spec is None or not spec.origin:
         return None
-    program = Path(spec.origin).with_name("zig")
+    program = os.path.join(os.path.dirname(spec.origin), "zig")
     command = (sys.executable, "-m", "ziglang", "cc", _ZIG_CPU)
-    return Compiler(command, _stamp(str(program))) if program.exists() else None
+    return Compiler(command, _stamp(program)) if os.path.exists(program) else None
 
 
-def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, made: Path) -> None:
+def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, made: str) -> None:
     """Compiles C text, given on standard input, to the file `made`. Raises BuildError."""
-    words = (*compiler.command, "-x", "c", "-", "-o", str(made), *flags)
+    words = (*compiler.command, "-x", "c", "-", "-o", made, *flags)
     code, output = _run(words, source)
     if code != 0:
         how = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
         raise BuildError(f"{compiler.name} {how}{_head(output)}", output)
-    if not made.is_file():
+    if not os.path.isfile(made):
         wrote = f"{compiler.name} reported success and wrote no file{_head(output)}"
         raise BuildError(wrote, output)
 

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from functools import cache
-from pathlib import Path
 
 from .isa import TARGETS, Target
 
@@ -27,14 +27,11 @@ def features() -> frozenset[str]:
 
 
 def _listed() -> list[str]:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return []
-    for line in text.splitlines():
-        key, _, words = line.partition(":")
-        if key.strip() in ("flags", "Features"):
-            return words.split()
+    with suppress(OSError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+        for line in lines:  # those of one core: there may be hundreds
+            key, _, words = line.partition(":")
+            if key.strip() in ("flags", "Features"):
+                return words.split()
     return []
 
 

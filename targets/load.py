@@ -6,7 +6,6 @@ and then nothing was done.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from pathlib import Path
 
 import numpy as np
 
@@ -29,20 +28,20 @@ class Entry:
     status. ``native``: whether it is the builtin, of the shared object ``trampoline``.
     """
 
-    path: Path
+    path: str
     fast: Callable[..., int]
     native: bool
-    trampoline: Path | None = None
+    trampoline: str | None = None
 
 
 def load(
-    path: Path,
+    path: str,
     kernel: HasParams,
     *,
     weak: Collection[str] = (),
     strided: Collection[str] = (),
     native: bool = True,
-    known: Path | None = None,
+    known: str | None = None,
 ) -> Entry:
     """The kernel ``tp_kernel`` of the shared object at `path`. Raises BuildError where it cannot be
     opened.
@@ -55,7 +54,7 @@ def load(
         most = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"
         raise BuildError(f"a kernel takes at most {most}")
     rows = [row(p, p.name in weak, p.name in strided) for p in kernel.params]
-    address = symbol(str(path), "tp_kernel")
+    address = symbol(path, "tp_kernel")
     found = trampoline(known) if native else None
     if found is None:
         return Entry(path, SafeCall(address, rows), native=False)

@@ -9,7 +9,6 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -24,13 +23,13 @@ PATIENCE = 10.0
 """Seconds that a fork waits at most: a compiler may hang."""
 
 _Wrap: TypeAlias = Callable[[np.ndarray], Callable[..., int]]
-_opened: list[tuple[_Wrap, Path] | None] = []
+_opened: list[tuple[_Wrap, str] | None] = []
 """The trampoline of this process, once it has been asked for."""
 
 _building: list[threading.Thread] = []
 
 
-def trampoline(known: Path | None) -> tuple[_Wrap, Path] | None:
+def trampoline(known: str | None) -> tuple[_Wrap, str] | None:
     """Makes a builtin from a spec, and its shared object; None where the fast road is not open."""
     if not _opened:
         _opened.append(_open(known))
@@ -47,7 +46,7 @@ def prepare() -> None:
         _building[0].start()
 
 
-def _open(known: Path | None) -> tuple[_Wrap, Path] | None:
+def _open(known: str | None) -> tuple[_Wrap, str] | None:
     if not proved():
         return None
     import ctypes
@@ -56,7 +55,7 @@ def _open(known: Path | None) -> tuple[_Wrap, Path] | None:
         for thread in _building:
             thread.join()
         path = known or _built()
-        bind, method = symbol(str(path), "tp_bind"), symbol(str(path), "tp_method")
+        bind, method = symbol(path, "tp_bind"), symbol(path, "tp_method")
     except BuildError:
         return None
     lent = np.array(_lent(), dtype=np.uintp)
@@ -82,10 +81,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_settle)
 
 
-def _built() -> Path:
+def _built() -> str:
     from .build import build_object
 
-    return build_object(Path(__file__).with_name("entry.c").read_text())
+    with open(os.path.join(os.path.dirname(__file__), "entry.c")) as file:
+        return build_object(file.read())
 
 
 def _lent() -> list[int]:

@@ -70,7 +70,7 @@ def _scalar(p: Param, value: Any) -> bytes:
 @cache
 def _loaded(kernel: Kernel, target: Target) -> Any:
     source = emit(legalize(kernel, target), target)
-    function = ctypes.CDLL(str(build(source, target))).tp_kernel
+    function = ctypes.CDLL(build(source, target)).tp_kernel
     function.restype = ctypes.c_int64
     return function
 

@@ -23,7 +23,6 @@ from targets.build import (
     NoCompiler,
     assembly,
     build,
-    build_object,
     cache_clear,
     cache_dir,
     cache_info,
@@ -68,7 +67,11 @@ def counting(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return lambda: len(log.read_text().splitlines()) if log.exists() else 0
 
 
-def answer(path: Path) -> int:
+def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = True) -> Path:
+    return Path(build_module.build_object(source, cflags, cache=cache))
+
+
+def answer(path: str | Path) -> int:
     return int(ctypes.CDLL(str(path)).answer())
 
 
@@ -299,14 +302,14 @@ def test_a_cache_that_cannot_be_written(
 def test_a_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = cache_module._place
 
-    def full(data: bytes, path: Path) -> Path:
-        if cache in path.parents:
+    def full(data: bytes, folder: str, name: str) -> str:
+        if folder == str(cache):
             raise OSError(28, "No space left on device")
-        return place(data, path)
+        return place(data, folder, name)
 
     monkeypatch.setattr(cache_module, "_place", full)
     assert answer(build_object(ANSWER)) == 42
-    monkeypatch.setattr(cache_module, "_place", lambda data, path: full(data, cache / "x"))
+    monkeypatch.setattr(cache_module, "_place", lambda data, _, name: full(data, str(cache), name))
     with pytest.raises(BuildError, match="no room"):
         build_object(ANSWER + " ")
 
@@ -314,7 +317,7 @@ def test_a_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_info_and_clear(cache: Path) -> None:
     assert (cache_info().objects, cache_info().bytes, cache_clear()) == (0, 0, 0)
     path = build_object(ANSWER)
-    assert cache_info().path == cache_dir() == cache
+    assert cache_info().path == cache_dir() == str(cache)
     assert (cache_info().objects, cache_info().bytes) == (1, path.stat().st_size)
     (cache / "notes.txt").write_text("not ours")
     assert cache_clear() == 1
@@ -347,13 +350,13 @@ def test_what_is_longest_unused_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_where(environ: dict[str, str], place: str) -> None:
-    assert cache_dir(environ) == Path(place)
+    assert cache_dir(environ) == place
 
 
 def test_nobody_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user without a home must not find a directory called ~ in the working directory."""
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    assert cache_dir({}).parts[:3] == Path(os.devnull).parts
+    assert Path(cache_dir({})).parts[:3] == Path(os.devnull).parts
     monkeypatch.delenv("TRANSPILE_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert answer(build_object(ANSWER)) == 42

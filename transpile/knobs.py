@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from loopir.record import record
 
@@ -48,7 +47,7 @@ class Knobs:
 
     target: str = "auto"
     debug: frozenset[str] = frozenset()
-    dump: Path | None = None
+    dump: str | None = None
     check: bool = False
     fallback_is_error: bool = False
 
@@ -71,7 +70,7 @@ _Reader = Callable[[str, str], object]
 _READERS: dict[str, tuple[str, _Reader]] = {
     "TRANSPILE_TARGET": ("target", lambda name, value: value),
     "TRANSPILE_DEBUG": ("debug", lambda name, value: _words(name, value, DEBUG_WORDS)),
-    "TRANSPILE_DUMP": ("dump", lambda name, value: Path(value)),
+    "TRANSPILE_DUMP": ("dump", lambda name, value: value),
     "TRANSPILE_CHECK": ("check", lambda name, value: _one(name, value, ("0", "1")) == "1"),
     "TRANSPILE_FALLBACK": (
         "fallback_is_error",

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from targets.cache import OBJECT, RECIPE, content, kept, publish
+from targets.digest import hexdigest
 from targets.errors import BuildError
 from targets.load import load
 
@@ -53,7 +54,8 @@ def keep(
     marks = tuple((ref.expr, _mark(ref.value)) for ref in contract.refs)
     if entry.trampoline is None or any(mark is None for _, mark in marks):
         return
-    said = replace(contract, refs=()), marks, entry.path.name, entry.trampoline.name
+    names = map(os.path.basename, (entry.path, entry.trampoline))
+    said = replace(contract, refs=()), marks, *names
     try:
         publish(pickle.dumps(said), _key(function, types, options, target), RECIPE)
     except (BuildError, pickle.PicklingError) as error:
@@ -92,13 +94,11 @@ def find(
 def _key(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
 ) -> str:
-    from hashlib import sha256
-
     shaping = replace(options, on_reject="warn", verify=0.0)
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
     parts = [sorted(types.items()), shaping, target, flags, sys.version, np.__version__, _ours()]
     code = marshal.dumps(function.__code__)
-    return sha256(repr([*map(str, parts)]).encode() + code).hexdigest()
+    return hexdigest(repr([*map(str, parts)]).encode() + code)
 
 
 @functools.cache

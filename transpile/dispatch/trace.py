@@ -31,7 +31,7 @@ def trace(knobs: Knobs, stages: Stages, legal: Kernel, text: str, target: Target
         if word in knobs.debug and body:
             print(f"# {stages.source.qualname}: {name}\n{body}", file=sys.stderr)
     if knobs.dump is not None:
-        folder = knobs.dump / stages.source.qualname / target.name
+        folder = Path(knobs.dump) / stages.source.qualname / target.name
         try:
             _write(folder, texts)
         except OSError as error:
