@@ -1,4 +1,4 @@
-"""Frozen dataclasses that cost a tenth to define.
+"""Dataclasses that cost a tenth to define.
 
 ``dataclasses.dataclass`` compiles six methods for each class where it is defined. A process whose
 kernels are on disk already would spend most of its first call on methods that it never calls.
@@ -16,17 +16,16 @@ __all__ = ["record"]
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
 else:
-    def record(cls=None, /, *, frozen, slots, kw_only=False, eq=True):
-        """`cls` as a dataclass with slots. That it is frozen is the type checker's to see."""
-        assert frozen
-        assert slots
-        if cls is None:
-            return lambda cls: _record(cls, kw_only, eq)
-        return _record(cls, kw_only, eq)
+    def record(cls=None, /, **said):
+        """`cls` as a dataclass. That it is frozen is the type checker's to see."""
+        return _record(cls, **said) if cls else lambda cls: _record(cls, **said)
 
 
-def _record(cls: type, kw_only: bool, eq: bool) -> type:
-    made: Any = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+def _record(
+    cls: type, frozen: bool = False, slots: bool = False, kw_only: bool = False, eq: bool = True
+) -> type:
+    assert cls.__doc__, "dataclass would make one, from a signature, which takes long"
+    made: Any = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
 
     def compile_init(self: object, *args: object, **named: object) -> None:
         made.__init__ = _init(made)
@@ -35,6 +34,8 @@ def _record(cls: type, kw_only: bool, eq: bool) -> type:
     made.__init__, made.__repr__ = compile_init, _repr
     if eq:
         _compare(made)
+        if not frozen:
+            made.__hash__ = None
     return made  # type: ignore[no-any-return]
 
 
@@ -43,6 +44,8 @@ def _init(cls: Any) -> Any:
     names: dict[str, object] = {"MISSING": MISSING}
     places, keywords, body = ["self"], list[str](), list[str]()
     for f in fields(cls):
+        if not f.init:
+            continue
         text, value = f.name, f.name
         if f.default_factory is not MISSING:
             text += "=MISSING"

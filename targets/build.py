@@ -33,7 +33,9 @@ __all__ = [
 ABI = 1
 """Version of the kernels' binary interface: an object of another version is never loaded."""
 
-FLAGS = ("-O2", "-ffp-contract=off", "-frounding-math", "-fPIC", "-fvisibility=protected", "-w")
+FLAGS = (
+    "-O2", "-pipe", "-ffp-contract=off", "-frounding-math", "-fPIC", "-fvisibility=protected", "-w",
+)
 """Of every kernel. GCC makes -x of 0.0 - x where x is no -0.0, which is wrong for 0.0; with
 ``-frounding-math`` it does not. Clang is told in abi.h what the rounding is."""
 

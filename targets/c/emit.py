@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
-from pathlib import Path
 
 from loopir import nodes as ir
 from loopir.exhaustive import unhandled
@@ -17,6 +15,7 @@ from loopir.types import DTYPES
 from ..target import Target
 from .definitions import definitions
 from .expressions import expr
+from .headers import header
 from .scope import Scope
 from .statements import block
 
@@ -39,13 +38,8 @@ def emit(kernel: ir.Kernel, target: Target) -> str:
     text = _function(f"static __attribute__((noinline)) int64_t tp_body{given}", [*start, *work])
     text += "\n" + _function(f"int64_t tp_kernel{given}", entry)
     needed = definitions(text, target)
-    heads = _header("abi.h") + (_header("undo.h") if "tp_keep" in text else "")
+    heads = header("abi.h") + (header("undo.h") if "tp_keep" in text else "")
     return f"/* {kernel.name}, {target.name} */\n{heads}\n{needed}\n\n{text}"
-
-
-@cache
-def _header(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def _call(kernel: ir.Kernel, s: Scope) -> list[str]:

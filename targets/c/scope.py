@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from loopir import nodes as ir
 from loopir.ops import STATUS
@@ -12,13 +12,15 @@ from ..target import Target
 
 __all__ = ["Region", "Registers", "Scope"]
 
-_RESERVED = re.compile(
-    r"auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if"
-    r"|inline|int|long|register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union"
-    r"|unsigned|void|volatile|while|asm|typeof|linux|unix"
-    r"|arrays|scalars|status|tp_\w*|[fiucq]\d+x\d+(_u)?|m\d+|u?int\d+_t|u?intptr_t"
-)
-"""C's own names, and those that generated code keeps for itself."""
+_WORDS = frozenset((
+    "arrays", "asm", "auto", "break", "case", "char", "const", "continue", "default", "do",
+    "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "linux",
+    "long", "register", "restrict", "return", "scalars", "short", "signed", "sizeof", "static",
+    "status", "struct", "switch", "typedef", "typeof", "union", "unix", "unsigned", "void",
+    "volatile", "while",
+))
+_RESERVED = re.compile(r"tp_\w*|[fiucq]\d+x\d+(_u)?|m\d+|u?int\d+_t|u?intptr_t")
+"""C's own names, and, with these patterns, those that generated code keeps for itself."""
 
 
 @record(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Registers:
         return f"{self.names[0]}[{k}]" if self.array else self.names[int(k)]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Scope:
     """What is visible: names, IR to C; the C names taken; accumulators; loads that have a name.
 
@@ -94,7 +96,7 @@ class Scope:
     def fresh(self, name: str) -> str:
         """A C name, like `name`, that is not taken."""
         plain = name if name.isascii() else "v" + "".join(f"{ord(c):x}" for c in name)
-        if _RESERVED.fullmatch(plain):
+        if plain in _WORDS or _RESERVED.fullmatch(plain):
             plain += "_"
         c, k = plain, 0
         while c in self.taken:

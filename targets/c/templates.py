@@ -4,9 +4,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 from loopir.record import record
+
+from .headers import header
 
 __all__ = ["Facts", "fill"]
 
@@ -29,6 +30,8 @@ class Facts:
 
 @record(frozen=True, slots=True)
 class _Section:
+    """The text under a heading of these words."""
+
     words: tuple[str, ...]
     text: str
 
@@ -39,23 +42,22 @@ class _Section:
         return right and facts.words.issuperset(conditions)
 
 
-def fill(header: str, name: str, facts: Facts) -> str | None:
-    """The first section of `header` that defines `name` and fits, filled in; or None."""
-    for section in _sections(header).get(name, ()):
+def fill(file: str, name: str, facts: Facts) -> str | None:
+    """The first section of `file` that defines `name` and fits, filled in; or None."""
+    for section in _sections(file).get(name, ()):
         if section.fits(facts):
             return _filled(section.text, facts.tokens)
     return None
 
 
 @cache
-def _sections(header: str) -> dict[str, list[_Section]]:
+def _sections(file: str) -> dict[str, list[_Section]]:
     """The sections of a template by the names they define, in order."""
     found: dict[str, list[_Section]] = {}
-    text = (Path(__file__).parent / header).read_text(encoding="utf-8")
-    parts = _HEAD.split(text)
+    parts = _HEAD.split(header(file))
     for words, body in zip(parts[1::2], parts[2::2], strict=True):
         defined = _DEFINED.search(body)
-        assert defined, f"{header}: nothing after {words}"
+        assert defined, f"{file}: nothing after {words}"
         found.setdefault(defined[1], []).append(_Section(tuple(words.split()), body.strip()))
     return found
 

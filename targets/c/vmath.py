@@ -4,13 +4,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from string import Template
 
 from loopir.record import record
 from loopir.types import DTYPES
 
 from ..target import Target
+from .headers import header, headers
 
 __all__ = ["FUNCTIONS", "source"]
 
@@ -100,8 +100,7 @@ class _Form:
 
 @functools.cache
 def _sections() -> tuple[_Section, ...]:
-    headers = sorted(Path(__file__).parent.glob("vmath*.h"))
-    return tuple(s for path in headers for s in _read(path.read_text(encoding="utf-8")))
+    return tuple(s for name in headers("vmath") for s in _read(header(name)))
 
 
 def _read(text: str) -> Iterator[_Section]:

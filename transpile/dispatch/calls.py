@@ -137,9 +137,6 @@ class Calls:
             try:
                 variant = self._kept(types, target.name, settings)
                 if variant is None:
-                    from targets.load import prepare
-
-                    prepare()
                     from .compiling import compile_variant
 
                     variant = compile_variant(self._function, types, self.options, settings)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CellType
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ def total(stats: list[Stats]) -> Stats:
     return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Case:
     """The state of one signature.
 

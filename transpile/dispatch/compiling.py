@@ -12,7 +12,7 @@ from targets.build import BuildError, NoCompiler, build
 from targets.c import emit
 from targets.host import available
 from targets.isa import Target
-from targets.load import load
+from targets.load import load, prepare
 
 from .. import knobs
 from ..options import Options, chosen_target
@@ -68,6 +68,7 @@ def compile_variant(
     clock.lap("stages")
     _tell(settings, stages, kernel, text, target)
     clock.lap("knobs")
+    prepare()
     path = build(text, target, cache=options.cache, contract=options.fma)
     clock.lap("build")
     contract = contract_of(plan, kernel)

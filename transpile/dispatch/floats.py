@@ -4,13 +4,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from loopir.ops import STATUS
+from loopir.record import record
 
 from ..plan import StatusSource
 from .contract import Contract
@@ -38,7 +38,7 @@ except ImportError:
 """A value that changes with ``np.errstate``: NumPy's own where it can be had, in some 10 ns."""
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Calm:
     """The last error state and warning filters under which no condition can raise in mid-loop.
 

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
+
+from loopir.record import record
 
 from ..plan import Argument
 from ..signature import parameters
@@ -25,7 +27,7 @@ FLOAT_STATUS = 1 << 8
 Other = Callable[["Variant", str, Values], Callable[..., Any]]
 
 
-@dataclass(slots=True, eq=False)
+@record(slots=True, eq=False)
 class Variant:
     """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
 

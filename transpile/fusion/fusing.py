@@ -7,7 +7,7 @@ that only lives there is contracted away.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from loopir.access import accesses
@@ -84,7 +84,7 @@ def fuse_kernel(
     )
 
 
-@dataclass
+@record
 class _Fuser:
     """One kernel being fused; its guards may be tightened on the way."""
 

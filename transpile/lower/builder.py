@@ -5,7 +5,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from loopir.nodes import (
     Assign,
@@ -21,6 +21,7 @@ from loopir.nodes import (
     Var,
 )
 from loopir.ops import OPS
+from loopir.record import record
 from loopir.tree import walk
 
 from ..infer import TRUE, Num, logic
@@ -42,7 +43,7 @@ _CLASS = {
 }
 
 
-@dataclass
+@record
 class Builder(Known):
     """Everything that lowering writes to; `trial` undoes it."""
 

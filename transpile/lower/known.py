@@ -1,9 +1,10 @@
 """What is known of integers while lowering: an interval for each, and linear forms."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from loopir.nodes import Call, Const, Dim, Expr, Param, Var
+from loopir.record import record
 
 from ..infer import Num
 from ..ranges import ARGUMENT, INT64, LENGTH, Interval, Linear
@@ -11,7 +12,7 @@ from ..ranges import ARGUMENT, INT64, LENGTH, Interval, Linear
 __all__ = ["Known"]
 
 
-@dataclass
+@record
 class Known:
     """``intervals``: noted for an expression. ``deltas``: that an accumulator is another expression
     and a summand in an interval.

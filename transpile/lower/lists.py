@@ -4,12 +4,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from loopir.nodes import Append, Call, Expr, Store, Var
+from loopir.record import record
 from loopir.types import DTYPES
 
 from ..infer import Num, constant
@@ -30,7 +31,7 @@ ARRAY_OF: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
 _SLACK = 64  # elements that a full vector store may write beyond the last one
 
 
-@dataclass
+@record
 class Built:
     """A list under construction: its buffer, element type, and length if known beforehand.
 
