@@ -19,6 +19,7 @@ import pytest
 
 from loopir.types import DTYPES
 from targets.build import FLAGS
+from targets.c.headers import header
 from targets.c.vmath import FUNCTIONS, source
 from targets.host import available
 from targets.isa import TARGETS
@@ -65,7 +66,7 @@ def program(target: str) -> str:
     functions += [(op, "f32", 2) for op in FUNCTIONS]  # no register is that small
     texts = [source(op, d, n, TARGETS[target]) or "" for op, d, n in functions]
     table = " ".join(f"X({op}, {d}, {n}, {2 if op == 'pow' else 1})" for op, d, n in functions)
-    parts = ["#include <stdint.h>", _typedefs(), *texts, *texts, f"#define FUNCTIONS {table}"]
+    parts = [header("abi.h"), _typedefs(), *texts, *texts, f"#define FUNCTIONS {table}"]
     return "\n".join([*parts, f'#include "{HARNESS}"\n'])
 
 

@@ -15,16 +15,24 @@ typedef union {
     uint64_t u64; uint32_t u32; uint16_t u16; uint8_t u8;
 } tp_scalar;
 
-/* Has a value computed whether or not it is read: it may raise a flag. */
-#if defined __x86_64__
-#define TP_COMPUTED(value) __asm__ volatile("" : : "gvk"(value))
-#elif defined __aarch64__
-#define TP_COMPUTED(value) __asm__ volatile("" : : "gw"(value))
-#else
+/* Has a value computed whether or not it is read: it may raise a flag. _V: one that lives in vector registers. */
 #define TP_COMPUTED(value) __asm__ volatile("" : : "g"(value))
+#if defined __x86_64__
+#define TP_COMPUTED_V(value) __asm__ volatile("" : : "v"(value))
+#elif defined __aarch64__
+#define TP_COMPUTED_V(value) __asm__ volatile("" : : "w"(value))
+#else
+#define TP_COMPUTED_V(value) __asm__ volatile("" : : "m"(value))
 #endif
 
-#define TP_EVERYWHERE(value) __extension__({ __typeof__(value) all_ = (value); TP_COMPUTED(all_); all_; })
+/* The lanes of two vectors in another order; `indices` is the type of a vector of their numbers. */
+#ifdef __clang__
+#define TP_SHUFFLE(indices, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define TP_SHUFFLE(indices, a, b, ...) __builtin_shuffle(a, b, (indices){__VA_ARGS__})
+#endif
+
+#define TP_EVERYWHERE(value) __extension__({ __typeof__(value) all_ = (value); TP_COMPUTED_V(all_); all_; })
 
 /* The hardware's floating-point flags, in ops.STATUS's order: divide 1, over 2, under 4, invalid 8. */
 #if defined __x86_64__

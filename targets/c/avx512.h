@@ -22,7 +22,7 @@ static inline void tp_storemask_V(T *p, V v, M m) { __builtin_ia32_storedquSIZEW
 static inline void tp_everyother_V(T *p, V v)
 {
     M even = (M)0x5555;
-    V high = (V)__builtin_shuffle((I)v, (I){EACH((k + L / 2) % L)});
+    V high = (V)TP_SHUFFLE(I, (I)v, (I)v, EACH((k + L / 2) % L));
     __builtin_ia32_storedquSIZEWIDTH_mask((void *)p, (NI)__builtin_ia32_expandSIZEWIDTH_mask((NI)v, (NI){0}, even), even);
     __builtin_ia32_storedquSIZEWIDTH_mask((void *)(p + L), (NI)__builtin_ia32_expandSIZEWIDTH_mask((NI)high, (NI){0}, even), even);
 }
@@ -77,10 +77,10 @@ static inline M tp_mul_over_V(V a, V b)
 /* i32 u32 wide: the upper halves of the products of even lanes and of odd ones, side by side */
 static inline V tp_mulhigh_V(V a, V b)
 {
-    V even, odd, x = __builtin_shuffle(a, (I){EACH(k | 1)}), y = __builtin_shuffle(b, (I){EACH(k | 1)});
+    V even, odd, x = TP_SHUFFLE(I, a, a, EACH(k | 1)), y = TP_SHUFFLE(I, b, b, EACH(k | 1));
     __asm__("vpmulSIGNdq %2, %1, %0" : "=v"(even) : "v"(a), "v"(b));
     __asm__("vpmulSIGNdq %2, %1, %0" : "=v"(odd) : "v"(x), "v"(y));
-    return __builtin_shuffle(even, odd, (I){EACH(k % 2 ? k + L : k + 1)});
+    return TP_SHUFFLE(I, even, odd, EACH(k % 2 ? k + L : k + 1));
 }
 /* i32 wide */
 static inline M tp_mul_over_V(V a, V b) { return tp_ne_V(tp_mulhigh_V(a, b), (a * b) >> 31); }

@@ -88,7 +88,7 @@ def _reads(n: Vectored, s: Scope) -> Iterator[str]:
         c = s.loaded[load] = s.fresh(f"{s.names[load.array]}_i")
         yield f"{type_of(load, s.target)} {c} = {text};"
         if load.dtype != "bool":
-            yield held(c, s)
+            yield held(c, load, s)
 
 
 def _before_writes(n: Vectored) -> list[ir.Node]:

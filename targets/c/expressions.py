@@ -18,7 +18,7 @@ from .scope import Scope
 from .text import plain
 from .vecops import operation, scalar_operation
 
-__all__ = ["element", "expr", "held", "pointer", "stride", "type_of"]
+__all__ = ["computed", "element", "expr", "held", "pointer", "stride", "type_of"]
 
 
 def type_of(e: ir.Expr, target: Target) -> str:
@@ -146,11 +146,25 @@ def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
     return f"tp_gather_{v.name}((const char *)({at}), {apart})"
 
 
-def held(name: str, s: Scope) -> str:
+def held(name: str, e: ir.Expr, s: Scope) -> str:
     """Keeps a loaded vector in its register: gcc would rather read memory again at each use."""
-    if s.target.machine != "x86_64":
+    if s.target.machine != "x86_64" or not _fills_register(e):
         return ""
     return f'__asm__("" : "+{s.target.register}"({name}));'
+
+
+def computed(name: str, e: ir.Expr, s: Scope) -> str:
+    """Has the variable of that name, whose value is `e`, computed whether or not it is read."""
+    scalar = DTYPES[e.dtype].kind == "f" and e.lanes == 1
+    mask = e.dtype == "bool" and s.target.masks == "bits"
+    vector = scalar or (_fills_register(e) and not mask)
+    return f"TP_COMPUTED{'_V' if vector else ''}({name});"
+
+
+def _fills_register(e: ir.Expr) -> bool:
+    """Less than 128 bits are no register of clang's on x86-64."""
+    assert isinstance(e.lanes, int)
+    return e.lanes > 1 and (e.dtype == "bool" or e.lanes * DTYPES[e.dtype].bits >= 128)
 
 
 # -- vectors

@@ -95,7 +95,6 @@ def _swap(half: int, kind: str) -> str:
     assert isinstance(v, Vec)
     order = ", ".join(str(k ^ half) for k in range(v.lanes))
     return (
-        f"static inline {kind} tp_swap{half}_{kind}({kind} a)\n{{\n#ifdef __clang__\n"
-        f"    return __builtin_shufflevector(a, a, {order});\n#else\n"
-        f"    return __builtin_shuffle(a, ({v.of('i').name}){{{order}}});\n#endif\n}}"
+        f"static inline {kind} tp_swap{half}_{kind}({kind} a)\n{{\n"
+        f"    return TP_SHUFFLE({v.of('i').name}, a, a, {order});\n}}"
     )

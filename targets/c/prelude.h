@@ -79,11 +79,18 @@ static inline uint8_t tp_sub_over_D(T a, T b) { T r; return __builtin_sub_overfl
 /* iu */
 static inline uint8_t tp_mul_over_D(T a, T b) { T r; return __builtin_mul_overflow(a, b, &r); }
 
-/* biuf: of two values that are both computed */
+/* biu: of two values that are both computed */
 static inline T tp_choose_D(uint8_t c, T a, T b)
 {
     TP_COMPUTED(a);
     TP_COMPUTED(b);
+    return c ? a : b;
+}
+/* f */
+static inline T tp_choose_D(uint8_t c, T a, T b)
+{
+    TP_COMPUTED_V(a);
+    TP_COMPUTED_V(b);
     return c ? a : b;
 }
 

@@ -9,7 +9,7 @@ from loopir.exhaustive import unhandled
 from loopir.passes.values import raising
 from loopir.types import INDEX
 
-from .expressions import element, expr, held, type_of
+from .expressions import computed, element, expr, held, type_of
 from .lanes import vector_statement
 from .loops import vector_loop
 from .scope import Scope
@@ -37,17 +37,17 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             text = plain(expr(x, s))
             c = s.bind(name)
             yield f"{type_of(x, s.target)} {c} = {text};"
-            yield held(c, s)
+            yield held(c, x, s)
         case ir.Assign(name, value):
             text = plain(expr(value, s))
             c = s.bind(name)
             yield f"const {type_of(value, s.target)} {c} = {text};"
             if name in s.flagging:
-                yield f"TP_COMPUTED({c});"
+                yield computed(c, value, s)
         case ir.Store(value=x) | ir.Append(value=x) if n.mask is not None and raising(x):
             name = s.fresh("value")
             yield f"const {type_of(x, s.target)} {name} = {plain(expr(x, s))};"
-            yield f"TP_COMPUTED({name});"
+            yield computed(name, x, s)
             s.names[name] = name
             yield from _statement(replace(n, value=ir.Var(name, x.dtype)), s)
         case ir.Store(array, index, value, mask):
@@ -133,7 +133,9 @@ def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
 
 def _flags(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str]:
     """Has those computed that nothing reads."""
-    yield from (f"TP_COMPUTED({s.names[x.name]});" for x in bound if x.name in s.flagging)
+    for x in bound:
+        if x.name in s.flagging:
+            yield computed(s.names[x.name], x.init if isinstance(x, ir.Accum) else x.then, s)
 
 
 def _for(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:

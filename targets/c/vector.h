@@ -106,11 +106,7 @@ static inline int64_t tp_append_V(T *p, V v, M m)
 /* iuf */
 static inline V tp_reverse_V(V a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, EACH(L - 1 - k));
-#else
-    return __builtin_shuffle(a, (I){EACH(L - 1 - k)});
-#endif
+    return TP_SHUFFLE(I, a, a, EACH(L - 1 - k));
 }
 
 /* iuf lanes */

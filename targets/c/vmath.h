@@ -32,11 +32,7 @@
 //: mask@sse2.f64
 /* No 64-bit compare: the upper halves decide, and every bound is chosen so that they can. */
 typedef int tv_halves __attribute__((vector_size(16)));
-#ifdef __clang__
-#define tv_upper(v) __builtin_shufflevector(v, v, 1, 1, 3, 3)
-#else
-#define tv_upper(v) __builtin_shuffle(v, (tv_halves){1, 1, 3, 3})
-#endif
+#define tv_upper(v) TP_SHUFFLE(tv_halves, v, v, 1, 1, 3, 3)
 #define mask_F I
 #define gt_F(a, b) ((I)tv_upper((tv_halves)(a) > (tv_halves)((I){} + (b))))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from loopir.types import DTYPES
 from targets.build import FLAGS
+from targets.c.headers import header
 from targets.c.vmath import FUNCTIONS, source
 from targets.host import available
 
@@ -17,7 +18,7 @@ _RANGE = {"log": (0.01, 20), "pow": (0.01, 20), "tanh": (-5, 5)}
 
 
 def _program(target: str, bits: int) -> str:
-    lines = ["#include <stdint.h>", "typedef float f32;", "typedef double f64;"]
+    lines = [header("abi.h"), "typedef float f32;", "typedef double f64;"]
     table = []
     for dtype in ("f32", "f64"):
         lanes = bits // DTYPES[dtype].bits

@@ -16,27 +16,15 @@ static inline f32x8 tp_loadpart_f32x8(const float *p, int64_t n)
 }
 static inline f32x8 tp_swap4_f32x8(f32x8 a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3);
-#else
-    return __builtin_shuffle(a, (i32x8){4, 5, 6, 7, 0, 1, 2, 3});
-#endif
+    return TP_SHUFFLE(i32x8, a, a, 4, 5, 6, 7, 0, 1, 2, 3);
 }
 static inline f32x8 tp_swap2_f32x8(f32x8 a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, 2, 3, 0, 1, 6, 7, 4, 5);
-#else
-    return __builtin_shuffle(a, (i32x8){2, 3, 0, 1, 6, 7, 4, 5});
-#endif
+    return TP_SHUFFLE(i32x8, a, a, 2, 3, 0, 1, 6, 7, 4, 5);
 }
 static inline f32x8 tp_swap1_f32x8(f32x8 a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, 1, 0, 3, 2, 5, 4, 7, 6);
-#else
-    return __builtin_shuffle(a, (i32x8){1, 0, 3, 2, 5, 4, 7, 6});
-#endif
+    return TP_SHUFFLE(i32x8, a, a, 1, 0, 3, 2, 5, 4, 7, 6);
 }
 static inline float tp_fold_add_8_f32x8(const f32x8 *p)
 {

@@ -20,35 +20,19 @@ static inline f32x16 tp_loadpart_f32x16(const float *p, int64_t n)
 }
 static inline f32x16 tp_swap8_f32x16(f32x16 a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-#else
-    return __builtin_shuffle(a, (i32x16){8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7});
-#endif
+    return TP_SHUFFLE(i32x16, a, a, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 static inline f32x16 tp_swap4_f32x16(f32x16 a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-#else
-    return __builtin_shuffle(a, (i32x16){4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11});
-#endif
+    return TP_SHUFFLE(i32x16, a, a, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
 }
 static inline f32x16 tp_swap2_f32x16(f32x16 a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-#else
-    return __builtin_shuffle(a, (i32x16){2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13});
-#endif
+    return TP_SHUFFLE(i32x16, a, a, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
 }
 static inline f32x16 tp_swap1_f32x16(f32x16 a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-#else
-    return __builtin_shuffle(a, (i32x16){1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14});
-#endif
+    return TP_SHUFFLE(i32x16, a, a, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
 }
 static inline float tp_fold_add_4_f32x16(const f32x16 *p)
 {

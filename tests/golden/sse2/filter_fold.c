@@ -21,19 +21,11 @@ static inline f32x4 tp_loadpart_f32x4(const float *p, int64_t n)
 }
 static inline f32x4 tp_swap2_f32x4(f32x4 a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, 2, 3, 0, 1);
-#else
-    return __builtin_shuffle(a, (i32x4){2, 3, 0, 1});
-#endif
+    return TP_SHUFFLE(i32x4, a, a, 2, 3, 0, 1);
 }
 static inline f32x4 tp_swap1_f32x4(f32x4 a)
 {
-#ifdef __clang__
-    return __builtin_shufflevector(a, a, 1, 0, 3, 2);
-#else
-    return __builtin_shuffle(a, (i32x4){1, 0, 3, 2});
-#endif
+    return TP_SHUFFLE(i32x4, a, a, 1, 0, 3, 2);
 }
 static inline float tp_fold_add_16_f32x4(const f32x4 *p)
 {
