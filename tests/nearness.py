@@ -67,7 +67,7 @@ class Nudge:
         return dict(zip(MARKS, marks, strict=True))
 
     def _term(self, k: int, value: Any) -> Any:
-        if isinstance(value, (float, np.floating)):
+        if isinstance(value, (float, int, np.floating, np.integer)):
             self.terms[k].append(float(value))
         return value
 
@@ -79,7 +79,7 @@ class Nudge:
         kind = total if isinstance(total, np.floating) else np.float64(0)
         finite = [abs(t) for t in terms if math.isfinite(t)]
         size = sum(finite) + (abs(float(total)) if self._free(total) else 0.0)
-        if not self.folds or not terms:
+        if not self.folds or not terms or not isinstance(total, (float, np.floating)):
             return total
         self.special |= len(finite) < len(terms)
         self.wild |= size > float(np.finfo(kind.dtype).max) / 2
@@ -93,7 +93,7 @@ class Nudge:
         kind = total if isinstance(total, np.floating) else np.float64(0)
         info = np.finfo(kind.dtype)
         sizes = [abs(math.log2(abs(t))) for t in terms if t and math.isfinite(t)]
-        if not self.folds or not terms:
+        if not self.folds or not terms or not isinstance(total, (float, np.floating)):
             return total
         self.special |= any(not math.isfinite(t) for t in terms)
         self.wild |= sum(sizes) > info.maxexp - 4

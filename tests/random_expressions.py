@@ -135,6 +135,8 @@ class Expressions(Choices):
         return self.one_of(f"{e} + 1", f"({e} * 2)", f"(-{e})", self.constant(), self.num(depth))
 
     def rounded(self, depth: int) -> str:
+        if self.chance(6):
+            return f"round({self.num(depth)}, {self.one_of(0, 1, 2, 5)})"
         return f"{self.one_of(*ROUNDING)}({self.num(depth)})"
 
     def any_bits(self, depth: int) -> str:

@@ -105,7 +105,10 @@ class _Maker(Expressions):
         if step == 1 and self.chance(8):
             return self.one_of(f"reversed(range({lo}, {stop}))", "range(min(n, 5))", "range(3)")
         if step == 1 and self.chance(10) and "k" in self.scalars:
-            return self.one_of("range(min(k, n))", "range(k, n)", "range(k)")
+            return self.one_of(
+                "range(min(k, n))", "range(k, n)", "range(k)",
+                f"range({lo}, {stop}, k)", f"range({stop} - 1, {lo}, -k)",
+            )
         ends = stop if not lo and step == 1 else f"{lo}, {stop}"
         return f"range({ends}{f', {step}' * (step != 1)})"
 

@@ -2,6 +2,7 @@
 # ruff: noqa: B905 (as people write them)
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from types import FunctionType
@@ -317,3 +318,20 @@ def test_room_for_a_list_does_not_depend_on_what_the_user_calls_max() -> None:
     fused = fuse(shadowed, on_reject="raise")
     assert fused(x, 1) == shadowed(x, 1)
     assert fused.stats.compiled == 1
+
+
+def _visited(a, b, k):
+    seen, i = 0, -7
+    for i in range(a, b, k):
+        seen = seen * 31 + i
+    return seen, i, len(range(a, b, k))
+
+
+def test_a_range_goes_where_python_goes() -> None:
+    fused = fuse(_visited, on_reject="raise")
+    for a, b, k in itertools.product((-3, 0, 2, 9), (-4, -1, 0, 3, 10), (-5, -2, -1, 1, 2, 3, 7)):
+        assert fused(a, b, k) == _visited(a, b, k), (a, b, k)
+    assert fused.stats.replays == {}
+    with pytest.raises(ValueError, match="must not be zero"):
+        fused(0, 3, 0)
+    assert fused.stats.replays == {"GUARD_RAISES": 1}

@@ -327,6 +327,15 @@ def rounding_to_int(x):
     return out
 
 
+@program(f32=one(real, F32), f64=one(real), i16=one(integers, np.int16))
+def rounding_to_digits(x):
+    out = np.empty((2, len(x)), x.dtype)
+    for i in range(len(x)):
+        out[0, i] = round(x[i] * x[i], 2)
+        out[1, i] = round(x[i], 0)
+    return out
+
+
 @program(ulps=6, f32=one(real, F32, 1.1, 20.0), f64=one(real, F64, 1.1, 20.0))
 def exponentials(x):
     out = np.empty_like(x)
@@ -376,6 +385,22 @@ def every_third(x):
     for i in range(1, len(x), 3):
         out[i] = x[i - 1] + 1
     return out
+
+
+def _stepping(*steps: int) -> Make:
+    return lambda n, rng: (real(n, rng), steps[n % len(steps)])
+
+
+@program(up=_stepping(1, 2, 3, 7), down=_stepping(-1, -3), either=_stepping(4, -2, 100, -100))
+def by_a_variable_step(x, k):
+    n = len(x)
+    out = np.zeros_like(x)
+    i = -1
+    for i in range(0, n, k):
+        out[i] = x[n - 1 - i] * i
+    for i in range(n - 1, -1, k):
+        out[i] += x[i]
+    return out, i, [v * j for v, j in zip(x, range(n, 0, -k))], len(range(0, 3 * k, k))
 
 
 @program(f64=one(real), u8=one(integers, np.uint8))

@@ -51,13 +51,12 @@ class Loops(Trips):
             self._no_range(node.iter)
         if self.known(node.iter.func) is not builtins.range or node.iter.keywords:
             self._no_range(node.iter)
-        start, step, trips, count = self.range_of(node.iter)
-        b = self.b
+        domain = self.range_of(node.iter)
+        b, trips, count = self.b, domain.trips, domain.count
         var = Var(b.name(node.target.id), "i64")
         b.intervals[var] = (0, max(0, b.high(count) - 1))
-        index = b.from_linear(start + Linear.of(var) * step)
-        self._body(Frame(node, var, index, trips, count), live)
-        last = b.from_linear(start + (count + Linear({}, -1)) * step)
+        self._body(Frame(node, var, domain.at, trips, count), live)
+        last = domain.at(count + Linear({}, -1))
         before = b.env.get(node.target.id)
         some = Call("gt", (trips, integer(0)), "bool")
         if b.low(count) >= 1:
@@ -136,9 +135,9 @@ class Loops(Trips):
         outer = dict(b.env)
         for name, carry in carries.items():
             b.env[name] = self._entry(carry, inits[name], frame)
-        b.env[_target(frame.node)] = frame.index
         b.frames.append(frame)
         with b.into(body):
+            b.env[_target(frame.node)] = frame.element(Linear.of(frame.var))
             self.statements(frame.node.body, live)
         b.frames.pop()
         ends = {n: self._scalar_at_end(n) for n in carries}

@@ -28,6 +28,8 @@ def as_python(e: Expr) -> str:
             return f"(-{as_python(a)})"
         case Call("max" | "min" as op, (a, c)):
             return f"_{op}({as_python(a)}, {as_python(c)})"
+        case Call("select", (Call("eq", (a, Const(0))), Const(1), c)) if a == c:
+            return f"({as_python(a)} or 1)"
         case Call(op, (a, c)) if op in _INFIX:
             return f"({as_python(a)} {_INFIX[op]} {as_python(c)})"
         case _:

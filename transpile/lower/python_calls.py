@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from loopir.nodes import Call, Const, Expr
 from loopir.ops import Op
 from loopir.types import DTYPES
@@ -26,6 +28,8 @@ _TO_INT: dict[str, Callable[..., Any]] = {
     "trunc": math.trunc,
 }
 _INT_LIMIT = 2.0**63
+_EXACT_TEN = 22
+"""The largest power of ten that a double holds exactly."""
 
 
 class PythonCalls(Expressions):
@@ -39,9 +43,15 @@ class PythonCalls(Expressions):
         """The length so far of a list under construction; None for anything else."""
         raise NotImplementedError
 
+    def trips_of(self, node: ast.expr) -> Num | None:
+        """The length of a range; None for anything else."""
+        raise NotImplementedError
+
     def _len(self, node: ast.Call) -> Num:
         if len(node.args) == 1 and (length := self.length_of_list(node.args[0])) is not None:
             return length
+        if len(node.args) == 1 and (trips := self.trips_of(node.args[0])) is not None:
+            return trips
         array = self.array(node.args[0]) if len(node.args) == 1 else None
         if array is None or array.rank == 0:
             return refuse(
@@ -91,8 +101,31 @@ class PythonCalls(Expressions):
         return self._extreme(args, node, ast.Gt)
 
     def _round(self, args: list[Num], node: ast.Call) -> Num:
+        if len(args) == 2:
+            return self._round_digits(args[0], args[1], node)
         (x,) = self._count(args, 1, node)
         return self._to_int(x, "rint", round, node)
+
+    def _round_digits(self, x: Num, digits: Num, node: ast.Call) -> Num:
+        """NumPy's floats are scaled, rounded to a whole number and scaled back."""
+        count = digits.ir.value if isinstance(digits.ir, Const) and digits.weak == "i64" else None
+        ty = self._result(round, (x, digits), node)
+        if type(count) is not int or not 0 <= count <= _EXACT_TEN or x.weak == "f64" or x.either:
+            return refuse(
+                "LOWER_UNSUPPORTED",
+                f"`{ast.unparse(node)}` is compiled for NumPy's numbers, and for a constant number "
+                f"of digits from 0 to {_EXACT_TEN}",
+                node,
+            )
+        if DTYPES[ty.dtype].kind != "f":
+            return typed(convert(self.b, x, ty.dtype, node), ty, x)
+        if count == 0:
+            return typed(self.b.apply("rint", x.ir), ty, x)
+        scale = Const(float(np.array(10.0**count, DTYPES[ty.dtype].numpy)), ty.dtype)
+        self.b.source("mul", "multiply", node)
+        whole = self.b.apply("rint", self.b.apply("mul", x.ir, scale))
+        self.b.source("div", "divide", node)
+        return typed(self.b.apply("div", whole, scale), ty, x)
 
     def _as_int(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)

@@ -2,47 +2,53 @@
 from __future__ import annotations
 
 import ast
+import builtins
+from collections.abc import Callable
 
 from loopir.nodes import Call, Const, Expr
+from loopir.record import record
 from loopir.types import DTYPES
 
-from ..infer import cast
+from ..infer import Num, cast
 from ..ranges import INT64, LENGTH, Linear, integer
 from .outcomes import Outcomes
 from .refusal import refuse
 
-__all__ = ["Trips"]
+__all__ = ["Domain", "Trips"]
+
+
+@record(frozen=True, slots=True)
+class Domain:
+    """What a range runs over.
+
+    ``trips``: how many iterations. ``count``: the linear form of that, where it is positive.
+    ``at``: the number of an iteration to its element.
+    """
+
+    trips: Expr
+    count: Linear
+    at: Callable[[Linear], Num]
 
 
 class Trips(Outcomes):
     """Lowers the arguments of a range."""
 
-    def range_of(self, call: ast.Call) -> tuple[Linear, int, Expr, Linear]:
-        """Start and step, the trip count, and that count's linear form where it is positive."""
+    def range_of(self, call: ast.Call) -> Domain:
+        """The domain of a call of ``range``."""
         args = [self._range_argument(a) for a in call.args]
         if not 1 <= len(args) <= 3:
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is not a range", call)
         start, stop = (Linear(), args[0]) if len(args) == 1 else (args[0], args[1])
-        step = 1
-        if len(args) == 3:
-            if args[2].terms or args[2].constant == 0:
-                refuse("LOWER_UNSUPPORTED", "the step of the range is not a constant", call)
-            step = args[2].constant
+        step = args[2] if len(args) == 3 else Linear({}, 1)
+        if not step.terms and step.constant == 0:
+            refuse("LOWER_UNSUPPORTED", "the step of the range is zero", call)
         b = self.b
-        span_ = stop - start if step > 0 else start - stop
-        if abs(step) == 1:
-            count, trips = span_, span_.expr()
+        if step.terms:
+            by = self._nonzero_step(step, call)
+            trips, count = self._trips_by(start - stop, by), None
         else:
-            ceil = span_ + Linear({}, abs(step) - 1)
-            trips = (
-                Call("floordiv", (ceil.expr(), integer(abs(step))), "i64")
-                if ceil.terms
-                else integer(ceil.constant // abs(step))
-            )
-            lo, hi = b.low(ceil) // abs(step), b.high(ceil) // abs(step)
-            if not isinstance(trips, Const):
-                b.intervals[trips] = (lo, hi)
-            count = Linear.of(trips)
+            trips, count = self._trips(start, stop, step.constant)
+        count = count or Linear.of(trips)
         if b.high(count) > LENGTH[1] or b.low(count) < INT64[0]:
             self._bounded_trips(trips, call)
         if b.low(count) < 0:
@@ -53,7 +59,57 @@ class Trips(Outcomes):
             )
         if not isinstance(trips, Const):
             b.intervals[trips] = (max(0, b.low(count)), min(max(0, b.high(count)), LENGTH[1]))
-        return start, step, trips, count
+        if not step.terms:
+            return Domain(trips, count, lambda k: b.from_linear(start + k * step.constant))
+        ends = min(b.low(start), b.low(stop)), max(b.high(start), b.high(stop))
+
+        def at(k: Linear) -> Num:
+            gone = Call("mul", (k.expr(), by), "i64")
+            return b.integer_num(b.bind(Call("add", (start.expr(), gone), "i64"), "at"), ends)
+
+        return Domain(trips, count, at)
+
+    def trips_of(self, node: ast.expr) -> Num | None:
+        """The length of a range; None for anything else."""
+        if not isinstance(node, ast.Call) or self.known(node.func) is not builtins.range:
+            return None
+        return self.b.integer_num(self.range_of(node).trips)
+
+    def _trips(self, start: Linear, stop: Linear, step: int) -> tuple[Expr, Linear]:
+        """How many constant steps there are, if any."""
+        b = self.b
+        span_ = stop - start if step > 0 else start - stop
+        if abs(step) == 1:
+            return span_.expr(), span_
+        ceil = span_ + Linear({}, abs(step) - 1)
+        trips = (
+            Call("floordiv", (ceil.expr(), integer(abs(step))), "i64")
+            if ceil.terms
+            else integer(ceil.constant // abs(step))
+        )
+        if not isinstance(trips, Const):
+            b.intervals[trips] = b.low(ceil) // abs(step), b.high(ceil) // abs(step)
+        return trips, Linear.of(trips)
+
+    def _nonzero_step(self, step: Linear, call: ast.Call) -> Expr:
+        """The step; where it is zero Python raises."""
+        by, zero = self._named(step.expr(), "step"), integer(0)
+        self.b.require(Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
+        safe = Call("select", (Call("eq", (by, zero), "bool"), integer(1), by), "i64")
+        return self._named(safe, "step")
+
+    def _trips_by(self, back: Linear, step: Expr) -> Expr:
+        """How many steps lead from ``back`` to zero, if any, whichever way they go."""
+        b = self.b
+        widest = max(abs(b.low(back)), abs(b.high(back)))
+        steps = Call("floordiv", (back.expr(), step), "i64")
+        trips = self._named(Call("neg", (steps,), "i64"), "trips")
+        b.intervals[trips] = (-widest, widest)
+        return trips
+
+    def _named(self, e: Expr, hint: str) -> Expr:
+        """`e` under a name, where it cannot be evaluated before the first statement."""
+        return e if self.b.invariant(e) else self.b.bind(e, hint)
 
     def _bounded_trips(self, trips: Expr, node: ast.AST) -> None:
         """Loops longer than memory are Python's."""

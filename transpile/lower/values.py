@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from loopir.nodes import Expr, Var
@@ -60,12 +61,12 @@ Value: TypeAlias = "Num | ArrayRef | ListRef | Made | Unbound | tuple[Any, ...]"
 
 @record(frozen=True, slots=True)
 class Frame:
-    """A loop being lowered: its statement, variable, the value of the source's name for that, the
+    """A loop being lowered: its statement, variable, what the source's name is in an iteration, the
     trip count, and the linear form of the count where it is positive.
     """
 
     node: ast.For
     var: Var
-    index: Num
+    element: Callable[[Linear], Num]
     trips: Expr
     linear: Linear

@@ -71,7 +71,7 @@ def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream |
 
 
 def _range(args: Sequence[ast.expr], cx: Context, rebound: Collection[str]) -> Stream | None:
-    """``range(a, b, c)`` → element ``a + i * c``; bounds that are surely ints, a constant step."""
+    """``range(a, b, c)`` → element ``a + i * c``; of what are surely ints."""
     start: ast.expr = ast.Constant(0)
     step: ast.expr = ast.Constant(1)
     match args:
@@ -84,9 +84,15 @@ def _range(args: Sequence[ast.expr], cx: Context, rebound: Collection[str]) -> S
         case _:
             return None
     by = _constant(step, None)
-    if not by or not (cx.fact(start).is_int and cx.fact(stop).is_int):
+    if by == 0 or not all(cx.fact(e).is_int for e in (start, stop, step)):
         return None
     low, setup = _held(start, cx, rebound)
+    if by is None:
+        size, also = _held(step, cx, rebound)
+        trips = cx.expr("len(range(A, B, C))", A=low, B=stop, C=size)
+        return Stream(
+            (*setup, *also), trips, lambda i: _plus(low, cx.expr("I * C", I=i, C=size), cx)
+        )
     trips = _minus(stop, low, cx) if by > 0 else _minus(low, stop, cx)
     if abs(by) > 1:
         up, size = ast.Constant(abs(by) - 1), ast.Constant(abs(by))
