@@ -87,6 +87,11 @@ def _exact(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return lambda a, b: np.asarray(over(a, b), dtype=bool)
 
 
+def _whole_power(a: Any, b: Any) -> Any:
+    """The power of integers, which wraps; 1 where the exponent is negative and NumPy would raise."""
+    return np.power(a, np.maximum(b, 0))
+
+
 _ROWS = (
     # arithmetic
     Op(name="add", sig="aa:a", run=np.add, c="({t})({0} + {1})", spellings=("+", "numpy.add"), unit=-0.0, raises=("over", "invalid")),
@@ -96,6 +101,7 @@ _ROWS = (
     Op(name="floordiv", sig="aa:a", run=np.floor_divide, c="tp_floordiv_{d}({0}, {1})", spellings=("//", "numpy.floor_divide"), raises=("divide", "over", "invalid"), safe=1, weight=8),
     Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), safe=1, weight=8),
     Op(name="pow", sig="aa:a", run=np.power, c="tp_pow_{d}({0}, {1})", spellings=("**", "numpy.power", "numpy.pow", "math.pow"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, ulps=4, weight=12),
+    Op(name="ipow", sig="aa:a", run=_whole_power, c="tp_ipow_{d}({0}, {1})", kinds="iu", weight=24),
     Op(name="neg", sig="a:a", run=np.negative, c="({t})(-{0})", spellings=("u-", "numpy.negative")),
     Op(name="abs", sig="a:a", run=np.abs, c="tp_abs_{d}({0})", spellings=("abs", "numpy.abs", "numpy.absolute", "numpy.fabs", "math.fabs")),
     # minimum and maximum

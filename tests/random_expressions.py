@@ -109,7 +109,7 @@ class Expressions(Choices):
     def power(self, depth: int) -> str:
         if self.free and self.chance(2):
             return f"_power({self.num(depth)}, {self.one_of('0.5', '-1', '1.5', 'x[0]', '2.0')})"
-        return f"_power({self.num(depth)}, {self.one_of('2', '2', '3')})"
+        return f"_power({self.num(depth)}, {self.one_of('2', '2', '3', 'x.ndim + 4', 'len(x) % 3')})"
 
     def call(self, depth: int) -> str:
         f = self.one_of(

@@ -32,6 +32,14 @@ static inline T tp_minimum_D(T a, T b) { return a != a || tp_lt_D(a, b) ? a : b;
 /* iuf */
 static inline T tp_maximum_D(T a, T b) { return a != a || tp_lt_D(b, a) ? a : b; }
 
+/* iu: 1 for a negative exponent */
+static inline T tp_ipow_D(T a, T b)
+{
+    T power = 1;
+    for (; b > 0; b = (T)(b >> 1), a = (T)(a * a)) if (b & 1) power = (T)(power * a);
+    return power;
+}
+
 /* i: rounds down; by zero 0, and the smallest by -1 itself */
 static inline T tp_floordiv_D(T a, T b)
 {

@@ -214,6 +214,15 @@ def powers(x):
     return a, b
 
 
+def _exponents(dtype: Any) -> Make:
+    return lambda n, rng: (integers(n, rng, dtype), np.arange(n).astype(dtype) % 11, n % 7)
+
+
+@program(i8=_exponents(np.int8), u16=_exponents(np.uint16), i64=_exponents(np.int64))
+def integer_powers(x, y, k):
+    return [a**b + a**k for a, b in zip(x, y)]
+
+
 @program(
     ulps=6,
     f32=lambda n, rng: (real(n, rng, F32, 0.1, 3.0), real(n, rng, F32)),

@@ -136,16 +136,26 @@ class Arithmetic(Integers):
         if DTYPES[ty.dtype].kind != "f":
             if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
                 return self._int_power(x, int(exponent or 0), ty, node)
-            refuse(
-                "LOWER_UNSUPPORTED",
-                f"an integer power is compiled for exponents from 1 to {_LARGEST_POWER} only",
-                node,
-            )
+            return self._any_power(x, y, ty, node)
         a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
         if ty.weak:
             return typed(self.defined("pow", (a, c), node), ty, x, y)
         self.b.source("pow", "scalar power", node)
         return typed(self.b.apply("pow", a, c), ty, x, y)
+
+    def _any_power(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
+        """NumPy's integers to a power that is not known: it wraps, and must not be negative."""
+        if ty.weak or DTYPES[ty.dtype].kind not in "iu":
+            refuse(
+                "LOWER_UNSUPPORTED",
+                f"a power of Python's ints is compiled for exponents from 1 to {_LARGEST_POWER}",
+                node,
+            )
+        a, c = (self.b.bind(convert(self.b, n, ty.dtype, node)) for n in (x, y))
+        if DTYPES[ty.dtype].kind == "i":
+            zero = Const(0, ty.dtype)
+            self.b.require(Call("ge", (c, zero), "bool"), "GUARD_RAISES", node)
+        return typed(Call("ipow", (a, c), ty.dtype), ty, x, y)
 
     def _int_power(self, x: Num, exponent: int, ty: ScalarType, node: ast.AST) -> Num:
         """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""
