@@ -105,8 +105,7 @@ class Nudge:
         return self._nudged(function(*args))
 
     def _power(self, a: Any, b: Any) -> Any:
-        value = operator.pow(a, b)
-        return value if b == 2 and type(b) is int else self._nudged(value)
+        return self._nudged(operator.pow(a, b))  # squares too: libm's are not always rounded right
 
     def _nudged(self, value: Any) -> Any:
         if not self._free(value) or not value:

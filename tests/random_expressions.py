@@ -108,8 +108,10 @@ class Expressions(Choices):
 
     def power(self, depth: int) -> str:
         if self.free and self.chance(2):
-            return f"_power({self.num(depth)}, {self.one_of('0.5', '-1', '1.5', 'x[0]', '2.0')})"
-        return f"_power({self.num(depth)}, {self.one_of('2', '2', '3', 'x.ndim + 4', 'len(x) % 3')})"
+            exponent = self.one_of("0.5", "-1", "1.5", "x[0]", "2.0")
+        else:
+            exponent = self.one_of("2", "2", "3", "x.ndim + 4", "len(x) % 3")
+        return f"_power({self.num(depth)}, {exponent})"
 
     def call(self, depth: int) -> str:
         f = self.one_of(

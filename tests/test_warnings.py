@@ -56,6 +56,13 @@ def unread(x, y):
 
 
 @listed
+def unread_and_always_the_same(x, y):
+    for i in range(2, len(x), 3):
+        product = x[0] * y[1]
+    return i
+
+
+@listed
 def unread_condition(x, y):
     for a, b in zip(x, y):
         if a <= b / a != a // b:

@@ -8,7 +8,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ..nodes import Assign, Call, Const, Dim, Expr, If, Kernel, Load, Loop, Node, Stmt, Var, Zip
+from ..nodes import (
+    Assign,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Node,
+    Stmt,
+    Var,
+    VecLoop,
+    Zip,
+)
 from ..tree import counters, walk
 from .blocks import Block, evaluates, map_blocks
 from .memory import Memory
@@ -76,6 +91,8 @@ def _used_part(s: Stmt, live: set[str]) -> Stmt | None:
             return s if len(yields) == len(s.yields) else replace(s, yields=yields)
         case Loop() | Zip():
             return _used_accumulators(s, live)
+        case VecLoop(body=(), accs=()):
+            return None
         case _:
             return s
 

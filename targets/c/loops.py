@@ -188,4 +188,4 @@ class _VectorLoop:
         s.names[self.n.var] = at
         lines = [] if at == self.i else [f"const int64_t {s.bind(self.n.var)} = {at};"]
         lines += register_body(self.n, s, self.block)
-        yield from lines if len(lines) == 1 else ["{", *lines, "}"]
+        yield from lines if len(lines) == 1 and at == self.i else ["{", *lines, "}"]
