@@ -130,6 +130,8 @@ class Arithmetic(Integers):
     def _power(self, x: Num, y: Num, node: ast.AST) -> Num:
         exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
         whole = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
+        if x.boxed and x.dtype == "bool":
+            refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
         if exponent in (2, 3) and x.dtype != "bool":
             return self._small_power(x, y, int(exponent), node)
         ty = self._result(operator.pow, (x, y), node)

@@ -101,6 +101,7 @@ class PythonCalls(Expressions):
         return self._extreme(args, node, ast.Gt)
 
     def _round(self, args: list[Num], node: ast.Call) -> Num:
+        self._no_array(args, node)
         if len(args) == 2:
             return self._round_digits(args[0], args[1], node)
         (x,) = self._count(args, 1, node)
@@ -170,7 +171,9 @@ class PythonCalls(Expressions):
         self._count(args, op.arity, node)
         if op.name in _TO_INT:
             x = args[0]
-            if x.strong in ("i64", "u64"):  # NumPy's integers come as floats, and are rounded
+            if op.name == "trunc":
+                self._no_array(args, node)
+            elif x.strong in ("i64", "u64"):  # NumPy's integers come as floats, and are rounded
                 x = Num(cast(self.settled(x, node).ir, "f64"), strong="f64")
             return self._to_int(x, op.name, _TO_INT[op.name], node)
         operands = [cast(n.ir, "f64") for n in args]
@@ -180,6 +183,12 @@ class PythonCalls(Expressions):
             return Num(self.b.apply(op.name, *operands), weak="f64")
         bound = tuple(self.b.bind(e) for e in operands)
         return Num(self.defined(op.name, bound, node), weak="f64")
+
+    def _no_array(self, args: list[Num], node: ast.Call) -> None:
+        """Refuses what NumPy's arrays without dimensions have no method for, and numbers do."""
+        if any(n.boxed for n in args):
+            name = ast.unparse(node.func)
+            refuse("LOWER_TYPE", f"`{name}` is not defined for arrays without dimensions", node)
 
     def _count(self, args: list[Num], n: int, node: ast.Call) -> list[Num]:
         if len(args) != n:

@@ -1,0 +1,85 @@
+"""Functions of one number on every kind of number: type, value, error, warnings as in Python."""
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import same
+from random_cases import ran
+from staged import Replayed, interpreted, through
+
+from transpile.options import Options
+from transpile.rejections import Refused
+from transpile.signature import type_of
+from transpile.stages import compile_stages
+
+EXPRESSIONS = (
+    "round(V)", "round(V, 0)", "round(V, 2)", "math.floor(V)", "math.ceil(V)", "math.trunc(V)",
+    "int(V)", "float(V)", "bool(V)", "abs(V)", "np.abs(V)", "math.fabs(V)", "-V", "+V", "~V",
+    "not V", "min(V, 3)", "max(2.0, V)", "V ** 2", "V ** 3", "V ** 5", "V ** 0.5", "V ** -1",
+    "V ** y[0]", "y[0] ** V", "V + y[0]", "V - 1", "V * V", "y[0] * V", "V / y[1]", "V // y[1]",
+    "V % y[1]", "V // 2", "7 % V", "np.isnan(V)", "math.isnan(V)", "np.sqrt(V)", "math.sqrt(V)",
+    "np.floor(V)", "np.rint(V)", "np.float32(V)", "np.float64(V)", "np.clip(V, 0, 1)",
+    "np.where(V, V, 1)", "np.minimum(V, y[0])", "np.multiply(V, y[0])", "V & 1", "V | y[0]",
+    "V < y[0]", "1 if V > 1 else 2", "V == 1 and V", "math.pow(V, 2)", "1 <= V < 2",
+)
+KINDS = {
+    "an element": "v", "a 0-d array": "np.where(v > 1, v, v)", "clipped": "np.clip(v, 0, 5)",
+    "a float": "float(v)", "an int": "int(v)", "a bool": "(v > 1)",
+}
+VALUES = {
+    "f": ([0.5, 1.5, -0.0, 2.25, 3.0], [1e30, 2.0, 0.1], [-4.0, -np.inf, np.nan], [0.0]),
+    "i": ([0, 1, 2, 3], [120, 5, 7], [-1, -128, 127], [0]),
+    "u": ([0, 1, 2, 3], [120, 5, 255], [0]),
+    "b": ([False, True, True], [False]),
+}
+
+
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]:
+    """By expression and kind, from a file: the compiler reads their source."""
+    names = {(e, k): f"f{len(k)}_{n}" for n, e in enumerate(EXPRESSIONS) for k in KINDS}
+    path: Path = tmp_path_factory.mktemp("operands") / "operands.py"
+    path.write_text("import math\n\nimport numpy as np\n" + "".join(
+        f"\n\ndef {name}(x, y):\n    return [{e.replace('V', KINDS[k])} for v in x]\n"
+        for (e, k), name in names.items()
+    ))
+    spec = importlib.util.spec_from_file_location("operands", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {key: getattr(module, name) for key, name in names.items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "i1", "u8", "u1", "?"])
+def test_as_python(
+    dtype: str, kind: str, functions: dict[tuple[str, str], Callable[..., Any]]
+) -> None:
+    compiled = 0
+    for e in EXPRESSIONS:
+        function = functions[e, kind]
+        y = np.array([3, 0]).astype(dtype)
+        types = {"x": type_of(y), "y": type_of(y)}
+        try:
+            stages = compile_stages(function, types, Options())  # type: ignore[arg-type]
+        except Refused:
+            continue
+        compiled += 1
+        kernel = stages.plan.kernel
+        way = through(stages, stages.plan, kernel, interpreted(kernel))
+        for values in VALUES[np.dtype(dtype).kind]:
+            make = lambda: ((np.array(values).astype(dtype), y), ())  # noqa: B023, E731
+            got, wanted = ran(way, make, "warn"), ran(function, make, "warn")
+            if got.error and issubclass(got.error[0], Replayed):
+                continue
+            where = f"{e} of {kind}, {dtype} {values}"
+            assert got.error == wanted.error, where
+            assert got.warned == wanted.warned, where
+            assert same(got.value, wanted.value, 4), f"{where}: {got.value}, not {wanted.value}"
+    assert compiled > len(EXPRESSIONS) // 3
