@@ -188,6 +188,8 @@ class _Maker(Expressions):
             out.append(f"{target} = {self.num(3)}")
         for fold in folds:
             out += self.perhaps_if(fold.step)
+        if self.open:
+            out += self.perhaps_if(self.append)
         for _ in range(self.one_of(0, 1, 1, 2)):
             out += self.perhaps_if(self.effect)
         return out or ["pass"]
