@@ -24,7 +24,7 @@ else:
 def _record(
     cls: type, frozen: bool = False, slots: bool = False, kw_only: bool = False, eq: bool = True
 ) -> type:
-    assert cls.__doc__, "dataclass would make one, from a signature, which takes long"
+    cls.__doc__ = cls.__doc__ or cls.__name__  # dataclass would take long to make one
     made: Any = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
 
     def compile_init(self: object, *args: object, **named: object) -> None:
