@@ -80,6 +80,19 @@ static inline T tp_mod_D(T a, T b)
     return __builtin_isless(b, 0) != __builtin_isless(r, 0) ? r + b : r;
 }
 
+/* iu: as NumPy shifts: everything out where the count is negative, or no bit of the type */
+static inline T tp_shl_D(T a, T b) { return (uint64_t)b < 8 * sizeof(T) ? (T)((uint64_t)a << b) : 0; }
+/* iu */
+static inline T tp_shr_D(T a, T b) { return (uint64_t)b < 8 * sizeof(T) ? (T)(a >> b) : (T)-(a < 0); }
+
+/* iu */
+static inline T tp_signum_D(T a) { return (T)((a > 0) - (a < 0)); }
+/* f */
+static inline T tp_signum_D(T a)
+{
+    return a != a ? a : (T)(__builtin_isgreater(a, 0) - __builtin_isless(a, 0));
+}
+
 /* iu: whether the exact result does not fit */
 static inline uint8_t tp_add_over_D(T a, T b) { T r; return __builtin_add_overflow(a, b, &r); }
 /* iu */

@@ -30,6 +30,8 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
     ast.BitAnd: ("bitand", operator.and_, "scalar bitwise_and"),
     ast.BitOr: ("bitor", operator.or_, "scalar bitwise_or"),
     ast.BitXor: ("bitxor", operator.xor, "scalar bitwise_xor"),
+    ast.LShift: ("shl", operator.lshift, "scalar left_shift"),
+    ast.RShift: ("shr", operator.rshift, "scalar right_shift"),
 }
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 _EXACT_F64 = 1 << 53

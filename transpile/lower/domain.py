@@ -6,7 +6,7 @@ from functools import reduce
 
 from loopir.nodes import Call, Const, Expr
 
-from ..infer import logic
+from ..infer import TRUE, logic
 
 __all__ = ["defined"]
 
@@ -24,8 +24,21 @@ def defined(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
     match op:
         case "sqrt":
             return _not("lt", x, Const(0.0, "f64"))
-        case "log":
+        case "log" | "log2" | "log10":
             return _not("le", x, Const(0.0, "f64"))
+        case "log1p":
+            return _not("le", x, Const(-1.0, "f64"))
+        case "asin" | "acos":
+            return _not("lt", Const(1.0, "f64"), _size(x))
+        case "atanh":
+            return _not("le", Const(1.0, "f64"), _size(x))
+        case "acosh":
+            return _not("lt", x, Const(1.0, "f64"))
+        case "atan" | "atan2" | "asinh" | "hypot":
+            return TRUE
+        case "fmod":
+            special = (_is("ne", e, e) for e in operands)
+            return reduce(lambda a, b: logic("or", a, b), special, _is("eq", result, result))
         case "exp":
             return logic("or", _not("lt", Const(_EXP_LIMIT, "f64"), x), _is("eq", x, _INF))
         case "sin" | "cos" | "tan":

@@ -37,6 +37,8 @@ OPERATORS: dict[str, type[ast.operator]] = {
     "bitand": ast.BitAnd,
     "bitor": ast.BitOr,
     "bitxor": ast.BitXor,
+    "shl": ast.LShift,
+    "shr": ast.RShift,
 }
 COMPARISONS = {
     "lt": ast.Lt,
