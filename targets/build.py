@@ -38,8 +38,8 @@ FLAGS = (
     "-fvisibility=protected", "-w", "-pipe",
 )
 """Of every kernel. GCC's own vectoriser has nothing to do here, and GCC 11 and 12 make -1 of
-``a[k] != 0`` with it, in the lanes of a vector. GCC makes -x of 0.0 - x where x is no -0.0, which is
-wrong for 0.0; with ``-frounding-math`` it does not. Clang is told in abi.h what the rounding is."""
+``a[k] != 0`` with it, in the lanes of a vector. GCC makes -x of 0.0 - x where x is no -0.0, which
+is wrong for 0.0; with ``-frounding-math`` it does not. Clang is told the rounding in abi.h."""
 
 
 class _HasFlags(Protocol):

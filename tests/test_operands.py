@@ -26,13 +26,30 @@ EXPRESSIONS = (
     "np.floor(V)", "np.rint(V)", "np.float32(V)", "np.float64(V)", "np.clip(V, 0, 1)",
     "np.where(V, V, 1)", "np.minimum(V, y[0])", "np.multiply(V, y[0])", "V & 1", "V | y[0]",
     "V < y[0]", "1 if V > 1 else 2", "V == 1 and V", "math.pow(V, 2)", "1 <= V < 2",
+    "V << 2", "V >> 1", "V << y[0]", "y[0] >> V", "np.left_shift(V, 70)", "1 << V", "V >> -1",
+    *(f"np.{f}(V)" for f in (
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh",
+        "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "cbrt",
+        "sign", "isinf", "isfinite", "signbit",
+    )),
+    *(f"math.{f}(V)" for f in (
+        "exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh",
+        "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "isinf", "isfinite",
+    )),
+    *(f"{f}(V, y[{k}])" for k in (0, 1) for f in (
+        "np.arctan2", "np.hypot", "np.fmod", "np.copysign", "math.atan2", "math.hypot",
+        "math.fmod", "math.copysign",
+    )),
 )
 KINDS = {
     "an element": "v", "a 0-d array": "np.where(v > 1, v, v)", "clipped": "np.clip(v, 0, 5)",
     "a float": "float(v)", "an int": "int(v)", "a bool": "(v > 1)",
 }
 VALUES = {
-    "f": ([0.5, 1.5, -0.0, 2.25, 3.0], [1e30, 2.0, 0.1], [-4.0, -np.inf, np.nan], [0.0]),
+    "f": (
+        [0.5, 1.5, -0.0, 2.25, 3.0], [1e30, 2.0, 0.1], [-4.0, -np.inf, np.nan], [0.0], [np.inf],
+        [-0.25, 0.25], [1.0], [-1.0], [800.0], [-800.0], [1e-45],
+    ),
     "i": ([0, 1, 2, 3], [120, 5, 7], [-1, -128, 127], [0]),
     "u": ([0, 1, 2, 3], [120, 5, 255], [0]),
     "b": ([False, True, True], [False]),

@@ -36,6 +36,7 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 _EXACT_F64 = 1 << 53
 _LARGEST_POWER = 64
+_EXACT_SHIFT = 62
 
 
 class Arithmetic(Integers):
@@ -56,6 +57,8 @@ class Arithmetic(Integers):
                 return got
             x, y = self.settled(x, node), self.settled(y, node)
         ty = self._result(function, (x, y), node)
+        if name in ("shl", "shr") and ty.weak:
+            return self._int_shift(name, x, y, node)
         if ty.dtype == "bool":
             if name not in _ON_BOOLS:
                 refuse("LOWER_TYPE", f"`{name}` of two bools is not compiled", node)
@@ -128,6 +131,18 @@ class Arithmetic(Integers):
         if name in ("floordiv", "mod"):
             c = self.b.bind(c)
         return typed(self.b.apply(name, a, c), ty, *operands)
+
+    def _int_shift(self, name: str, x: Num, y: Num, node: ast.AST) -> Num:
+        """Python's ints lose no bit: a shift by a constant is a product or a quotient."""
+        by = y.ir.value if isinstance(y.ir, Const) else -1
+        if not (x.python_int and y.python_int and 0 <= by < _EXACT_SHIFT):
+            refuse(
+                "LOWER_UNSUPPORTED",
+                f"a shift of a Python int is compiled for constants below {_EXACT_SHIFT}",
+                node,
+            )
+        factor = constant(1 << int(by))
+        return self.binary(ast.Mult if name == "shl" else ast.FloorDiv, x, factor, node)
 
     def _power(self, x: Num, y: Num, node: ast.AST) -> Num:
         exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None

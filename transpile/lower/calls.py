@@ -12,7 +12,7 @@ from loopir.nodes import Call, Const
 from loopir.ops import Op
 from loopir.types import DTYPES, dtype_of
 
-from ..infer import FALSE, Num, cast, logic
+from ..infer import Num, cast, logic
 from ..scope import made_in_c
 from .functions import COMPARISONS, MATH, OPERATORS, UFUNCS
 from .operands import convert, rounded, truth, typed
@@ -80,8 +80,9 @@ class Calls(PythonCalls):
             )
         ty = self._result(function, tuple(args), node)
         if op.result == "m":
-            whole = DTYPES[args[0].dtype].kind not in op.kinds  # no integer is a NaN
-            return typed(FALSE if whole else Call(op.name, (args[0].ir,), "bool"), ty, *args)
+            x = args[0].ir
+            x = x if DTYPES[x.dtype].kind in op.kinds else cast(x, "f64")
+            return typed(Call(op.name, (x,), "bool"), ty, *args)
         kind = DTYPES[ty.dtype].kind
         if kind not in op.kinds:
             if op.name in ("floor", "ceil", "trunc", "rint"):
