@@ -8,7 +8,9 @@ __all__ = ["Expressions"]
 NUMBERS = (
     "0", "1", "2", "3", "-1", "5", "100", "0.5", "1.5", "2.0", "-0.25", "0.0", "1e3", "255", "True",
 )
-FREE = ("exp", "log", "sin", "cos", "tan", "tanh", "log2", "log10", "log1p", "expm1", "sinh", "cosh")
+FREE = (
+    "exp", "log", "sin", "cos", "tan", "tanh", "log2", "log10", "log1p", "expm1", "sinh", "cosh",
+)
 ROUNDING = ("np.floor", "np.ceil", "np.rint", "np.trunc", "math.floor", "math.ceil", "round")
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
