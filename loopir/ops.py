@@ -9,11 +9,13 @@ scalar operation would: divide, over, under, invalid. Comparisons, ``min`` and `
 """
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from . import meanings
 from .record import record
 from .types import DTYPES
 
@@ -129,6 +131,14 @@ _ROWS = (
     Op(name="invert", sig="a:a", run=np.invert, c="({t})(~{0})", spellings=("~", "numpy.invert"), kinds="iu"),
     Op(name="shl", sig="aa:a", run=np.left_shift, c="tp_shl_{d}({0}, {1})", spellings=("<<", "numpy.left_shift", "numpy.bitwise_left_shift"), kinds="iu"),
     Op(name="shr", sig="aa:a", run=np.right_shift, c="tp_shr_{d}({0}, {1})", spellings=(">>", "numpy.right_shift", "numpy.bitwise_right_shift"), kinds="iu"),
+    Op(name="rotl", sig="aa:a", run=meanings.rotated(1), c="tp_rotl_{d}({0}, {1})", spellings=("transpile.ops.rotl",), kinds="iu"),
+    Op(name="rotr", sig="aa:a", run=meanings.rotated(-1), c="tp_rotr_{d}({0}, {1})", spellings=("transpile.ops.rotr",), kinds="iu"),
+    Op(name="clmul", sig="aa:a", run=meanings.carryless_product, c="tp_clmul_{d}({0}, {1})", spellings=("transpile.ops.clmul",), kinds="iu", weight=4),
+    Op(name="popcount", sig="a:a", run=meanings.popcount, c="tp_popcount_{d}({0})", spellings=("transpile.ops.popcount",), kinds="iu"),
+    Op(name="first_set", sig="a:a", run=meanings.first_set, c="tp_first_set_{d}({0})", spellings=("transpile.ops.first_set",), kinds="iu"),
+    Op(name="saturating_add", sig="aa:a", run=meanings.saturated(operator.add), c="tp_saturating_add_{d}({0}, {1})", spellings=("transpile.ops.saturating_add",), kinds="iu"),
+    Op(name="saturating_sub", sig="aa:a", run=meanings.saturated(operator.sub), c="tp_saturating_sub_{d}({0}, {1})", spellings=("transpile.ops.saturating_sub",), kinds="iu"),
+    Op(name="saturating_mul", sig="aa:a", run=meanings.saturated(operator.mul), c="tp_saturating_mul_{d}({0}, {1})", spellings=("transpile.ops.saturating_mul",), kinds="iu", weight=4),
     # rounding
     Op(name="floor", sig="a:a", run=np.floor, c="__builtin_floor{f}({0})", spellings=("numpy.floor", "math.floor"), kinds="f"),
     Op(name="ceil", sig="a:a", run=np.ceil, c="__builtin_ceil{f}({0})", spellings=("numpy.ceil", "math.ceil"), kinds="f"),
@@ -161,6 +171,12 @@ _ROWS = (
     Op(name="fmod", sig="aa:a", run=np.fmod, c="__builtin_fmod{f}({0}, {1})", spellings=("numpy.fmod", "math.fmod"), kinds="f", raises=("invalid",), weight=2),
     Op(name="copysign", sig="aa:a", run=np.copysign, c="__builtin_copysign{f}({0}, {1})", spellings=("numpy.copysign", "math.copysign"), kinds="f", weight=2),
     Op(name="sign", sig="a:a", run=np.sign, c="tp_signum_{d}({0})", spellings=("numpy.sign",)),
+    Op(name="erf", sig="a:a", run=meanings.error_function, c="__builtin_erf{f}({0})", spellings=("math.erf", "transpile.ops.erf"), kinds="f", raises=("under",), safe=0.0, ulps=4, weight=10),
+    Op(name="rsqrt", sig="a:a", run=meanings.rsqrt, c="(1 / __builtin_sqrt{f}({0}))", spellings=("transpile.ops.rsqrt",), kinds="f", raises=("divide", "invalid"), safe=1.0, weight=4),
+    Op(name="relu", sig="a:a", run=meanings.relu, c="tp_maximum_{d}({0}, 0)", spellings=("transpile.ops.relu",)),
+    Op(name="sigmoid", sig="a:a", run=meanings.sigmoid, c="(1 / (1 + tp_exp_{d}(-{0})))", spellings=("transpile.ops.sigmoid",), kinds="f", raises=("over", "under"), safe=0.0, ulps=8, weight=10),
+    Op(name="fma", sig="aaa:a", run=meanings.fma, c="__builtin_fma{f}({0}, {1}, {2})", spellings=("transpile.ops.fma",), kinds="f", raises=("over", "under", "invalid"), weight=2),
+    Op(name="clamp", sig="aaa:a", run=meanings.clamp, c="tp_min_{d}(tp_max_{d}({0}, {1}), {2})", spellings=("transpile.ops.clamp",)),
     # predicates
     Op(name="isinf", sig="a:m", run=np.isinf, c="(__builtin_isinf({0}) != 0)", spellings=("numpy.isinf", "math.isinf"), kinds="f"),
     Op(name="isfinite", sig="a:m", run=np.isfinite, c="(__builtin_isfinite({0}) != 0)", spellings=("numpy.isfinite", "math.isfinite"), kinds="f"),

@@ -18,7 +18,7 @@ from loopir.types import DTYPES
 EXACT = [
     op.name
     for op in OPS.values()
-    if "f" in op.kinds and not op.ulps and op.name not in ("cast", "select")
+    if "f" in op.kinds and not op.ulps and op.name not in ("cast", "select", "fma", "clamp")
 ]
 FLAGS = {
     "divide by zero": "divide",

@@ -36,6 +36,11 @@ EXPRESSIONS = (
         "exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh",
         "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "isinf", "isfinite",
     )),
+    *(f"ops.{f}(V)" for f in ("popcount", "first_set", "rsqrt", "relu", "sigmoid", "erf")),
+    *(f"ops.{f}(V, {b})" for b in ("y[0]", "3", "1000", "V") for f in (
+        "saturating_add", "saturating_sub", "saturating_mul", "rotl", "rotr", "clmul",
+    )),
+    "ops.fma(V, y[0], V)", "ops.fma(V, 2.0, 1)", "ops.clamp(V, 0, 2)", "ops.clamp(V, y[0], 0.5)",
     *(f"{f}(V, y[{k}])" for k in (0, 1) for f in (
         "np.arctan2", "np.hypot", "np.fmod", "np.copysign", "math.atan2", "math.hypot",
         "math.fmod", "math.copysign",
@@ -61,7 +66,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
     """By expression and kind, from a file: the compiler reads their source."""
     names = {(e, k): f"f{len(k)}_{n}" for n, e in enumerate(EXPRESSIONS) for k in KINDS}
     path: Path = tmp_path_factory.mktemp("operands") / "operands.py"
-    path.write_text("import math\n\nimport numpy as np\n" + "".join(
+    path.write_text("import math\n\nimport numpy as np\n\nfrom transpile import ops\n" + "".join(
         f"\n\ndef {name}(x, y):\n    return [{e.replace('V', KINDS[k])} for v in x]\n"
         for (e, k), name in names.items()
     ))

@@ -63,14 +63,14 @@ def operation_kernel(dtype: str, vector: bool, beside: str | None) -> ir.Kernel:
     """``r_op[i] = op(a[i], b[i])`` for every op; with `beside`, in loops that also copy an array of
     that wider dtype.
     """
-    kinds = {"n": "u8", "a": dtype, "b": dtype, "m": "bool", "q": "bool"}
+    kinds = {"n": "u8", "a": dtype, "b": dtype, "c": dtype, "m": "bool"}
     params, body = [param(name, d) for name, d in kinds.items()], []
     if beside:
         params += [param("w", beside), param("z", beside, True)]
     for op in OPS.values():
         if not applicable(op, dtype):
             continue
-        args = [load(x, "bool" if x in "mq" else dtype, vector) for x in operand_names(op, dtype)]
+        args = [load(x, "bool" if x == "m" else dtype, vector) for x in operand_names(op, dtype)]
         result = "bool" if op.result == "m" else dtype
         value = ir.Call(op.name, tuple(args), result, "W" if vector else 1)
         params.append(param(f"r_{op.name}", result, True))
@@ -82,18 +82,16 @@ def operation_kernel(dtype: str, vector: bool, beside: str | None) -> ir.Kernel:
 
 
 def operand_names(op: Op, dtype: str) -> list[str]:
-    """The arrays an operation reads: a, b and, for a mask beside other dtypes, m; q where bools
-    need a third.
-    """
-    names = iter("abq")
+    """The arrays an operation reads: a, b, c and, for a mask beside other dtypes, m."""
+    names = iter("abc")
     return ["m" if x == "m" and dtype != "bool" else next(names) for x in op.operands]
 
 
 def operation_case(kernel: ir.Kernel, dtype: str) -> dict[str, Any]:
-    a, b = operands(dtype, 2)
+    a, b, c = operands(dtype, 3)
     rng = np.random.default_rng(0)
-    args: dict[str, Any] = {"n": np.zeros(len(a), "u1"), "a": a, "b": b}
-    args["m"], args["q"] = (rng.integers(0, 2, len(a)).astype(bool) for _ in "mq")
+    args: dict[str, Any] = {"n": np.zeros(len(a), "u1"), "a": a, "b": b, "c": rng.permutation(c)}
+    args["m"] = rng.integers(0, 2, len(a)).astype(bool)
     for p in kernel.params:
         args.setdefault(p.name, np.zeros(len(a), DTYPES[p.dtype].numpy))
     return args

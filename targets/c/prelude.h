@@ -85,6 +85,59 @@ static inline T tp_shl_D(T a, T b) { return (uint64_t)b < 8 * sizeof(T) ? (T)((u
 /* iu */
 static inline T tp_shr_D(T a, T b) { return (uint64_t)b < 8 * sizeof(T) ? (T)(a >> b) : (T)-(a < 0); }
 
+/* iu: by a count of any size and sign */
+static inline T tp_rotl_D(T a, T b)
+{
+    int by = (int)((uint64_t)b % (8 * sizeof(T)));
+    uint64_t x = (uint64_t)a & ~(uint64_t)0 >> (64 - 8 * sizeof(T));
+    return by ? (T)(x << by | x >> (8 * sizeof(T) - by)) : a;
+}
+/* iu */
+static inline T tp_rotr_D(T a, T b) { return tp_rotl_D(a, (T)-b); }
+/* iu */
+static inline T tp_clmul_D(T a, T b)
+{
+    uint64_t product = 0;
+    for (int k = 0; k < 8 * (int)sizeof(T); k++) if ((uint64_t)b >> k & 1) product ^= (uint64_t)a << k;
+    return (T)product;
+}
+/* iu */
+static inline T tp_popcount_D(T a)
+{
+    return (T)__builtin_popcountll((uint64_t)a & ~(uint64_t)0 >> (64 - 8 * sizeof(T)));
+}
+/* iu */
+static inline T tp_first_set_D(T a) { return (T)(a ? __builtin_ctzll((uint64_t)a) : -1); }
+
+/* i: at the bound that it would pass */
+static inline T tp_bound_D(int low)
+{
+    T high = (T)(~(uint64_t)0 >> (65 - 8 * sizeof(T)));
+    return low ? (T)(-high - 1) : high;
+}
+/* u */
+static inline T tp_bound_D(int low) { return low ? 0 : (T)-1; }
+/* iu */
+static inline T tp_saturating_add_D(T a, T b)
+{
+    T r;
+    return __builtin_add_overflow(a, b, &r) ? tp_bound_D(a < 0) : r;
+}
+/* i */
+static inline T tp_saturating_sub_D(T a, T b)
+{
+    T r;
+    return __builtin_sub_overflow(a, b, &r) ? tp_bound_D(a < 0) : r;
+}
+/* u */
+static inline T tp_saturating_sub_D(T a, T b) { return a > b ? a - b : 0; }
+/* iu */
+static inline T tp_saturating_mul_D(T a, T b)
+{
+    T r;
+    return __builtin_mul_overflow(a, b, &r) ? tp_bound_D((a < 0) != (b < 0)) : r;
+}
+
 /* iu */
 static inline T tp_signum_D(T a) { return (T)((a > 0) - (a < 0)); }
 /* f */

@@ -9,6 +9,7 @@ import numpy as np
 
 from loopir.ops import OPS, Op
 
+from .. import ops
 from ..scope import made_in_c
 
 __all__ = ["COMPARISONS", "MATH", "OPERATORS", "UFUNCS"]
@@ -25,7 +26,9 @@ def _table(module: Any, prefix: str) -> dict[Any, Op]:
     return out
 
 
-UFUNCS = _table(np, "numpy.")
+_OURS = {getattr(ops, op.name): op for op in OPS.values() if hasattr(ops, op.name)}
+
+UFUNCS = _table(np, "numpy.") | _OURS
 MATH = _table(math, "math.")
 OPERATORS: dict[str, type[ast.operator]] = {
     "add": ast.Add,
