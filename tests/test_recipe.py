@@ -56,6 +56,13 @@ def test_the_second_process_compiles_nothing(run) -> None:
     assert (again["compiled"], again["front"]) == (1, False)
 
 
+def test_our_own_functions_are_told_apart(run) -> None:
+    ours = {"before": "from transpile.ops import relu", "extra": " + relu(x[i])"}
+    assert run(**ours)["front"]
+    assert not run(**ours)["front"]
+    assert run(before="relu = np.sign", extra=" + relu(x[i])")["front"]
+
+
 def test_a_constant_is_read_anew_and_its_type_counts(run) -> None:
     run()
     assert not run(scale="3.5")["front"]

@@ -42,6 +42,8 @@ _log = logging.getLogger(__name__)
 
 _PACKAGES = ("transpile", "loopir", "targets")
 
+_OPS = "transpile.ops"
+
 _HOMES = ("builtins", "math", "numpy")
 """Modules whose objects a description can be trusted to tell apart."""
 
@@ -121,6 +123,8 @@ def _mark(value: object) -> tuple[Any, ...] | None:
     if type(value) in (int, float, bool):
         return "number", type(value).__name__, repr(value)
     name, home = getattr(value, "__name__", None), getattr(value, "__module__", None)
+    if home == _OPS and getattr(sys.modules.get(_OPS), str(name), None) is value:
+        return "function", home, name
     if name is None or not made_in_c(value):
         return None
     home = home or type(value).__module__
