@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from targets.host import available
-from transpile import fuse
+from transpile import fuse, ops
 
 TARGETS = [t.name for t in available()]
 FUNCTIONS: list[Callable[..., Any]] = []
@@ -142,6 +142,13 @@ def recurrence(x, y):
     for v in x:
         r = r * v + 1.0
     return r
+
+
+@listed
+def in_place_by_our_functions(x, y):
+    for i in range(len(x)):
+        x[i] = ops.clamp(ops.sigmoid(y[i] * 1.0) + ops.rsqrt(y[i] * 1.0), 0, 9)
+        y[i] = ops.clamp(ops.fma(x[i] * 1.0, 1e30, x[i] * 1.0), 0, 9)
 
 
 def data(dtype: str) -> tuple[np.ndarray, np.ndarray]:

@@ -156,6 +156,7 @@ class Ref:
 class StatusSource:
     """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the
     line it stands on. Not ``certain``: it may not be raised when Python does the same, in order.
+    Without a message only Python can tell what it says, if anything.
     """
 
     status: str

@@ -163,17 +163,18 @@ class Builder(Known):
     def source(
         self,
         op: str,
-        spelled: str,
+        spelled: str | None,
         node: ast.AST,
         classes: tuple[str, ...] | None = None,
         *,
         certain: bool = True,
     ) -> None:
-        """Notes that `op` may warn, under NumPy's name for it."""
+        """Notes that `op` may warn, under NumPy's name for it; None: only Python knows how."""
         place = span_of(node)
         for status in OPS[op].raises if classes is None else classes:
-            message = f"{_CLASS[status]} encountered in {spelled}"
-            self.sources.append(StatusSource(status, message, place.line if place else 0, certain))
+            message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
+            line, known = place.line if place else 0, certain and bool(spelled)
+            self.sources.append(StatusSource(status, message, line, known))
 
     def apply(self, op: str, *args: Expr, dtype: str | None = None) -> Expr:
         """``Call(op, …)``.

@@ -14,7 +14,7 @@ from loopir.types import DTYPES, dtype_of
 
 from ..infer import Num, cast, logic
 from ..scope import made_in_c
-from .functions import COMPARISONS, MATH, OPERATORS, UFUNCS
+from .functions import COMPARISONS, MATH, OPERATORS, OURS, UFUNCS
 from .operands import convert, rounded, truth, typed
 from .python_calls import PythonCalls
 from .refusal import refuse
@@ -88,7 +88,7 @@ class Calls(PythonCalls):
             if op.name in ("floor", "ceil", "trunc", "rint"):
                 return typed(cast(args[0].ir, ty.dtype), ty, *args)
             refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)
-        self.b.source(op.name, spelled, node)
+        self.b.source(op.name, None if function in OURS else spelled, node)
         operands = [convert(self.b, n, ty.dtype, node) for n in args]
         return typed(self.b.apply(op.name, *operands), ty, *args)
 

@@ -98,6 +98,7 @@ class _Function(Results):
         checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
         rewrites = bool(written & read & theirs)
         stops = checked and bool(writes) and not rewrites
+        wordless = any(not s.message for s in b.sources)
         kernel = Kernel(self.tree.name, params, tuple(b.block), guards, stops=stops)
         return Plan(
             kernel=kernel,
@@ -106,7 +107,7 @@ class _Function(Results):
             refs=tuple(Ref(k, v) for k, v in self.refs.items()),
             writes=writes,
             rewrites=rewrites,
-            snapshot=checked and bool(writes) and not stops,
+            snapshot=bool(writes) and (wordless or (checked and not stops)),
             temporaries=frozenset(b.fresh - _escaping(returned)),
             sources=tuple(dict.fromkeys(b.sources)),
         )

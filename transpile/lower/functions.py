@@ -12,7 +12,7 @@ from loopir.ops import OPS, Op
 from .. import ops
 from ..scope import made_in_c
 
-__all__ = ["COMPARISONS", "MATH", "OPERATORS", "UFUNCS"]
+__all__ = ["COMPARISONS", "MATH", "OPERATORS", "OURS", "UFUNCS"]
 
 
 def _table(module: Any, prefix: str) -> dict[Any, Op]:
@@ -26,9 +26,9 @@ def _table(module: Any, prefix: str) -> dict[Any, Op]:
     return out
 
 
-_OURS = {getattr(ops, op.name): op for op in OPS.values() if hasattr(ops, op.name)}
+OURS = {getattr(ops, op.name): op for op in OPS.values() if hasattr(ops, op.name)}
 
-UFUNCS = _table(np, "numpy.") | _OURS
+UFUNCS = _table(np, "numpy.") | OURS
 MATH = _table(math, "math.")
 OPERATORS: dict[str, type[ast.operator]] = {
     "add": ast.Add,
