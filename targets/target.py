@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
+from loopir.machine import Machine
 from loopir.record import record
 from loopir.types import DTYPES
 
@@ -90,6 +91,13 @@ class Target:
     fused: bool = False
     headers: tuple[str, ...] = ()
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
+
+    @property
+    def model(self) -> Machine:
+        """What passes choose by; without vector registers, a register is one number."""
+        return Machine(
+            registers=self.registers, bytes=max(self.bits // 8, 8), caches=self.caches
+        )
 
     def lanes(self, dtype: str, *, packed: bool = False) -> int:
         """Lanes of a register, 1 where there are none; of bools, with `packed`, eight to a byte."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from loopir.machine import COMMON, Machine
 from loopir.nodes import Kernel
 from loopir.passes.memory import loaded
 from loopir.passes.pipeline import optimise
@@ -92,8 +93,9 @@ def compile_stages(
     function: Callable[..., Any] | Source,
     types: Mapping[str, ArgType],
     options: Options,
+    machine: Machine = COMMON,
 ) -> Stages:
-    """Every stage before the target's own.
+    """Every stage before the target's own, with loops cut to fit `machine`.
 
     Raises Refused where the function cannot be compiled faithfully.
     """
@@ -111,6 +113,7 @@ def compile_stages(
     passes: list[tuple[str, Kernel]] = []
     vector = optimise(
         fusion.kernel,
+        machine,
         reassociate=options.reassociate,
         on_pass=lambda name, k: passes.append((name, k)),
     )

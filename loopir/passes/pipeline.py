@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from ..machine import COMMON, Machine
 from ..nodes import Kernel
 from ..record import record
 from .canonical import canonical
@@ -25,11 +26,14 @@ __all__ = ["PIPELINE", "Pass", "optimise"]
 
 @record(frozen=True, slots=True)
 class Pass:
-    """One step. ``reorders``: it takes ``reassociate``, since it may change the order of folds."""
+    """One step. ``reorders``: it takes ``reassociate``, since it may change the order of folds.
+    ``fits``: it takes ``machine``, by whose registers and caches it cuts loops.
+    """
 
     run: Callable[..., Kernel]
     reason: str
     reorders: bool = False
+    fits: bool = False
 
     @property
     def name(self) -> str:
@@ -59,17 +63,19 @@ PIPELINE = (
 
 def optimise(
     kernel: Kernel,
+    machine: Machine = COMMON,
     *,
     reassociate: bool = True,
     on_pass: Callable[[str, Kernel], None] | None = None,
 ) -> Kernel:
-    """`kernel` through all passes: vector code of abstract width.
+    """`kernel` through all passes: vector code of abstract width, in tiles that fit `machine`.
 
     ``reassociate=False`` keeps float folds in Python's order. ``on_pass(name, kernel)`` is called
     after each pass that changed something.
     """
     for step in PIPELINE:
         run = partial(step.run, reassociate=reassociate) if step.reorders else step.run
+        run = partial(run, machine=machine) if step.fits else run
         new = run(kernel)
         if new is not kernel and on_pass is not None:
             on_pass(step.name, new)

@@ -59,8 +59,8 @@ def compile_variant(
     Raises Refused, NoCompiler and BuildError.
     """
     clock = _Clock()
-    stages = compile_stages(function, types, options)
     target = chosen_target(options, settings)
+    stages = compile_stages(function, types, options, target.model)
     if target not in available():
         raise BuildError(f"this machine does not run code for {target.name}")
     plan, kernel = stages.plan, stages.legal(target)

@@ -31,7 +31,7 @@ def report(
     named = _named(function, types)
     stats = case.stats.as_dict() if case else None
     try:
-        stages = compile_stages(function, named, options)
+        stages = compile_stages(function, named, options, target.model)
         made = account(stages, target, stats)
         rejection = case.rejection if case else _unbuilt(stages, target, options)
     except Exception as error:
@@ -48,7 +48,7 @@ def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options
         raise ValueError(f"no stage {stage!r} (stages: {', '.join(STAGES)})")
     target = chosen_target(options, knobs.read())
     try:
-        stages = compile_stages(function, _named(function, types), options)
+        stages = compile_stages(function, _named(function, types), options, target.model)
         return _text(stage, stages, target)
     except Exception as error:
         rejection = rejection_of(error)
