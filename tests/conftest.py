@@ -1,11 +1,17 @@
-"""``pytest --bless`` rewrites golden files; ``--long`` and ``--seed`` are of random programs."""
+"""``pytest --bless`` rewrites golden files; ``--long`` and ``--seed`` are of random programs.
+
+A plain run draws the same programs each time, so that its answer is about the change at hand; it
+shows a failure as it was drawn. ``--long`` draws new ones, and looks for the smallest that fails.
+"""
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
 from tally import AGREED
 
 
@@ -13,6 +19,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite the golden files")
     parser.addoption("--long", action="store_true", help="thousands of random programs")
     parser.addoption("--seed", type=int, help="of the random programs, to repeat a run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    shrink = (Phase.shrink,) if config.getoption("--long") else ()
+    settings.register_profile(
+        "here",
+        derandomize=not config.getoption("--long"),
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, *shrink),
+    )
+    settings.load_profile("here")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -31,6 +50,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if AGREED:
         calls = ", ".join(f"{where} {count}" for where, count in sorted(AGREED.items()))
         terminalreporter.write_line(f"calls that agreed with Python: {calls}")
+
+
+@pytest.fixture
+def start(request: pytest.FixtureRequest) -> int:
+    """The seed of random programs: --seed; under --long a new one each time; else always 0."""
+    given = request.config.getoption("--seed")
+    if given is not None:
+        return int(given)
+    return random.randrange(1 << 32) if request.config.getoption("--long") else 0
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from loopir.types import DTYPES
 
 __all__ = ["EXACT", "I64", "Exprs", "N", "ROWS", "call", "integer"]
 
-INEXACT = {"pow", "exp", "log", "sin", "cos", "tan", "tanh", "cast"}
+INEXACT = {op.name for op in OPS.values() if op.ulps} | {"cast"}
 EXACT = {
     "add", "sub", "neg", "abs", "min", "max", "minimum", "maximum", "select", "floor", "ceil",
     "trunc", "rint",

@@ -44,7 +44,7 @@ def keeps_order(first: list[Any], second: list[Any]) -> bool:
     )
 
 
-@settings(max_examples=2 * EXAMPLES, deadline=None)
+@settings(max_examples=2 * EXAMPLES)
 @given(loops, loops)
 def test_fused_exactly_where_the_order_is_kept(first: list[Any], second: list[Any]) -> None:
     text = "\n".join(
@@ -57,7 +57,7 @@ def test_fused_exactly_where_the_order_is_kept(first: list[Any], second: list[An
     fused(kernel(text, " ".join(ARRAYS)))
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.lists(loops, min_size=3, max_size=4), st.booleans())
 def test_random_chains(chain: list[Any], fold: bool) -> None:
     lines: list[str] = []
@@ -96,7 +96,7 @@ def blocks(draw: Callable[..., Any]) -> list[str]:
     return lines
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.lists(blocks(), min_size=2, max_size=3))
 def test_random_nests(parts: list[list[str]]) -> None:
     lines: list[str] = []
@@ -106,7 +106,7 @@ def test_random_nests(parts: list[list[str]]) -> None:
     fused(nest("\n".join(lines)))
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.lists(blocks(), min_size=2, max_size=4))
 def test_random_loops_inside_a_loop(parts: list[list[str]]) -> None:
     lines = ["for i in loop(0, n):"]

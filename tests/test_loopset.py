@@ -115,7 +115,7 @@ def value(e: Expr, names: dict[str, int]) -> int:
     raise AssertionError(e)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(terms, st.fixed_dictionaries(dict.fromkeys(NAMES, st.integers(0, 99))))
 def test_a_form_has_the_value_of_its_expression(e: Expr, names: dict[str, int]) -> None:
     form = affine(e, ("i", "j"))
@@ -240,7 +240,7 @@ def test_an_inner_loop_may_touch_all_it_runs_over() -> None:
     assert pairs(body.format("x[j] = y[i]")) == [("output", "x[j]", "x[j]", None)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.tuples(*[st.integers(-3, 3)] * 2),
     st.tuples(*[st.integers(-6, 6)] * 2),

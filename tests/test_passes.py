@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import same
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from kernels_case import Case
 from kernels_strategy import cases
 
@@ -167,18 +167,13 @@ def outcome(case: Case, kernel: ir.Kernel) -> tuple[int, dict[str, Any]]:
     return status, case.results(args)
 
 
-RANDOM = settings(
-    deadline=None, suppress_health_check=list(HealthCheck), max_examples=40, derandomize=True
-)
-
-
-@RANDOM
+@settings(max_examples=40)
 @given(cases())
 def test_random_kernels_in_order(case: Case) -> None:
     check_case(case, reassociate=False)
 
 
-@RANDOM
+@settings(max_examples=40)
 @given(cases(exact=True))
 def test_random_kernels_reassociated(case: Case) -> None:
     check_case(case, reassociate=True)

@@ -5,14 +5,13 @@ counted, and too many of them fail the run.
 """
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed, settings
 from native import RUNNABLE
 from random_cases import MODES, RandomCase, Wanted, ran, random_cases
 from staged import Replayed, emulated, interpreted, through
@@ -113,20 +112,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return Run(tmp_path)
 
 
-def test_random_programs(run: Run, request: pytest.FixtureRequest) -> None:
-    start = request.config.getoption("--seed")
-    start = random.randrange(1 << 32) if start is None else start
+def test_random_programs(run: Run, request: pytest.FixtureRequest, start: int) -> None:
     count = 2000 if request.config.getoption("--long") else 60
     say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled
 
     @seed(start)
-    @settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink),
-    )
+    @settings(max_examples=count, derandomize=False)
     @given(random_cases())
     def every(case: RandomCase) -> None:
         run.judge(case)

@@ -6,14 +6,13 @@ them in its idle lanes (the passes see to it that theirs does not).
 """
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from agree import same
-from hypothesis import HealthCheck, Phase, given, note, seed, settings
+from hypothesis import given, note, seed, settings
 from hypothesis.strategies import SearchStrategy
 from kernels_case import Case
 from kernels_strategy import cases
@@ -40,20 +39,14 @@ def count() -> Counter[str]:
 
 @pytest.fixture
 def examine(
-    request: pytest.FixtureRequest, count: Counter[str]
+    request: pytest.FixtureRequest, count: Counter[str], start: int
 ) -> Iterator[Callable[..., None]]:
     """``examine(strategy, judge, few)``: `few` random cases, or thousands, and then the counts."""
-    start = request.config.getoption("--seed")
-    start = random.randrange(1 << 32) if start is None else start
 
     def examine(strategy: SearchStrategy[Case], judge: Judge, few: int) -> None:
         @seed(start)
         @settings(
-            max_examples=2000 if request.config.getoption("--long") else few,
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-            phases=(Phase.generate, Phase.shrink),
+            max_examples=2000 if request.config.getoption("--long") else few, derandomize=False
         )
         @given(strategy)
         def every(case: Case) -> None:
