@@ -16,6 +16,7 @@ from loopir import nodes as ir
 from loopir.tree import counters, map_children, walk
 from loopir.types import DTYPES
 
+from .pressure import apart
 from .shape import unroll
 from .target import Target
 
@@ -32,7 +33,7 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
     def visit(n: Any) -> Any:
         if isinstance(n, (ir.VecLoop, ir.PredLoop)):
-            return _loop(_checked_first(n, read) if kernel.stops else n, target)
+            return apart(_loop(_checked_first(n, read) if kernel.stops else n, target), target)
         return map_children(n, visit)
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel

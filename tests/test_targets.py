@@ -109,9 +109,35 @@ def test_a_group_is_the_kernels() -> None:
     assert {loops(k, t)[0].group for t in TARGETS} == {64}
 
 
+def test_joined_folds_that_do_not_fit_the_registers_are_apart() -> None:
+    k = parse(KERNELS["statistics"])
+    parts = {t: [len(x.accs) for x in loops(k, t)] for t in TARGETS}
+    assert parts == {"scalar": [5], "sse2": [5], "avx2": [2, 2, 1], "avx512": [5], "neon": [2, 2, 1]}
+    assert [len(x.body) for x in loops(k, "avx2")] == [2, 2, 1]
+
+
+def test_folds_that_do_more_stay_joined() -> None:
+    chained = KERNELS["statistics"].replace("abs(v)", "abs(s)")
+    stores = KERNELS["statistics"].replace("        q = step", "        x[i:W] = v\n        q = step")
+    for text in (chained, stores.replace("x: f32[::1]", "x: mut(f32[::1])")):
+        assert len(loops(parse(text), "avx2")) == 1
+
+
 # -- vector kernels, in the interpreter and on every target
 
 KERNELS = {
+    "statistics": """
+def statistics(x: f32[::1], r: mut(f32[()])):
+    for i in vec(0, x.shape[0], width=W, group=64, s=f32(0.0), q=f32(0.0), l=f32("inf"), h=f32("-inf"), a=f32(0.0)):
+        v = x[i:W]
+        w = v * v
+        s = step(s + v)
+        q = step(q + w * v)
+        l = step(minimum(l, w))
+        h = step(maximum(h, w - v))
+        a = step(a + abs(v))
+    r[()] = hreduce("add", s) + hreduce("add", q) + hreduce("minimum", l) + hreduce("maximum", h) + hreduce("add", a)
+""",
     "saxpy": """
 def saxpy(x: f32[::1], y: mut(f32[::1]), a: f32):
     for i in vec(0, x.shape[0], width=W):

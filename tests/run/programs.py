@@ -586,6 +586,21 @@ def several_folds(x):
     return s, q, c, m
 
 
+@program(f64=one(whole), f32=one(whole, F32))
+def more_folds_than_registers(x):
+    s = q = c = a = 0.0
+    low, high = 1e9, -1e9
+    for v in x:
+        w = v * v
+        s += v
+        q += w
+        c += w * v
+        a += abs(v)
+        low = min(low, w)
+        high = max(high, w - v)
+    return s, q, c, a, low, high
+
+
 @program(python_at=(0,), f64=one(whole))
 def centred(x):
     s = 0.0
