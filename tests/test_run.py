@@ -28,7 +28,6 @@ from transpile.signature import parameters, type_of
 from transpile.stages import Stages, compile_stages
 
 SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 1000)
-INTERPRETED = (0, 1, 2, 3, 8, 9, 17, 65, 130)  # 130: the interpreter takes its time
 NATIVE = [t.name for t in available()]
 
 each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
@@ -80,7 +79,7 @@ def test_core_python(program: Program) -> None:
 
 @each_program
 def test_interpreted_after_every_pass(program: Program) -> None:
-    for n in INTERPRETED:
+    for n in SIZES:
         stages, plan = stages_of(program, n)
         fused = stages.plan
         kernels = [("lowered", plan, plan.kernel), ("fused", fused, fused.kernel)]

@@ -19,7 +19,7 @@ from .headers import header
 from .scope import Scope
 from .statements import block
 
-__all__ = ["emit"]
+__all__ = ["body", "emit", "entry", "unit"]
 
 
 def emit(kernel: ir.Kernel, target: Target) -> str:
@@ -28,18 +28,33 @@ def emit(kernel: ir.Kernel, target: Target) -> str:
     It returns 0; or bits of ``ops.STATUS`` that came up; or ``(i + 1) << 8`` when guard i failed,
     and then nothing was done.
     """
-    body = _Frame(kernel, target)
-    work = [*block(kernel.body, body.scope), "return status;"]
-    head = _Frame(kernel, target)
-    guards = [line for k, g in enumerate(kernel.guards) for line in _guard(g, k, head.scope)]
-    given = "(const tp_array *arrays, const tp_scalar *scalars)"
-    entry = [*head.locals(), *guards, *_call(kernel, head.scope)]
-    start = [*body.locals(), "int64_t status = 0;"]
-    text = _function(f"static __attribute__((noinline)) int64_t tp_body{given}", [*start, *work])
-    text += "\n" + _function(f"int64_t tp_kernel{given}", entry)
-    needed = definitions(text, target)
+    text = body(kernel, target) + "\n" + entry(kernel, target)
+    return f"/* {kernel.name}, {target.name} */\n{unit(text, target)}"
+
+
+def unit(text: str, target: Target) -> str:
+    """Functions with what they need before them."""
     heads = header("abi.h") + (header("undo.h") if "tp_keep" in text else "")
-    return f"/* {kernel.name}, {target.name} */\n{heads}\n{needed}\n\n{text}"
+    return f"{heads}\n{definitions(text, target)}\n\n{text}"
+
+
+def body(kernel: ir.Kernel, target: Target) -> str:
+    """The function ``tp_body``, which does the work and returns the status of the checks."""
+    frame = _Frame(kernel, target)
+    work = [*block(kernel.body, frame.scope), "return status;"]
+    head = f"static __attribute__((noinline)) int64_t tp_body{_GIVEN}"
+    return _function(head, [*frame.locals(), "int64_t status = 0;", *work])
+
+
+def entry(kernel: ir.Kernel, target: Target) -> str:
+    """The function ``tp_kernel``: the guards, then ``tp_body``, then the hardware's flags."""
+    head = _Frame(kernel, target)
+    lines = [line for k, g in enumerate(kernel.guards) for line in _guard(g, k, head.scope)]
+    lines += _call(kernel, head.scope)
+    return _function(f"int64_t tp_kernel{_GIVEN}", [*head.locals(), *lines])
+
+
+_GIVEN = "(const tp_array *arrays, const tp_scalar *scalars)"
 
 
 def _call(kernel: ir.Kernel, s: Scope) -> list[str]:

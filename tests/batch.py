@@ -1,0 +1,153 @@
+"""The hand-written kernels, and what is generated for their meanings: one program a target.
+
+One process runs thousands of calls, natively or under emulation.
+"""
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Kernel, Param
+from loopir.passes.pipeline import optimise
+from loopir.types import DTYPES
+from targets.build import FLAGS
+from targets.c.emit import body, entry, unit
+from targets.compiler import find_compiler_for
+from targets.host import available
+from targets.isa import TARGETS, Target
+from targets.legalize import legalize
+from targets.library import c_source, function, library, meaning
+
+__all__ = ["PAIRS", "PLACES", "WAYS", "Call", "command", "generated", "run_batch"]
+
+PAIRS = tuple((name, dtype) for name, k in library().items() for dtype in k.dtypes)
+"""Each hand-written kernel with each dtype it is written for."""
+
+WAYS = ("generated", "by hand")
+
+DRIVER = Path(__file__).with_name("batch_driver.c")
+_EMULATORS = {
+    "neon": ("qemu-aarch64-static",),
+    "sse2 by qemu64": ("qemu-x86_64-static", "-cpu", "qemu64"),
+    "avx2 by qemu64": ("qemu-x86_64-static", "-cpu", "qemu64"),
+}
+
+
+def _places() -> dict[str, tuple[str, ...]]:
+    """Targets of this machine, and emulated ones, each with the words before a program."""
+    found: dict[str, tuple[str, ...]] = {t.name: () for t in available() if t.bits}
+    for place, words in _EMULATORS.items():
+        target = TARGETS[place.split()[0]]
+        compiler = target.machine == "x86_64" or which("aarch64-linux-gnu-gcc")
+        if place not in found and which(words[0]) and compiler:
+            found[place] = words
+    return found
+
+
+PLACES = _places()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of kernel number `pair` of PAIRS. Arrays that are one object are one memory."""
+
+    pair: int
+    args: Mapping[str, Any]
+    shift: int = 0
+
+
+@cache
+def generated(name: str, dtype: str, target: str) -> Kernel:
+    """What is made of a meaning before legalisation."""
+    return optimise(meaning(name, dtype), TARGETS[target].model)
+
+
+def command(place: str, level: str = "-O1") -> list[str]:
+    """The words that run a place's program there, compiled at that level."""
+    return [*PLACES[place], str(_program(place.split()[0], level))]
+
+
+@cache
+def _program(target: str, level: str) -> Path:
+    """The executable with all of them; generated ones first."""
+    t = TARGETS[target]
+    texts = [text for way in WAYS for text in _functions(way, t)]
+    names = ", ".join(f"tp_kernel_{k}" for k in range(len(texts)))
+    ours, by_hand = texts[: len(PAIRS)], texts[len(PAIRS) :]
+    table = f"static int64_t (*const kernels[])(const tp_array *, const tp_scalar *) = {{{names}}};"
+    parts = [unit("\n".join(ours), t), c_source(PAIRS, t), *by_hand, table, DRIVER.read_text()]
+    made = Path(tempfile.mkdtemp(prefix="batch-")) / target
+    flags = [f for f in FLAGS if f not in ("-O2", "-fPIC", "-fvisibility=protected")] + [level]
+    words = [*find_compiler_for(t.machine).command, *flags, *t.cflags, "-static", "-x", "c", "-"]
+    subprocess.run([*words, "-o", made, "-lm"], input="\n".join(parts).encode(), check=True)
+    return made
+
+
+def _functions(way: str, t: Target) -> list[str]:
+    """An entry a pair, with its body; each under a name of its own."""
+    found = []
+    for k, (name, dtype) in enumerate(PAIRS):
+        legal = legalize(generated(name, dtype, t.name), t)
+        if way == "generated":
+            text = body(legal, t) + entry(legal, t)
+            number = k
+        else:
+            text = entry(legal, t).replace("tp_body(", f"{function(name, dtype)}(")
+            number = k + len(PAIRS)
+        found.append(re.sub(r"\b(tp_body|tp_kernel)\b", rf"\1_{number}", text))
+    return found
+
+
+def run_batch(
+    words: Sequence[str], calls: Sequence[Call], way: str
+) -> list[tuple[int, dict[str, Any]]]:
+    """The status of each call of a program, and the arrays as it leaves them."""
+    blob = b"".join(_packed(c, way) for c in calls)
+    out = subprocess.run(words, input=blob, stdout=subprocess.PIPE, check=True, timeout=200).stdout
+    at, results = 0, []
+    for call in calls:
+        (status,) = struct.unpack_from("<q", out, at)
+        at += 8
+        left: dict[int, Any] = {}
+        for a in _arrays(call).values():
+            if id(a) not in left:
+                left[id(a)] = np.frombuffer(out, a.dtype, a.size, at).reshape(a.shape).copy()
+                at += a.nbytes
+        results.append((status, {name: left[id(a)] for name, a in _arrays(call).items()}))
+    assert at == len(out)
+    return results
+
+
+def _params(call: Call) -> tuple[Param, ...]:
+    return meaning(*PAIRS[call.pair]).params
+
+
+def _arrays(call: Call) -> dict[str, Any]:
+    return {p.name: call.args[p.name] for p in _params(call) if p.rank is not None}
+
+
+def _packed(call: Call, way: str) -> bytes:
+    """The call as the driver reads it."""
+    arrays = list(_arrays(call).values())
+    scalars = [p for p in _params(call) if p.rank is None]
+    number = call.pair + len(PAIRS) * WAYS.index(way)
+    parts = [struct.pack("<3q", number, len(arrays), len(scalars))]
+    for k, a in enumerate(arrays):
+        first = next(j for j, b in enumerate(arrays) if b is a)
+        shift = call.shift * a.itemsize % 64
+        dims, strides = (tuple(x) + (0,) * (3 - a.ndim) for x in (a.shape, a.strides))
+        length = a.nbytes if first == k else -1 - first
+        parts.append(struct.pack("<8q", length, shift, *dims, *strides))
+        parts.append(a.tobytes() if first == k else b"")
+    values = (np.asarray(call.args[p.name], DTYPES[p.dtype].numpy) for p in scalars)
+    return b"".join([*parts, *(v.tobytes().ljust(8, b"\0") for v in values)])

@@ -1,0 +1,80 @@
+"""Arguments for the hand-written kernels: by what their meanings say, or, for some, by a row."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from batch import PAIRS, Call
+
+from loopir.nodes import Append, Disjoint, Param
+from loopir.tree import walk
+from loopir.types import DTYPES
+from targets.library import meaning
+
+__all__ = ["LARGE", "SMALL", "calls", "elements"]
+
+SMALL = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 127, 130)
+"""Lengths around the lanes of a register and of a group, which the interpreter runs too."""
+
+LARGE = (257, 1000, 4095, 4097, 20_000)
+"""Lengths around a block and beyond."""
+
+SLACK = 64
+"""Elements that an appended array has behind the last: a whole register is stored."""
+
+Make = Callable[[np.random.Generator, str, int], dict[str, Any]]
+
+
+def elements(rng: np.random.Generator, dtype: str, shape: Any, wild: bool = False) -> Any:
+    """Random elements: floats of many sizes, with `wild` also NaN, inf and zeros; ints of all."""
+    d = DTYPES[dtype]
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if d.kind != "f":
+        info = np.iinfo(d.numpy)
+        values = rng.integers(info.min, info.max, shape, d.numpy, endpoint=True)
+        return np.where(rng.random(shape) < 0.5, values, values % 7 - 3).astype(d.numpy)
+    values = (rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4, shape)).astype(d.numpy)
+    if wild:
+        special = rng.choice(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0], d.numpy), shape)
+        values = np.where(rng.random(shape) < 0.3, special, values)
+    return values
+
+
+_MAKE: Mapping[str, Make] = {}
+
+
+def calls(sizes: tuple[int, ...], seed: int = 1) -> Iterator[Call]:
+    """Every pair at every size: plain numbers, wild ones, and in place where that is allowed."""
+    rng = np.random.default_rng(seed)
+    for pair, (name, dtype) in enumerate(PAIRS):
+        for n in sizes:
+            shift = int(rng.integers(0, 3)) * int(rng.integers(0, 8))
+            yield Call(pair, _arguments(rng, name, dtype, n, False), shift)
+            if n in (9, 65, 1000):
+                args = _arguments(rng, name, dtype, n, True)
+                yield Call(pair, args, shift)
+                yield Call(pair, _in_place(name, dtype, args), shift)
+
+
+def _arguments(rng: Any, name: str, dtype: str, n: int, wild: bool) -> dict[str, Any]:
+    if name in _MAKE:
+        return _MAKE[name](rng, dtype, n)
+    kernel = meaning(name, dtype)
+    grows = {x.array for x in walk(kernel) if isinstance(x, Append)}
+    room = {p.name: n + SLACK if p.name in grows else n for p in kernel.params}
+    return {p.name: _argument(rng, p, room[p.name], wild) for p in kernel.params}
+
+
+def _argument(rng: Any, p: Param, n: int, wild: bool) -> Any:
+    shape = (n,) * (p.rank or 0)
+    return np.array(elements(rng, p.dtype, shape, wild))
+
+
+def _in_place(name: str, dtype: str, args: dict[str, Any]) -> dict[str, Any]:
+    """The arrays that may be one, as one."""
+    for g in meaning(name, dtype).guards:
+        if isinstance(g, Disjoint) and g.or_same:
+            args = {**args, g.b: args[g.a]}
+    return args

@@ -1,0 +1,109 @@
+"""The hand-written kernels: what is generated == what is written by hand == what both mean.
+
+Bits and status, for every kernel, dtype and size, on every instruction set that runs here or under
+an emulator; a target's calls run in one process. ``--long`` compiles as kernels are compiled, not
+in a hurry, and has emulators run all sizes.
+"""
+from __future__ import annotations
+
+import copy
+import signal
+import subprocess
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import same
+from batch import PAIRS, PLACES, WAYS, Call, command, generated, run_batch
+from batch_cases import LARGE, SMALL, calls
+from tally import AGREED
+
+from loopir.interpret import run
+from loopir.nodes import Append
+from loopir.tree import walk
+from loopir.types import DTYPES
+from loopir.verify import verify
+from targets.library import library, meaning
+
+TRUE_HERE = [p for p in PLACES if not p.startswith("avx2 by")]
+each_place = pytest.mark.parametrize("place", TRUE_HERE)
+
+
+def what(call: Call) -> str:
+    name, dtype = PAIRS[call.pair]
+    sizes = [a.shape for a in call.args.values() if isinstance(a, np.ndarray)]
+    return f"{name} {dtype} {sizes} shift {call.shift}"
+
+
+def seen(call: Call, arrays: dict[str, Any]) -> dict[str, Any]:
+    """The arrays without what lies behind the appended elements: anything may."""
+    out = dict(arrays)
+    for n in walk(meaning(*PAIRS[call.pair])):
+        if isinstance(n, Append):
+            out[n.array] = out[n.array][: int(out["count"])]
+    return out
+
+
+def agree(call: Call, a: tuple[int, Any], b: tuple[int, Any], message: str) -> None:
+    assert a[0] == b[0], f"{message}: {what(call)}: status {a[0]}, not {b[0]}"
+    left, right = seen(call, a[1]), seen(call, b[1])
+    for name in left:
+        assert same(left[name], right[name]), (
+            f"{message}: {what(call)}: {name} is {left[name]!r}, not {right[name]!r}"
+        )
+
+
+def test_meanings_are_loop_ir() -> None:
+    for name, dtype in PAIRS:
+        kernel = meaning(name, dtype)
+        verify(kernel, "scalar")
+        assert kernel.name == name
+
+
+def test_there_are_enough() -> None:
+    assert len(PAIRS) >= 46
+    assert {d for _, d in PAIRS} == {"f32", "f64", "i32", "i64", "bool"}
+
+
+@each_place
+def test_generated_is_by_hand(place: str, request: pytest.FixtureRequest) -> None:
+    long = request.config.getoption("--long")
+    sizes = SMALL + LARGE if not PLACES[place] or long else SMALL[::2] + LARGE[:3]
+    todo = list(calls(sizes))
+    words = command(place, "-O2" if long else "-O1")
+    for_way = [run_batch(words, todo, way) for way in WAYS]
+    for call, a, b in zip(todo, *for_way, strict=True):
+        agree(call, a, b, f"{place}: generated against by hand")
+    names, dtypes = (Counter(PAIRS[c.pair][k] for c in todo) for k in (0, 1))
+    print(f"{place}: {len(todo)} calls; {_listed(names)}; {_listed(dtypes)}")
+    AGREED[f"by hand, {place}"] += len(todo)
+    assert set(names) == set(library())
+
+
+def _listed(count: Counter[str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in sorted(count.items()))
+
+
+@pytest.mark.skipif("avx2 by qemu64" not in PLACES, reason="needs an emulator")
+def test_an_old_machine_has_no_avx2() -> None:
+    """So the programs for SSE2, which run there, have no instruction of a later one."""
+    call = next(c for c in calls((64,)) if PAIRS[c.pair][0] == "map")
+    with pytest.raises(subprocess.CalledProcessError) as died:
+        run_batch(command("avx2 by qemu64"), [call], WAYS[0])
+    assert died.value.returncode == -signal.SIGILL
+
+
+def test_by_hand_is_the_meaning() -> None:
+    """The interpreter runs what the passes made: the fixed order of float folds, else no change."""
+    todo = [c for c in calls(SMALL, seed=2)]
+    place = next(iter(PLACES))
+    target = place.split()[0]
+    for call, got in zip(todo, run_batch(command(place), todo, WAYS[1]), strict=True):
+        name, dtype = PAIRS[call.pair]
+        is_float = DTYPES[dtype].kind == "f"
+        kernel = generated(name, dtype, target) if is_float else meaning(name, dtype)
+        args = copy.deepcopy(call.args)  # what is one array stays one
+        status = run(kernel, args).status
+        agree(call, got, (status, args), "by hand against the meaning")
+        AGREED["by hand, interpreter"] += 1
