@@ -127,7 +127,7 @@ def test_folds_that_do_more_stay_joined() -> None:
 
 KERNELS = {
     "statistics": """
-def statistics(x: f32[::1], r: mut(f32[()])):
+def statistics(x: f32[::1], r: mut(f32[::1])):
     for i in vec(0, x.shape[0], width=W, group=64, s=f32(0.0), q=f32(0.0), l=f32("inf"), h=f32("-inf"), a=f32(0.0)):
         v = x[i:W]
         w = v * v
@@ -136,7 +136,10 @@ def statistics(x: f32[::1], r: mut(f32[()])):
         l = step(minimum(l, w))
         h = step(maximum(h, w - v))
         a = step(a + abs(v))
-    r[()] = hreduce("add", s) + hreduce("add", q) + hreduce("minimum", l) + hreduce("maximum", h) + hreduce("add", a)
+    r[0] = hreduce("add", s)
+    r[1] = hreduce("add", q)
+    r[2] = hreduce("minimum", l)
+    r[3] = hreduce("maximum", h) + hreduce("add", a)
 """,
     "saxpy": """
 def saxpy(x: f32[::1], y: mut(f32[::1]), a: f32):
