@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
-from kernels_blocks import Block, Blocks
+from kernels_blocks import Block
+from kernels_carried import Carried
 from kernels_case import Case
 from kernels_exprs import EXACT, I64, ROWS, N, call, integer
 
@@ -34,7 +35,7 @@ def cases(draw: Callable[..., Any], exact: bool = False, vectors: bool = False) 
     return Case(kernel, n, rows, draw(st.integers(0, 1 << 16)), exact, maker.counts)
 
 
-class _Maker(Blocks):
+class _Maker(Carried):
     """Draws one kernel, outside in."""
 
     vectors = False
@@ -45,6 +46,7 @@ class _Maker(Blocks):
         if self.vectors and self.chance(2):
             return self.vectored(end)
         rarer = [self.backwards, self.zipped, self.whiled, self.scanned]
+        rarer += [self.placed] * 2
         before, self.tidy = self.tidy, self.tidy or not self.chance(3)
         made = self.one_of(*[self.counted] * 6, *rarer)(end, depth)
         self.tidy = before

@@ -21,6 +21,7 @@ from native import RUNNABLE, run_native
 from loopir import nodes as ir
 from loopir.interpret import run
 from loopir.ops import STATUS
+from loopir.passes import places
 from loopir.passes.pipeline import optimise
 from loopir.text import parse, show
 from loopir.tree import walk
@@ -98,8 +99,14 @@ def test_the_text_reads_back(examine: Callable[..., None], vectors: bool) -> Non
 
 @pytest.mark.parametrize("reassociate", [False, True], ids=["ordered", "reassociated"])
 def test_every_pass_keeps_the_meaning(
-    examine: Callable[..., None], count: Counter[str], reassociate: bool
+    examine: Callable[..., None],
+    count: Counter[str],
+    reassociate: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(places, "BLOCK_BYTES", 256)  # several blocks of what cases have
+    monkeypatch.setattr(places, "CHUNK_BYTES", 64)
+
     def judge(case: Case) -> None:
         wanted = Wanted(case)
 

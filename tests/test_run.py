@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import run.scans  # noqa: F401  # adds to the programs
 from agree import Outcome, assert_same, outcome
 from native import RUNNABLE
 from run.programs import PROGRAMS, Program

@@ -12,6 +12,7 @@ from .hoist import hoist
 from .if_convert import if_convert
 from .interchange import interchange
 from .last_value import last_value
+from .places import places
 from .promote import promote
 from .reuse import reuse
 from .simplify import simplify
@@ -50,6 +51,7 @@ PIPELINE = (
     Pass(reuse, "what both sides of a branch compute is computed before it"),
     Pass(sink, "a value that is chosen needs no mask"),
     Pass(split, "a fold that waits for its first term is none until it has one", reorders=True),
+    Pass(places, "an extremum that others follow is none to vectors", reorders=True),
     Pass(if_convert, "vectors have no branches", reorders=True),
     Pass(simplify, "masks of nested branches"),
     Pass(interchange, "blocks and vectors are for loops that walk memory"),

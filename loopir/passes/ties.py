@@ -1,6 +1,8 @@
 """Float extrema to the last bit: which of several equal zeros is kept, and what a NaN does."""
 from __future__ import annotations
 
+from collections.abc import Container
+
 from ..names import bound, rename
 from ..nodes import (
     Accum,
@@ -25,12 +27,15 @@ from .values import integer, literal
 __all__ = ["is_repeatable", "is_settled", "settled"]
 
 
-def is_settled(f: Fold) -> bool:
-    """Whether lanes and their order make no difference to the result of `f`."""
+def is_settled(f: Fold, calm: Container[str] = ()) -> bool:
+    """Whether lanes and their order make no difference to the result of `f`.
+
+    `calm`: names whose zeros may have either sign.
+    """
     extremum = f.op in ("min", "max", "minimum", "maximum")
     if not extremum or DTYPES[f.dtype].kind != "f":
         return True
-    return _has_one_zero(f) and not f.restarts
+    return (_has_one_zero(f) or f.acc.name in calm) and not f.restarts
 
 
 def _has_one_zero(f: Fold) -> bool:

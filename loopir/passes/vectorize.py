@@ -35,6 +35,7 @@ from .predicate import predicated
 from .rules import rewrite
 from .ties import is_settled, settled
 from .values import raised
+from .zeros import unsigned
 
 __all__ = ["Reason", "explain", "refusals", "vectorize"]
 
@@ -71,14 +72,14 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             s = f32(0.0) + hreduce("add", s_1)
             total[()] = s
     """
-    fresh, strict = Fresh(kernel), set(kernel.strict)
+    fresh, strict, calm = Fresh(kernel), set(kernel.strict), unsigned(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         if not isinstance(s, Loop) or explain(s, kernel, reassociate=reassociate):
             return s
         if s.until:
             strict.update(raised(s))
-        return tuple(_vectorised(s, fresh))
+        return tuple(_vectorised(s, fresh, calm))
 
     done = map_stmts(kernel, edit)
     classes = tuple(c for c in STATUS if c in strict)
@@ -98,8 +99,11 @@ def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, R
     return tuple((n, reason) for n, reason in found if reason is not None)
 
 
-def _vectorised(loop: Loop, fresh: Fresh) -> Iterator[Stmt]:
-    """The vector loop, what must be known before it, and what becomes of its accumulators."""
+def _vectorised(loop: Loop, fresh: Fresh, calm: frozenset[str]) -> Iterator[Stmt]:
+    """The vector loop, what must be known before it, and what becomes of its accumulators.
+
+    `calm`: names whose zeros may have either sign.
+    """
     loop, before = _started(loop, fresh)
     yield from before
     folds = tuple(f for a in loop.accs if (f := fold_of(a, loop)) is not None)
@@ -107,7 +111,8 @@ def _vectorised(loop: Loop, fresh: Fresh) -> Iterator[Stmt]:
     vector = _vector_loop(loop, folds, lanes)
     yield vector
     for f in folds:
-        yield from _finished(f, loop, Var(lanes[f.acc.name], f.dtype, vector.group or 1), fresh)
+        total = Var(lanes[f.acc.name], f.dtype, vector.group or 1)
+        yield from _finished(f, loop, total, fresh, is_settled(f, calm))
 
 
 def _started(loop: Loop, fresh: Fresh) -> tuple[Loop, tuple[Assign, ...]]:
@@ -172,13 +177,15 @@ def _group(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
 # -- after the loop
 
 
-def _finished(f: Fold, loop: Loop, lanes: Var, fresh: Fresh) -> Iterator[Stmt]:
+def _finished(
+    f: Fold, loop: Loop, lanes: Var, fresh: Fresh, is_exact: bool
+) -> Iterator[Stmt]:
     """Binds the accumulator's own name to the fold of its lanes and of what it started as."""
     total = HReduce(f.op, lanes)
     if OPS[f.op].unit is None:
-        name = f.acc.name if is_settled(f) else fresh.name(f.acc.name)
+        name = f.acc.name if is_exact else fresh.name(f.acc.name)
         yield Assign(name, total, span=f.acc.span)
-        if not is_settled(f):
+        if not is_exact:
             yield from settled(f, Var(name, f.dtype), loop, fresh)
         return
     checks = checks_of(f.acc, loop)

@@ -1,0 +1,207 @@
+"""Where an extremum stands: its value by blocks, and then its place, looked for in one block."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..names import bound, rename
+from ..nodes import (
+    Accum,
+    Assign,
+    Call,
+    Check,
+    Expr,
+    Interval,
+    Kernel,
+    Loop,
+    RangeDesc,
+    Stmt,
+    Var,
+)
+from ..types import DTYPES, INDEX
+from .blocks import map_stmts, needed
+from .extrema import Place, place_of
+from .if_convert import straight
+from .legality import explain
+from .names import Fresh, reads
+from .rules import rewrite
+from .values import integer, literal, trips
+
+__all__ = ["places"]
+
+BLOCK_BYTES = 8192  # of terms, one extremum of which is compared with the best so far
+CHUNK_BYTES = 256  # of terms that are searched one by one
+
+
+def places(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """An extremum that others follow is found by blocks; what follows is taken from its place.
+
+    The block of the best term is searched by chunks, and the chunk term by term. Before::
+
+        def k(x: f64[::1], best: mut(f64[()]), at: mut(i64[()])):
+            disjoint(x, best)
+            disjoint(x, at)
+            for i in loop(0, x.shape[0], least=f64("inf"), k=-1):
+                m = x[i] < least
+                least = step(select(m, x[i], least))
+                k = step(select(m, i, k))
+            best[()] = least
+            at[()] = k
+
+    after::
+
+        def k(x: f64[::1], best: mut(f64[()]), at: mut(i64[()])):
+            disjoint(x, best)
+            disjoint(x, at)
+            for block in loop(range(0, x.shape[0], 1024), least_1=f64("inf"), start=x.shape[0]):
+                for i_1 in loop(block, min(block + 1024, x.shape[0]), least_2=f64("inf")):
+                    least_2 = step(min(least_2, x[i_1]))
+                least_1 = step(min(least_1, least_2))
+                start = step(select(least_2 < least_1, block, start))
+            end = min(start + 1024, x.shape[0])
+            for chunk in loop(range(start, end, 32), first=end):
+                for i_2 in loop(chunk, min(chunk + 32, end), some=False):
+                    some = step(some | (x[i_2] == least_1))
+                first = step(chunk)
+                until(some)
+            for i_3 in loop(first, min(first + 32, end), least=f64("inf"), k=-1):
+                found = x[i_3] == least_1
+                least = step(select(found, x[i_3], least))
+                k = step(select(found, i_3, k))
+                until(found)
+            best[()] = least
+            at[()] = k
+    """
+    fresh = Fresh(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        found = _found(s, kernel, fresh) if isinstance(s, Loop) else None
+        made = tuple(found.statements(fresh)) if found else ()
+        inner = made and next(x for x in made if isinstance(x, Loop)).body[0]
+        if not isinstance(inner, Loop) or explain(inner, kernel, reassociate=reassociate):
+            return s
+        return made
+
+    return map_stmts(kernel, edit)
+
+
+def _found(s: Loop, kernel: Kernel, fresh: Fresh) -> _Search | None:
+    """`s`, if all it does is to look for places and to fold."""
+    count = trips(s.range) if isinstance(s.range, Interval) else 0
+    loop = straight(s, kernel, fresh) or s
+    plain = all(isinstance(x, Assign | Check) for x in loop.body)
+    if not plain or s.until or (count is not None and count < 2 * CHUNK_BYTES):
+        return None
+    masks = [x for x in loop.body if isinstance(x, Assign) and x.value.dtype == "bool"]
+    found = [p for m in masks if (p := place_of(m, loop)) is not None]
+    own = {p.mask for p in found}
+    kept = tuple(x for x in loop.body if not (isinstance(x, Assign) and x.name in own))
+    folded = {a.name for p in found for a in (p.acc, *(a for a, _ in p.followers))}
+    others = tuple(a for a in loop.accs if a.name not in folded)
+    if not found or (own | folded) & reads(*kept, *(a.step for a in others)):
+        return None
+    return _Search(replace(loop, body=kept, accs=others), tuple(found))
+
+
+class _Search:
+    """A loop without its places, and those."""
+
+    def __init__(self, loop: Loop, found: tuple[Place, ...]) -> None:
+        self.loop, self.found = loop, found
+        widest = max(DTYPES[p.value.dtype].bytes for p in found)
+        self.block, self.chunk = BLOCK_BYTES // widest, CHUNK_BYTES // widest
+
+    def statements(self, fresh: Fresh) -> Iterator[Stmt]:
+        rng = self.loop.range
+        assert isinstance(rng, Interval)
+        starts = {p.acc.name: fresh.name(p.acc.name) for p in self.found}
+        places = {p.acc.name: Var(fresh.name("start"), INDEX) for p in self.found}
+        yield self._blocks(rng, starts, places, fresh)
+        for p in self.found:
+            best, start = replace(p.best, name=starts[p.acc.name]), places[p.acc.name]
+            end = Var(fresh.name("end"), INDEX)
+            yield Assign(end.name, _until(start, self.block, rng.hi))
+            yield from self._search(p, best, Interval(start, end), fresh)
+
+    def _blocks(
+        self, rng: Interval, starts: dict[str, str], places: dict[str, Var], fresh: Fresh
+    ) -> Loop:
+        """The best of all, and the start of the block it stands in; else the end of all."""
+        block = Var(fresh.name("block"), INDEX)
+        inner, mine = _own(self.loop, fresh)
+        outer = [replace(a, step=Var(mine[a.name], a.init.dtype)) for a in self.loop.accs]
+        accs = [
+            replace(a, init=Var(old.name, a.init.dtype))
+            for a, old in zip(inner.accs, self.loop.accs, strict=True)
+        ]
+        for p in self.found:
+            best, here = Var(starts[p.acc.name], p.value.dtype), Var("", p.value.dtype)
+            here = replace(best, name=fresh.name(p.acc.name))
+            term = Call(p.op, (here, p.value), here.dtype)
+            step = term if p.cond is None else Call("select", (p.cond, term, here), here.dtype)
+            accs.append(Accum(here.name, p.worst, rename(step, mine)))
+            wins = Call({"min": "l", "max": "g"}[p.op] + "te"[p.loose], (here, best), "bool")
+            if p.may_be_empty:
+                some = Var(fresh.name("some"), "bool")
+                takes_part = p.where(Call("eq", (p.value, p.value), "bool"))
+                any_term = Call("or", (some, takes_part), "bool")
+                accs.append(Accum(some.name, literal(False, "bool"), rename(any_term, mine)))
+                wins = Call("and", (some, wins), "bool")
+            start = places[p.acc.name]
+            outer.append(Accum(best.name, p.acc.init, Call(p.op, (best, here), best.dtype)))
+            outer.append(Accum(start.name, rng.hi, Call("select", (wins, block, start), INDEX)))
+        body = replace(
+            inner, range=Interval(block, _until(block, self.block, rng.hi)), accs=tuple(accs)
+        )
+        blocks = RangeDesc(rng.lo, rng.hi, self.block)
+        return Loop(block.name, blocks, (body,), tuple(outer), span=self.loop.span)
+
+    def _search(self, p: Place, best: Var, rng: Interval, fresh: Fresh) -> Iterator[Loop]:
+        """The chunk that holds `best` in the range, and in that its place."""
+        chunk, first = Var(fresh.name("chunk"), INDEX), Var(fresh.name("first"), INDEX)
+        some = Var(fresh.name("some"), "bool")
+        is_best = p.where(Call("eq", (p.value, best), "bool"))
+        one = replace(self.loop, body=needed(self.loop.body, is_best), accs=())
+        inner, mine = _own(one, fresh)
+        any_best = Accum(some.name, literal(False, "bool"), rename(_or(some, is_best), mine))
+        inner = replace(
+            inner, range=Interval(chunk, _until(chunk, self.chunk, rng.hi)), accs=(any_best,)
+        )
+        now: Expr = Call("select", (some, chunk, first), INDEX) if p.loose else chunk
+        hit = Accum(first.name, rng.hi, now)
+        chunks = RangeDesc(rng.lo, rng.hi, self.chunk)
+        yield Loop(chunk.name, chunks, (inner,), (hit,), None if p.loose else some)
+        yield self._place(p, is_best, first, rng.hi, fresh)
+
+    def _place(self, p: Place, is_best: Expr, first: Var, end: Expr, fresh: Fresh) -> Loop:
+        """The loop over one chunk, to the best term in it; binds the accumulators of `p`."""
+        found = Var(fresh.name("found"), "bool")
+        body = needed(self.loop.body, is_best, *(e for _, e in p.followers))
+        steps = (
+            replace(a, step=rewrite(Call("select", (found, e, _var(a)), e.dtype)))
+            for a, e in ((p.acc, p.value), *p.followers)
+        )
+        last = Interval(first, _until(first, self.chunk, end))
+        until = None if p.loose else found
+        body = (*body, Assign(found.name, is_best))
+        loop = Loop(self.loop.var, last, body, tuple(steps), until)
+        own = {n: fresh.name(n) for n in (loop.var, *(x.name for x in body[:-1]))}
+        return rename(loop, own)
+
+
+def _own(loop: Loop, fresh: Fresh) -> tuple[Loop, dict[str, str]]:
+    """`loop` with names of its own."""
+    names = {n: fresh.name(n) for n in sorted(bound(loop))}
+    return rename(loop, names), names
+
+
+def _until(start: Expr, size: int, end: Expr) -> Expr:
+    return Call("min", (Call("add", (start, integer(size)), INDEX), end), INDEX)
+
+
+def _or(a: Expr, b: Expr) -> Expr:
+    return Call("or", (a, b), "bool")
+
+
+def _var(a: Accum) -> Var:
+    return Var(a.name, a.init.dtype)

@@ -1,0 +1,60 @@
+"""Random loops that carry something from one iteration to the next: extrema and their places."""
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from hypothesis import strategies as st
+from kernels_blocks import Block, Blocks
+from kernels_exprs import I64, call, integer
+
+from loopir import nodes as ir
+
+__all__ = ["Carried"]
+
+
+class Carried(Blocks):
+    """Draws loops whose accumulators are no folds."""
+
+    @abstractmethod
+    def shown(self, value: ir.Expr, name: str) -> ir.Stmt:
+        """A store of a result."""
+
+    def placed(self, end: ir.Var, depth: int) -> Block:
+        """A loop that looks for extrema, with what follows each."""
+        outside = list(self.names)
+        numbers = [d for d in self.dtypes if d != "bool"] or [I64]
+        dtypes = [self.one_of(*numbers) for _ in range(self.draw(st.integers(1, 2)))]
+        inits = [self.expr(d, 1) for d in dtypes]
+        var, tidy = ir.Var(self.name("i"), I64), self.tidy
+        self.loops.append((var, end, 0))
+        self.tidy = True
+        found = [self.extremum(d, init, var) for d, init in zip(dtypes, inits, strict=True)]
+        self.loops.pop()
+        self.tidy, self.names = tidy, outside
+        body = tuple(s for stmts, _ in found for s in stmts)
+        accs = tuple(a for _, several in found for a in several)
+        seen = [self.shown(ir.Var(a.name, a.init.dtype), a.name) for a in accs]
+        return (ir.Loop(var.name, ir.Interval(integer(0), end), body, accs), *seen)
+
+    def extremum(
+        self, dtype: str, init: ir.Expr, var: ir.Var
+    ) -> tuple[list[ir.Stmt], list[ir.Accum]]:
+        term = ir.Assign(self.name("t"), self.expr(dtype, 1))
+        value, acc = ir.Var(term.name, dtype), ir.Var(self.name("s"), dtype)
+        place = ir.Var(self.name("k"), I64)
+        pair = (value, acc) if self.chance(2) else (acc, value)
+        test: ir.Expr = call(self.one_of("lt", "le", "gt", "ge"), *pair)
+        if self.chance(3):
+            test = call("and", self.expr("bool", 1), test)
+        mask = ir.Assign(self.name("m"), test)
+        wins = ir.Var(mask.name, "bool")
+        steps: list[ir.Expr] = [call("select", wins, *x) for x in ((value, acc), (var, place))]
+        body: list[ir.Stmt] = [term, mask]
+        if self.chance(2):
+            names = [self.name("y") for _ in steps]
+            gives = zip(names, (value, var), (acc, place), strict=True)
+            body = [term, ir.If(test, (), (), tuple(ir.Yield(*g) for g in gives))]
+            steps = [ir.Var(n, e.dtype) for n, e in zip(names, (acc, place), strict=True)]
+        starts = (init, integer(-1))
+        accs = zip((acc, place), starts, steps, strict=True)
+        return body, [ir.Accum(a.name, start, step) for a, start, step in accs]
