@@ -129,7 +129,10 @@ def test_wrong_types(
 
 @pytest.mark.parametrize(
     ("stage", "sign"),
-    [("python", "def scale("), ("loopir", "def scale("), ("c", "tp_kernel"), ("asm", "ret")],
+    [
+        ("python", "def scale("), ("loopir", "def scale("), ("mlir", "func.func @scale("),
+        ("c", "tp_kernel"), ("asm", "ret"),
+    ],
 )
 def test_emit(
     file: str, stage: str, sign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -616,13 +616,16 @@ def test_a_report_does_not_call() -> None:
 
 @pytest.mark.parametrize(
     ("stage", "shows"),
-    [("python", "def axpy"), ("loopir", "def "), ("c", "tp_kernel"), ("asm", "tp_kernel")],
+    [
+        ("python", "def axpy"), ("loopir", "def "), ("mlir", "func.func @axpy"),
+        ("c", "tp_kernel"), ("asm", "tp_kernel"),
+    ],
 )
 def test_emit(stage: str, shows: str) -> None:
     assert shows in fuse(axpy).emit(stage, *ones())
 
 
-@pytest.mark.parametrize("stage", ["mlir", "", "C"])
+@pytest.mark.parametrize("stage", ["llvm", "", "C"])
 def test_no_such_stage(stage: str) -> None:
     with pytest.raises(ValueError, match="stages: python"):
         fuse(axpy).emit(stage, *ones())

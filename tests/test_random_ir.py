@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import given, note, seed, settings
 from hypothesis.strategies import SearchStrategy
 from kernels_case import Case
 from kernels_strategy import cases
+from mlir_machine import Machine
 from native import RUNNABLE, run_native
 
 from loopir import nodes as ir
@@ -28,6 +30,7 @@ from loopir.tree import walk
 from loopir.verify import Stage, verify
 from targets.isa import TARGETS
 from targets.legalize import legalize
+from targets.mlir import emit
 
 Judge = Callable[[Case], None]
 
@@ -144,3 +147,22 @@ def test_every_target_agrees(
             count[target] += 1
 
     examine(cases(vectors=vectors), judge, 8)
+
+
+@pytest.mark.parametrize("reassociate", [False, True], ids=["ordered", "reassociated"])
+def test_mlir_agrees(
+    examine: Callable[..., None], count: Counter[str], reassociate: bool
+) -> None:
+    def judge(case: Case) -> None:
+        kernel = replace(case.kernel, guards=case.kernel.guards[:6])  # xDSL is slow, and six tell
+        text = emit(kernel, reassociate=reassociate)
+        count["parallel"] += text.count("scf.parallel")
+        note(text)
+        machine, names = Machine(text), [p.name for p in kernel.params]
+
+        def runs(args: dict[str, Any]) -> int:
+            return machine.run(kernel.name, [args[name] for name in names])
+
+        Wanted(case).is_what(runs, "mlir", kernel)
+
+    examine(cases(exact=reassociate), judge, 10)

@@ -59,6 +59,16 @@ class Stages:
 
         return emit(self.legal(target), target)
 
+    def mlir(self) -> str:
+        """The kernel, still scalar, as MLIR."""
+        from loopir.passes.canonical import canonical
+        from loopir.passes.promote import promote
+        from loopir.passes.simplify import simplify
+        from targets.mlir import emit
+
+        plain = simplify(canonical(self.plan.kernel))
+        return emit(simplify(promote(plain)), reassociate=self.options.reassociate)
+
 
 @record(frozen=True, slots=True)
 class _Env:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 __all__ = ["STAGES", "Usage", "parsed"]
 
-STAGES = {"python": ".py", "loopir": ".ir", "c": ".c", "asm": ".s"}
+STAGES = {"python": ".py", "loopir": ".ir", "mlir": ".mlir", "c": ".c", "asm": ".s"}
 """What ``--emit`` knows, and the ending of the file it writes under ``-o``."""
 
 FORMATS = ("rich", "plain", "json", "sarif", "github")

@@ -20,7 +20,7 @@ from .compiling import rejection_of
 
 __all__ = ["STAGES", "emit", "report"]
 
-STAGES = ("python", "loopir", "c", "asm")
+STAGES = ("python", "loopir", "mlir", "c", "asm")
 
 
 def report(
@@ -66,6 +66,8 @@ def _text(stage: str, stages: Stages, target: Target) -> str:
             from loopir.text import show
 
             return show(stages.vector)
+        case "mlir":
+            return stages.mlir()
         case "c":
             return stages.c(target)
         case _:

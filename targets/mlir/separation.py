@@ -1,0 +1,83 @@
+"""Whether two arrays share no byte, by the ranges of addresses that they span, in MLIR."""
+from __future__ import annotations
+
+from loopir import nodes as ir
+from loopir.record import record
+from loopir.types import DTYPES
+
+from .rows import element_type
+from .writer import Writer
+
+__all__ = ["Extent", "apart"]
+
+
+@record(frozen=True, slots=True)
+class Extent:
+    """Addresses: of the first element, of the lowest, and behind the highest; then the layout."""
+
+    first: str
+    low: str
+    high: str
+    empty: str
+    layout: tuple[str, ...]
+
+
+def apart(g: ir.Disjoint, w: Writer, extents: dict[str, Extent]) -> str:
+    """That `g` holds: no common byte, or one array where it may be. `extents`: those known."""
+    for name in (g.a, g.b):
+        if name not in extents:
+            with w.at_head():
+                extents[name] = _extent(name, w)
+    a, b = extents[g.a], extents[g.b]
+    found = [_compared("ule", a.high, b.low, w), _compared("ule", b.high, a.low, w)]
+    found += [a.empty, b.empty]
+    if g.or_same and len(a.layout) == len(b.layout):
+        pairs = zip((a.first, *a.layout), (b.first, *b.layout), strict=True)
+        found.append(_joined("andi", [_compared("eq", x, y, w) for x, y in pairs], w))
+    return _joined("ori", found, w)
+
+
+def _extent(array: str, w: Writer) -> Extent:
+    p, place = w.arrays[array], w.places[array]
+    rank, type_ = p.rank or 0, w.types[place]
+    zero, size = w.number(0), w.number(DTYPES[p.dtype].bytes)
+    layout = (f"{array}_{x}{k}" for x in "ns" for k in range(rank))
+    names = [f"{array}_base", f"{array}_offset", *layout]
+    base = f"memref<{element_type(p.dtype)}>"
+    given = [w.name(n, "index" if k else base) for k, n in enumerate(names)]
+    types = ", ".join([base, *["index"] * (len(given) - 1)])
+    w.lines.append(
+        f"{', '.join(given)} = memref.extract_strided_metadata {place} : {type_} -> {types}"
+    )
+    pointer = f'"memref.extract_aligned_pointer_as_index"({place}) : ({type_}) -> index'
+    first = _sum(w.let(pointer, "index"), _product(given[1], size, w), w)
+    low = high = first
+    lengths, strides = given[2 : 2 + rank], given[2 + rank :]
+    for length, stride in zip(lengths, strides, strict=True):
+        last = w.let(f"arith.subi {length}, {w.number(1)} : index", "index")
+        reach = _product(_product(last, stride, w), size, w)
+        down = w.let(f"arith.minsi {reach}, {zero} : index", "index")
+        up = w.let(f"arith.maxsi {reach}, {zero} : index", "index")
+        low, high = _sum(low, down, w), _sum(high, up, w)
+    empty = [_compared("eq", n, zero, w) for n in lengths]
+    nothing = _joined("ori", empty, w) if empty else w.first("arith.constant false", "i1", "false")
+    return Extent(first, low, _sum(high, size, w), nothing, (*lengths, *strides))
+
+
+def _sum(a: str, b: str, w: Writer) -> str:
+    return w.let(f"arith.addi {a}, {b} : index", "index")
+
+
+def _product(a: str, b: str, w: Writer) -> str:
+    return w.let(f"arith.muli {a}, {b} : index", "index")
+
+
+def _compared(how: str, a: str, b: str, w: Writer) -> str:
+    return w.let(f"arith.cmpi {how}, {a}, {b} : index", "i1")
+
+
+def _joined(how: str, flags: list[str], w: Writer) -> str:
+    whole, *rest = flags
+    for flag in rest:
+        whole = w.let(f"arith.{how} {whole}, {flag} : i1", "i1")
+    return whole
