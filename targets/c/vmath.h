@@ -1,4 +1,4 @@
-/* Vector exp, log, sin, cos, tan, tanh and pow: each algorithm once, for any size of vector and any ISA. This file holds
+/* Vector math: each algorithm once, for any size of vector and any ISA. This file holds
  * what depends on the ISA, and the common road; vmath_exp.h, _log.h, _trig.h and _pow.h the functions.
  *
  * Templates. vmath.py takes the sections that a function needs ("//: name needs …" starts one; of several forms
@@ -14,14 +14,8 @@
  * their flags. So a lane's bits never depend on its neighbours. Polynomials are minimax fits of our own (Remez exchange;
  * coefficients rounded from the lowest up, the rest refitted each time).
  *
- * Largest errors found, in ULP: f32 over every float, f64 and pow over millions of arguments. Where there is no fma (sse2),
- * and where f64 takes tables (512 bits), they differ; everywhere else results have the same bits on every ISA.
- *                 exp    log    sin    cos    tan    tanh   pow
- *     f32         0.90   0.95   1.76   1.81   2.47   2.42   0.65
- *     f32, sse2   0.99   0.97   2.34   2.33   2.80   2.43   0.65
- *     f64         0.87   0.83   1.63   1.63   2.30   2.26   1.23
- *     f64, sse2   0.96   0.83   2.33   2.20   3.28   2.26   1.23
- *     f64, table  1.12   1.10                        2.22   1.23
+ * tests/ulp.py measures errors: op by op they stay below `ulps` of the op table. Where there is no fma (sse2), and where f64
+ * takes tables (512 bits), results differ in the last bits; everywhere else they are the same on every ISA.
  */
 
 //: mask
@@ -114,16 +108,31 @@ typedef $s F __attribute__((vector_size($bytes)));
 typedef __INT${width}_TYPE__ I __attribute__((vector_size($bytes)));
 typedef __UINT${width}_TYPE__ U __attribute__((vector_size($bytes)));
 
-//: patched needs base patch
-/* What is common to log, sin, cos and tan. */
+//: lane
+/* One lane, by libm. */
 extern $s $op$f($s);
+#define lane_${op}_F $op$f
+
+//: lane@sigmoid
+extern $s exp$f($s);
+static inline $s lane_sigmoid_F($s x) { return 1 / (1 + exp$f(-x)); }
+
+//: idle
+/* What the polynomial gets in rare lanes. */
+#define idle_${op}_F 1
+
+//: idle@atanh
+#define idle_${op}_F 0
+
+//: patched needs base patch lane idle
+/* What is common to functions with rare lanes. */
 TP_INLINE F tp_${op}_F(F x)
 {
     mask_F m = ${op}_rare_F(x);
     F c = x;
-    if (rarely_F(m)) c = select_F(m, all_F(1), x);
+    if (rarely_F(m)) c = select_F(m, all_F(idle_${op}_F), x);
     F y = ${op}_core_F(c);
-    return rarely_F(m) ? patch_F(x, y, bits_F(m), $op$f) : y;
+    return rarely_F(m) ? patch_F(x, y, bits_F(m), lane_${op}_F) : y;
 }
 
 //: patch
@@ -137,9 +146,42 @@ static __attribute__((noinline, cold)) F patch_F(F x, F y, unsigned bits, $s (*f
     return y;
 }
 
+//: patched2 needs base patch2
+TP_INLINE F tp_${op}_F(F x, F y)
+{
+    mask_F m = ${op}_rare_F(x, y);
+    F c = x, d = y;
+    if (rarely_F(m)) c = select_F(m, all_F(1), x), d = select_F(m, all_F(1), y);
+    F z = ${op}_core_F(c, d);
+    return rarely_F(m) ? patch2_${op}_F(x, y, z, bits_F(m)) : z;
+}
+
+//: patch2
+extern $s $op$f($s, $s);
+static __attribute__((noinline, cold)) F patch2_${op}_F(F x, F y, F z, unsigned bits)
+{
+    for (; bits; bits &= bits - 1) {
+        int k = __builtin_ctz(bits);
+        z[k] = $op$f(x[k], y[k]);
+    }
+    return z;
+}
+
+//: larger needs base
+/* The size of that which is larger; by the sign of a difference, which sse2 has for doubles too. */
+TP_INLINE F larger_F(F x, F y)
+{
+    F a = (F)((I)x & $abs), b = (F)((I)y & $abs);
+    return select_F(gt_F((I){}, (I)b - (I)a), a, b);
+}
+
 //: abnormal needs base
 /* Lanes that are not positive, normal and finite: bits outside [least normal, inf), moved so that one signed compare tells. */
 #define abnormal_F(x) gt_F((I)((U)(x) + $inf), -2 * $normal - 1)
+
+//: extreme needs base
+/* Sizes below 32 times the least normal number, whose smallest parts lose bits, or so large that a sum of two may overflow. */
+#define extreme_F(a) gt_F((I)((U)(a) + ($sign - 32 * $normal)), $inf - 34 * $normal - 1 - $abs - 1)
 
 //: clamp needs base
 /* The smaller of a and c, both positive; NaN stays. */
@@ -180,12 +222,11 @@ static inline F product_error_F(F a, F b, F h)
 #define product_F(a, b, h, l) (h = (a) * (b), l = product_error_F(a, b, h))
 #define residual_F(c, a, b) ((c) - (a) * (b) - product_error_F(a, b, (a) * (b)))
 
-//: lanewise
+//: lanewise needs lane
 /* A size that no register has, lane by lane. */
-extern $s $op$f($s);
 static inline F tp_${op}_F(F x)
 {
-    for (int k = 0; k < $lanes; k++) x[k] = $op$f(x[k]);
+    for (int k = 0; k < $lanes; k++) x[k] = lane_${op}_F(x[k]);
     return x;
 }
 

@@ -12,9 +12,14 @@ from loopir.types import DTYPES
 from ..target import Target
 from .headers import header, headers
 
-__all__ = ["FUNCTIONS", "source"]
+__all__ = ["BINARY", "FUNCTIONS", "source"]
 
-FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "tanh", "pow")
+FUNCTIONS = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
+    "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+    "cbrt", "erf", "sigmoid", "atan2", "hypot", "pow",
+)
+BINARY = ("atan2", "hypot", "pow")
 
 _SMALLEST = 128  # bits of a register that the headers' instructions know
 
@@ -24,7 +29,8 @@ _WORDS: dict[str, dict[str, str]] = {
         "shift": "0x1.8p23f", "top": "31",
         "abs": "0x7fffffff", "sign": "0x80000000u", "inf": "0x7f800000",
         "minus_nan": "-0x7fffff", "normal": "0x00800000", "one": "0x3f800000",
-        "expnear": "87.3f", "expfar": "104.5f", "exphalf": "75", "tanhfar": "9.1f",
+        "mantissa": "23", "steep": "87.3f", "exphalf": "75", "tanhfar": "9.1f",
+        "square": "1e18f", "smallsquare": "1e-15f",
     },
     "f64": {
         "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "sf": "df",
@@ -32,7 +38,8 @@ _WORDS: dict[str, dict[str, str]] = {
         "abs": "0x7fffffffffffffff", "sign": "0x8000000000000000u", "inf": "0x7ff0000000000000",
         "minus_nan": "-0x000fffff00000000", "normal": "0x0010000000000000",
         "one": "0x3ff0000000000000",
-        "expnear": "708.0", "expfar": "746.0", "exphalf": "512", "tanhfar": "19.1",
+        "mantissa": "52", "steep": "708.0", "exphalf": "512", "tanhfar": "19.1",
+        "square": "1e150", "smallsquare": "1e-140",
     },
 }
 
@@ -58,6 +65,7 @@ class _Section:
 class _Form:
     """A vector type on a target, as sections know it."""
 
+    op: str
     dtype: str
     lanes: int
     target: Target
@@ -69,7 +77,8 @@ class _Form:
     @property
     def tags(self) -> frozenset[str]:
         fused = "fused" if self.target.fused else "unfused"
-        return frozenset((self.target.name, self.target.machine, fused, self.dtype, str(self.bits)))
+        size = str(self.bits)
+        return frozenset((self.target.name, self.target.machine, fused, self.dtype, size, self.op))
 
     @property
     def is_native(self) -> bool:
@@ -77,7 +86,7 @@ class _Form:
         return _SMALLEST <= self.bits <= self.target.bits
 
     def half(self) -> _Form:
-        return _Form("f64", self.lanes // 2, self.target)
+        return _Form(self.op, "f64", self.lanes // 2, self.target)
 
     def type(self, letter: str) -> str:
         """The vector type that a letter stands for in vmath.h."""
@@ -90,9 +99,9 @@ class _Form:
             case _:
                 return f"{letter.lower()}{bits}x{lanes}"
 
-    def words(self, op: str) -> dict[str, str]:
+    def words(self) -> dict[str, str]:
         return _WORDS[self.dtype] | {
-            "op": op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes),
+            "op": self.op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes),
             "bits": str(self.bits), "bytes": str(self.bits // 8),
             "v256": "256" if self.bits == 256 else "",
         }
@@ -138,11 +147,11 @@ def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
     return list(dict.fromkeys([*before, (section, form)]))
 
 
-def _write(section: _Section, form: _Form, op: str) -> str:
+def _write(section: _Section, form: _Form) -> str:
     """The section for one vector type, in a guard: it may stand several times in a file."""
     its_own = "$op" in section.text or "${op}" in section.text
-    own = f"{section.name}_{op}" if its_own else section.name
-    text = Template(_HORNER.sub(_horner, section.text)).substitute(form.words(op))
+    own = f"{section.name}_{form.op}" if its_own else section.name
+    text = Template(_HORNER.sub(_horner, section.text)).substitute(form.words())
     text = _TYPE.sub(lambda m: form.type(m[0]), text)
     guard = f"VMATH_{own}_{form.type('F')}"
     return f"#ifndef {guard}\n#define {guard}\n{text.rstrip()}\n#endif\n"
@@ -159,6 +168,6 @@ def source(op: str, dtype: str, lanes: int, target: Target) -> str | None:
     """
     if op not in FUNCTIONS or dtype not in _WORDS or not target.bits or lanes < 2:
         return None
-    form = _Form(dtype, lanes, target)
-    lanewise = "lanewise2" if op == "pow" else "lanewise"
-    return "\n".join(_write(s, f, op) for s, f in _order(op if form.is_native else lanewise, form))
+    form = _Form(op, dtype, lanes, target)
+    lanewise = "lanewise2" if op in BINARY else "lanewise"
+    return "\n".join(_write(s, f) for s, f in _order(op if form.is_native else lanewise, form))

@@ -1,4 +1,4 @@
-/* exp and tanh; a template as vmath.h says. */
+/* exp, exp2, expm1, sinh, cosh, tanh and sigmoid; a template as vmath.h says. */
 
 //: ln2@f32
 /* ln2 in two parts: k LN2 is exact for the k that occur. */
@@ -46,34 +46,15 @@ TP_INLINE F root16_F(U n)
 //: expsum@unfused needs base
 #define expsum_F(r, p) ((r) * (r) * (p) + (r) + all_F(1))
 
-//: exppoly@f32 needs expreduce expsum
-/* expscale(exppoly(r), n) is exp(n ln2/STEPS + r). */
-TP_INLINE F exppoly_F(F r)
-{
-    F p = horner_F(r, 0.00138470368, 0.00836998969, 0.041668009, 0.166665092, 0.49999994);
-    return expsum_F(r, p);
-}
+//: expscale@f32
 #define expscale_F(p, n) ((F)((U)(p) + ((n) << 23)))
 #define STEPS_F 1
 
-//: exppoly@f64 needs expreduce expsum
-TP_INLINE F exppoly_F(F r)
-{
-    F p = horner_F(r, 2.4983434103846146e-08, 2.7630996343028627e-07, 2.7557638988461136e-06, 2.4801491184928392e-05,
-                   0.00019841269447867059, 0.0013888888945270111, 0.0083333333335212922, 0.041666666666524882,
-                   0.16666666666666372, 0.50000000000000111);
-    return expsum_F(r, p);
-}
+//: expscale@f64
 #define expscale_F(p, n) ((F)((U)(p) + ((n) << 52)))
 #define STEPS_F 1
 
-//: exppoly@avx512.512.f64 needs expreduce root16
-TP_INLINE F exppoly_F(F r)
-{
-    F p = horner_F(r, 0.0013888589906848416, 0.0083334722013001794, 0.041666666693533382, 0.16666666664408855,
-                   0.499999999999996);
-    return fma_F(r * r, p, r);
-}
+//: expscale@avx512.512.f64 needs root16
 TP_INLINE F expscale_F(F p, U n)
 {
     F s = root16_F(n);
@@ -81,19 +62,98 @@ TP_INLINE F expscale_F(F p, U n)
 }
 #define STEPS_F 16
 
-//: exp needs exppoly
-/* No libm: where the result is not normal, the factor 2**n comes in two, the second of which rounds and raises. */
-TP_INLINE F tp_exp_F(F x)
+//: exppoly@f32 needs expreduce expsum expscale
+/* expscale(exppoly(r), n) is exp(n ln2/STEPS + r). */
+TP_INLINE F exppoly_F(F r)
 {
-    mask_F rare = gt_F((I)x & $abs, (I)all_F($expnear)), special = rare, down = rare;
+    F p = horner_F(r, 0.00138470368, 0.00836998969, 0.041668009, 0.166665092, 0.49999994);
+    return expsum_F(r, p);
+}
+
+//: exppoly@f64 needs expreduce expsum expscale
+TP_INLINE F exppoly_F(F r)
+{
+    F p = horner_F(r, 2.4983434103846146e-08, 2.7630996343028627e-07, 2.7557638988461136e-06, 2.4801491184928392e-05,
+                   0.00019841269447867059, 0.0013888888945270111, 0.0083333333335212922, 0.041666666666524882,
+                   0.16666666666666372, 0.50000000000000111);
+    return expsum_F(r, p);
+}
+
+//: exppoly@avx512.512.f64 needs expreduce expscale
+TP_INLINE F exppoly_F(F r)
+{
+    F p = horner_F(r, 0.0013888589906848416, 0.0083334722013001794, 0.041666666693533382, 0.16666666664408855,
+                   0.499999999999996);
+    return fma_F(r * r, p, r);
+}
+
+//: exp2poly@f32 needs expscale base
+/* expscale(exp2poly(r), n) is 2**(n/STEPS + r). */
+TP_INLINE F exp2poly_F(F r)
+{
+    F p = horner_F(r, 0.000153282308, 0.00133909762, 0.00961850211, 0.0555035956, 0.240226477, 0.693147182);
+    return fma_F(r, p, all_F(1));
+}
+
+//: exp2poly@f64 needs expscale base
+TP_INLINE F exp2poly_F(F r)
+{
+    F p = horner_F(r, 4.439712446736641e-10, 7.073312708850683e-09, 1.0178154721080236e-07, 1.3215438336168058e-06,
+                   1.5252733645580692e-05, 0.00015403530450132383, 0.0013333558146536224, 0.009618129107600635,
+                   0.05550410866482175, 0.2402265069591011, 0.6931471805599453);
+    return fma_F(r, p, all_F(1));
+}
+
+//: exp2poly@avx512.512.f64 needs expscale base
+TP_INLINE F exp2poly_F(F r)
+{
+    return r * horner_F(r, 0.00015403794087861004, 0.0013333818565443556, 0.009618129106014893, 0.05550410865214783,
+                        0.240226506959101, 0.6931471805599468);
+}
+
+//: exp2reduce needs base
+/* x = n/steps + r: gives r, and n in the low bits of an integer. */
+TP_INLINE F exp2reduce_F(F x, $s steps, U *n)
+{
+    F t = x + all_F($shift / steps);
+    *n = (U)t;
+    return x - (t - all_F($shift / steps));
+}
+
+//: exp needs exppoly scaled
+
+//: exp2 needs exp2reduce exp2poly scaled
+
+//: bounds@f32.exp
+/* Up to near results are normal; at far they are 0 and inf. */
+#define near_${op}_F 87.3f
+#define far_${op}_F 104.5f
+
+//: bounds@f32.exp2
+#define near_${op}_F 126
+#define far_${op}_F 152
+
+//: bounds@f64.exp
+#define near_${op}_F 708.0
+#define far_${op}_F 746.0
+
+//: bounds@f64.exp2
+#define near_${op}_F 1022
+#define far_${op}_F 1080
+
+//: scaled needs base bounds
+/* No libm: where the result is not normal, the factor 2**n comes in two, the second of which rounds and raises. */
+TP_INLINE F tp_${op}_F(F x)
+{
+    mask_F rare = gt_F((I)x & $abs, (I)all_F(near_${op}_F)), special = rare, down = rare;
     F c = x;
     if (rarely_F(rare)) {
         special = gt_F((I)x & $abs, $inf - 1), down = gt_F((I){}, (I)x);
-        c = select_F(gt_F((I)x & $abs, (I)all_F($expfar)), select_F(down, all_F(-$expfar), all_F($expfar)), x);
+        c = select_F(gt_F((I)x & $abs, (I)all_F(far_${op}_F)), select_F(down, all_F(-far_${op}_F), all_F(far_${op}_F)), x);
         c = select_F(special, all_F(0), c);
     }
     U n;
-    F p = exppoly_F(expreduce_F(c, STEPS_F, &n));
+    F p = ${op}poly_F(${op}reduce_F(c, STEPS_F, &n));
     if (rarely_F(rare)) {
         U half = (U)select_F(down, (F)((I){} - $exphalf * STEPS_F), (F)((I){} + $exphalf * STEPS_F));
         F y = expscale_F(p, n - half) * select_F(down, all_F(0x1p-$exphalf$f), all_F(0x1p$exphalf$f));
@@ -115,17 +175,17 @@ TP_INLINE F expm1poly_F(F r)
                     0.041666666666666699, 0.16666666666666677, 0.5);
 }
 
-//: expm1@f32 needs expm1poly
-/* exp(x) - 1 for x from 0 to 40. */
-TP_INLINE F expm1_F(F x)
+//: expless1@f32 needs expm1poly
+/* exp(x) - 1, for |x| up to $steep; of -0 it is 0. */
+TP_INLINE F expless1_F(F x)
 {
     U n;
     F r = expreduce_F(x, 1, &n), p = fma_F(r * r, expm1poly_F(r), r), s = (F)((n << 23) + $one);
     return fma_F(s, p, s - all_F(1));
 }
 
-//: expm1@f64 needs expm1poly
-TP_INLINE F expm1_F(F x)
+//: expless1@f64 needs expm1poly
+TP_INLINE F expless1_F(F x)
 {
     U n;
     F l, r = expreduce2_F(x, 1, &n, &l), p = fma_F(r * r, expm1poly_F(r), l), s = (F)((n << 52) + $one);
@@ -151,17 +211,91 @@ TP_INLINE F exptable_F(F h, F l, F *r, F *p)
     return root16_F(n);
 }
 
-//: expm1@avx512.512.f64 needs exptable
-TP_INLINE F expm1_F(F x)
+//: expless1@avx512.512.f64 needs exptable
+TP_INLINE F expless1_F(F x)
 {
     F r, p, s = exptable_F(x, all_F(-0.0), &r, &p);
     return fma_F(s, r + p, s - all_F(1));
 }
 
-//: tanh needs expm1 clamp
+//: tanh needs expless1 clamp
 /* u/(u + 2) for u = exp(2|x|) - 1; no lane is rare: from $tanhfar on it is 1, and NaN passes. */
 TP_INLINE F tp_tanh_F(F x)
 {
-    F a = clamp_F((F)((I)x & $abs), $tanhfar), u = expm1_F(a + a), y = u / (u + all_F(2));
+    F a = clamp_F((F)((I)x & $abs), $tanhfar), u = expless1_F(a + a), y = u / (u + all_F(2));
     return (F)((U)y | ((U)x & $sign));
+}
+
+//: steep needs base
+#define steep_F(x) gt_F((I)(x) & $abs, (I)all_F($steep))
+
+//: expm1 needs expm1_core patched
+
+//: expm1_core needs steep expless1
+#define expm1_rare_F steep_F
+TP_INLINE F expm1_core_F(F x)
+{
+    return (F)((U)expless1_F(x) | ((U)x & $sign));
+}
+
+//: sinh needs sinh_core patched
+
+//: cosh needs cosh_core patched
+
+//: sinhpoly@f32
+/* (sinh r - r)/r**3 and (cosh r - 1)/r**2 for z = r**2, |r| up to ln2/2. */
+#define sinhpoly_F(z) horner_F(z, 0.00019970318, 0.00833317917, 0.166666672)
+#define coshpoly_F(z) horner_F(z, 0.00139354216, 0.0416664593, 0.5)
+
+//: sinhpoly@f64
+TP_INLINE F sinhpoly_F(F z)
+{
+    return horner_F(z, 1.741958737203842e-10, 2.5047291410793707e-08, 2.755732564462606e-06, 0.00019841269837357135,
+                    0.008333333333334383, 0.16666666666666666);
+}
+TP_INLINE F coshpoly_F(F z)
+{
+    return horner_F(z, 2.092170642097124e-09, 2.7557251982062204e-07, 2.480158734906892e-05, 0.0013888888888873318,
+                    0.041666666666666685, 0.5);
+}
+
+//: halves needs steep expreduce sinhpoly
+/* x = n ln2 + r: u and v are the exact cosh and sinh of n ln2, s and c are sinh r and cosh r - 1. */
+TP_INLINE void halves_F(F x, F *u, F *v, F *s, F *c)
+{
+    U n;
+    F r = expreduce_F(x, 1, &n), z = r * r;
+    F p = (F)((n << $mantissa) + ($one - $normal)), q = (F)(($one - $normal) - (n << $mantissa));
+    *u = p + q, *v = p - q;
+    *s = fma_F(r * z, sinhpoly_F(z), r), *c = z * coshpoly_F(z);
+}
+
+//: sinh_core needs halves
+#define sinh_rare_F steep_F
+TP_INLINE F sinh_core_F(F x)
+{
+    F u, v, s, c;
+    halves_F((F)((I)x & $abs), &u, &v, &s, &c);
+    return (F)((U)(v + fma_F(v, c, u * s)) | ((U)x & $sign));
+}
+
+//: cosh_core needs halves
+#define cosh_rare_F steep_F
+TP_INLINE F cosh_core_F(F x)
+{
+    F u, v, s, c;
+    halves_F(x, &u, &v, &s, &c);
+    return u + fma_F(u, c, v * s);
+}
+
+//: sigmoid needs sigmoid_core patched
+
+//: sigmoid_core needs steep expreduce expm1poly
+/* 1/(1 + s + s p) for exp(-x) = s + s p, s a power of two. */
+#define sigmoid_rare_F steep_F
+TP_INLINE F sigmoid_core_F(F x)
+{
+    U n;
+    F r = expreduce_F(-x, 1, &n), p = fma_F(r * r, expm1poly_F(r), r), s = (F)((n << $mantissa) + $one);
+    return all_F(1) / fma_F(s, p, all_F(1) + s);
 }

@@ -1,18 +1,6 @@
 /* pow; a template as vmath.h says. Powers that are floats themselves come out exact. */
 
-//: patch2
-/* z with the lanes of `bits` from libm. */
-extern $s pow$f($s, $s);
-static __attribute__((noinline, cold)) F patch2_F(F x, F y, F z, unsigned bits)
-{
-    for (; bits; bits &= bits - 1) {
-        int k = __builtin_ctz(bits);
-        z[k] = pow$f(x[k], y[k]);
-    }
-    return z;
-}
-
-//: pow@f32 needs patch2 abnormal D:exp2 D:log2
+//: pow@f32 needs patch2 abnormal D:powexp2 D:powlog2
 /* 2**(y log2 x) in doubles, half a vector at a time. Ordinary: x positive and normal, y finite, the result normal. */
 typedef float H __attribute__((vector_size($bytes / 2)));
 TP_INLINE F pow_join_F(D a, D b)
@@ -23,7 +11,7 @@ TP_INLINE F pow_join_F(D a, D b)
 TP_INLINE D pow_log_F(F x, F y, int k)
 {
     union { F whole; H half[2]; } u = {x}, v = {y};
-    return __builtin_convertvector(v.half[k], D) * log2_D(__builtin_convertvector(u.half[k], D));
+    return __builtin_convertvector(v.half[k], D) * powlog2_D(__builtin_convertvector(u.half[k], D));
 }
 static inline F tp_pow_F(F x, F y)
 {
@@ -31,18 +19,18 @@ static inline F tp_pow_F(F x, F y)
     F c = x, d = y;
     if (rarely_F(m)) c = select_F(m, all_F(1), x), d = select_F(m, all_F(1), y);
     D a = pow_log_F(c, d, 0), b = pow_log_F(c, d, 1);
-    mask_D ma = exp2_rare_D(a), mb = exp2_rare_D(b);
+    mask_D ma = powexp2_rare_D(a), mb = powexp2_rare_D(b);
     if (rarely_D(ma | mb)) a = select_D(ma, all_D(0), a), b = select_D(mb, all_D(0), b);
-    F z = pow_join_F(exp2_D(a), exp2_D(b));
+    F z = pow_join_F(powexp2_D(a), powexp2_D(b));
     unsigned bits = bits_F(m) | bits_D(ma) | bits_D(mb) << $lanes / 2;
-    return __builtin_expect(bits, 0) ? patch2_F(x, y, z, bits) : z;
+    return __builtin_expect(bits, 0) ? patch2_${op}_F(x, y, z, bits) : z;
 }
 
-//: exp2_rare@f64 needs types base
-#define exp2_rare_F(x) gt_F((I)(x) & $abs, (I)all_F(126))
+//: powexp2_rare@f64 needs types base
+#define powexp2_rare_F(x) gt_F((I)(x) & $abs, (I)all_F(126))
 
-//: exp2@f64 needs exp2_rare
-TP_INLINE F exp2_F(F x)
+//: powexp2@f64 needs powexp2_rare
+TP_INLINE F powexp2_F(F x)
 {
     F t = x + $shift, r = x - (t - $shift);
     F p = horner_F(r, 0.00015345809276196156, 0.0013399931083695154, 0.0096184889667276108, 0.055503287773736469,
@@ -50,16 +38,16 @@ TP_INLINE F exp2_F(F x)
     return (F)((U)p + ((U)t << 52));
 }
 
-//: exp2@avx512.512.f64 needs exp2_rare root16
-TP_INLINE F exp2_F(F x)
+//: powexp2@avx512.512.f64 needs powexp2_rare root16
+TP_INLINE F powexp2_F(F x)
 {
     F t = x + all_F(0x1.8p48), r = x - (t - all_F(0x1.8p48));
     return root16_F((U)t) * horner_F(r, 0.055502806593806617, 0.24023589934394612, 0.69314718230831007, 0.99999999885362956);
 }
 
-//: log2@f64 needs types split
+//: powlog2@f64 needs types split
 /* To 33 bits. */
-TP_INLINE F log2_F(F x)
+TP_INLINE F powlog2_F(F x)
 {
     F m, k = split_F(x, &m), f = m - all_F(1);
     F p = horner_F(f, -0.086346451573768412, 0.15485774498594196, -0.15698214150290404, 0.15900144132528876,
@@ -68,15 +56,15 @@ TP_INLINE F log2_F(F x)
     return fma_F(p, f, k);
 }
 
-//: log2@avx512.512.f64 needs types split16
-TP_INLINE F log2_F(F x)
+//: powlog2@avx512.512.f64 needs types sixteen
+TP_INLINE F powlog2_F(F x)
 {
     const F lo = {-0x1.e7ea4ae17fe16p-2, -0x1.a8ff6ce73b469p-2, -0x1.6cd6e3689984ap-2, -0x1.32d9d3c663090p-2,
                   -0x1.f5fa17c5c362cp-3, -0x1.8a5abd695fe68p-3, -0x1.22fcdc6291dc4p-3, -0x1.7cd86b5cf5e64p-4};
     const F hi = {-0x1.789a1c73db209p-5, 0, 0x1.6614e4e54670bp-4, 0x1.5c4afff36abadp-3,
                   0x1.fba2be230becfp-3, 0x1.49d1c6497a94ep-2, 0x1.91cbacad2ac03p-2, 0x1.d6633d7a32528p-2};
     U i;
-    F k, r = split16_F(x, &k, &i);
+    F k, q, r = split16_F(x, inverse_lo_F, inverse_hi_F, &k, &i, &q);
     F p = horner_F(r, -0.24077121037845281, 0.2888610064838858, -0.36067359784635789, 0.48089822127405912,
                    -0.7213475204644707, 1.4426950408962307);
     return fma_F(p, r, fma_F(k, all_F(0x1p-52), table_F(lo, hi, i)));
@@ -136,5 +124,5 @@ static inline F tp_pow_F(F x, F y)
     m |= gt_F((I)h & $abs, (I)all_F(708));
     if (rarely_F(m)) h = select_F(m, all_F(0), h), l = select_F(m, all_F(0), l);
     F z = exp_2_F(h, l);
-    return rarely_F(m) ? patch2_F(x, y, z, bits_F(m)) : z;
+    return rarely_F(m) ? patch2_${op}_F(x, y, z, bits_F(m)) : z;
 }

@@ -35,8 +35,6 @@ static void compare(const char *name, run *ours, run *theirs)
 
 #define CALL_1(f, x, y) f(x)
 #define CALL_2(f, x, y) f(x, y)
-#define TYPES_1(v) v
-#define TYPES_2(v) v, v
 #define LOOP(name, f, vec, lanes, arity)                                           \
     static __attribute__((noinline)) void name(const void *x, const void *y, void *z)  \
     {                                                                              \
@@ -44,7 +42,6 @@ static void compare(const char *name, run *ours, run *theirs)
         for (int i = 0; i < N / lanes; i++) ((vec *)z)[i] = CALL_##arity(f, a[i], b[i]); \
     }
 #define X(op, dtype, lanes, arity, mvec, low, high)                                          \
-    extern dtype##x##lanes mvec(TYPES_##arity(dtype##x##lanes));                             \
     LOOP(ours_##op##_##dtype, tp_##op##_##dtype##x##lanes, dtype##x##lanes, lanes, arity)    \
     LOOP(theirs_##op##_##dtype, mvec, dtype##x##lanes, lanes, arity)
 FUNCTIONS

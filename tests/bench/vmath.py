@@ -9,40 +9,58 @@ from pathlib import Path
 
 from loopir.types import DTYPES
 from targets.build import FLAGS
+from targets.c.definitions import definitions
 from targets.c.headers import header
-from targets.c.vmath import FUNCTIONS, source
+from targets.c.vmath import BINARY, FUNCTIONS
 from targets.host import available
+from targets.isa import TARGETS
 
 _LETTER = {"sse2": "b", "avx2": "d", "avx512": "e"}  # of libmvec's names
-_RANGE = {"log": (0.01, 20), "pow": (0.01, 20), "tanh": (-5, 5)}
+_POSITIVE, _UNIT = (0.01, 20), (-1, 1)
+_RANGE = {
+    "log": _POSITIVE, "log2": _POSITIVE, "log10": _POSITIVE, "log1p": (-0.9, 20), "pow": _POSITIVE,
+    "tanh": (-5, 5), "asin": _UNIT, "acos": _UNIT, "atanh": _UNIT, "acosh": (1, 20), "erf": (-3, 3),
+}
 
 
-def _program(target: str, bits: int) -> str:
-    lines = [header("abi.h"), "typedef float f32;", "typedef double f64;"]
-    table = []
+def _mvec(op: str, dtype: str, lanes: int, target: str) -> tuple[str, str]:
+    """The name of libmvec's function and its declaration; sigmoid is made of its exp."""
+    if op == "sigmoid":
+        exp, text = _mvec("exp", dtype, lanes, target)
+        v = f"{dtype}x{lanes}"
+        body = f"static {v} mvec_{op}_{v}({v} x) {{ return 1 / (1 + {exp}(-x)); }}"
+        return f"mvec_{op}_{v}", f"{text}\n{body}"
+    arity = 2 if op in BINARY else 1
+    name = f"_ZGV{_LETTER[target]}N{lanes}{'v' * arity}_{op}{'f' if dtype == 'f32' else ''}"
+    operands = ", ".join([f"{dtype}x{lanes}"] * arity)
+    return name, f"extern {dtype}x{lanes} {name}({operands});"
+
+
+def _program(target: str, bits: int, ops: tuple[str, ...]) -> str:
+    lines, names, table = ["typedef float f32;", "typedef double f64;"], [], []
     for dtype in ("f32", "f64"):
         lanes = bits // DTYPES[dtype].bits
-        for kind in "fiu":
-            d = DTYPES[kind + dtype[1:]]
-            vector = f"__attribute__((vector_size({bits // 8})))"
-            lines.append(f"typedef {d.c} {d.name}x{lanes} {vector};")
-        for op in FUNCTIONS:
-            arity, (low, high) = 2 if op == "pow" else 1, _RANGE.get(op, (-10, 10))
-            name = f"_ZGV{_LETTER[target]}N{lanes}{'v' * arity}_{op}{'f' if dtype == 'f32' else ''}"
-            lines.append(source(op, dtype, lanes, target) or "")
+        for op in ops:
+            arity, (low, high) = 2 if op in BINARY else 1, _RANGE.get(op, (-10, 10))
+            name, declaration = _mvec(op, dtype, lanes, target)
+            names.append(f"tp_{op}_{dtype}x{lanes}")
+            lines.append(declaration)
             table.append(f"X({op}, {dtype}, {lanes}, {arity}, {name}, {low}, {high})")
     harness = Path(__file__).with_name("vmath.c")
+    lines = [header("abi.h"), definitions(" ".join(names), TARGETS[target]), *lines]
     return "\n".join([*lines, f"#define FUNCTIONS {' '.join(table)}", f'#include "{harness}"\n'])
 
 
-def main(names: list[str]) -> None:
+def main(words: list[str]) -> None:
     compiler = shutil.which("gcc") or shutil.which("cc") or sys.exit("no C compiler")
+    ops = tuple(op for op in FUNCTIONS if op in words) or FUNCTIONS
+    names = [w for w in words if w not in FUNCTIONS]
     for target in available():
         if target.name not in _LETTER or (names and target.name not in names):
             continue
         with tempfile.TemporaryDirectory() as scratch:
             text, exe = Path(scratch, "vmath.c"), Path(scratch, "vmath")
-            text.write_text(_program(target.name, target.bits))
+            text.write_text(_program(target.name, target.bits, ops))
             command = [compiler, *FLAGS, *target.cflags, str(text), "-o", str(exe), "-lmvec", "-lm"]
             subprocess.run(command, check=True)
             print(target.name, flush=True)
