@@ -144,7 +144,7 @@ class _Machine(Values):
     def iterations(self, s: ir.Loop | ir.Zip | ir.While) -> Iterator[None]:
         """Comes back once before each iteration, its names bound."""
         if isinstance(s, ir.While):
-            while self.expr(s.cond):
+            while self.expr(s.cond) and not self.status & STATUS["replay"]:
                 yield
             return
         for i in self.indices(s.range):

@@ -193,7 +193,9 @@ class Scan(Spanned):
 
 @record(frozen=True, slots=True)
 class While(Spanned):
-    """Runs ``body`` and the steps while ``cond`` (over the accumulators) holds."""
+    """Runs ``body`` and the steps while ``cond`` (over the accumulators) holds, and no check of
+    ``"replay"`` has failed: what such a one has made of the names, nobody knows.
+    """
     cond: Expr
     body: tuple[Stmt, ...]
     accs: tuple[Accum, ...] = ()

@@ -14,6 +14,7 @@ __all__ = [
     "Argument",
     "Binding",
     "Captured",
+    "Chosen",
     "Filled",
     "Fresh",
     "Listed",
@@ -141,7 +142,16 @@ class Tupled:
     display: type = tuple
 
 
-Returned: TypeAlias = Nothing | Literal | Same | Value | Listed | Filled | Tupled
+@record(frozen=True, slots=True)
+class Chosen:
+    """``then`` where the bool slot ``flag`` is true, else ``orelse``."""
+
+    flag: str
+    then: Returned
+    orelse: Returned
+
+
+Returned: TypeAlias = Nothing | Literal | Same | Value | Listed | Filled | Tupled | Chosen
 
 
 @record(frozen=True, slots=True)

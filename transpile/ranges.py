@@ -7,9 +7,10 @@ from dataclasses import field
 from loopir.nodes import Call, Const, Expr
 from loopir.record import record
 
-__all__ = ["ANY", "ARGUMENT", "INT64", "LENGTH", "Interval", "Linear", "integer"]
+__all__ = ["ANY", "ARGUMENT", "ENDLESS", "INT64", "LENGTH", "Interval", "Linear", "integer"]
 
 INT64 = (-(1 << 63), (1 << 63) - 1)
+ENDLESS = (0, 1 << 59)  # the iterations of a `while` that anybody lives to see
 LENGTH = (0, 1 << 47)  # an axis cannot be longer than the address space
 ARGUMENT = (-(1 << 61), 1 << 61)  # what a Python int argument is guarded to
 ANY = (-(1 << 62), 1 << 62)  # where an accumulator is proved, or guarded, to stay

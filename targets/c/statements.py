@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from loopir import nodes as ir
 from loopir.exhaustive import unhandled
+from loopir.ops import STATUS
 from loopir.passes.values import raising
 from loopir.types import INDEX
 
@@ -98,7 +99,7 @@ def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
         case ir.While(cond, body, accs):
             yield from _begin(accs, s)
             inner = s.inner()
-            yield f"while {bracketed(expr(cond, s))} {{"
+            yield f"while ({bracketed(expr(cond, s))} && !(status & {STATUS['replay']})) {{"
             yield from block(body, inner)
             yield from _steps(accs, inner)
         case ir.Loop(var, rng, body, accs, until):

@@ -9,7 +9,7 @@ import numpy as np
 from loopir.exhaustive import unhandled
 from loopir.types import DTYPES
 
-from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Tupled, Value
+from ..plan import Chosen, Filled, Listed, Literal, Nothing, Returned, Same, Tupled, Value
 
 __all__ = ["Names", "result_text"]
 
@@ -50,6 +50,9 @@ def result_text(returned: Returned, names: Names) -> str:
             return f"[{', '.join(result_text(item, names) for item in items)}]"
         case Tupled(items):
             return f"({''.join(f'{result_text(item, names)}, ' for item in items)})"
+        case Chosen(flag, then, orelse):
+            either = f"{result_text(then, names)} if {_item(flag, names)}"
+            return f"({either} else {result_text(orelse, names)})"
         case _:
             return unhandled(returned)
 

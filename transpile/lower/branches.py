@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
+from loopir.types import DTYPES
 
-from ..infer import Num, carrier, cast, choose, joined
+from ..infer import FALSE, TRUE, Num, carrier, cast, choose, joined
 from ..ranges import Linear
 from ..source import span_of
 from .lists import Lists
@@ -15,7 +16,10 @@ from .liveness import assigned
 from .refusal import refuse
 from .values import Unbound, Value
 
-__all__ = ["Branches"]
+__all__ = ["GO", "Branches"]
+
+GO = "#go"
+"""What the names after a branch say of a loop that is to go on."""
 
 
 class Branches(Lists):
@@ -45,23 +49,34 @@ class Branches(Lists):
             )
         if self._extrema(raw, then, other, yields):
             return
-        for name in b.params:  # globals first read in a branch
-            for env in (then_env, other_env):
-                if name in env and name not in b.env:
-                    b.env[name] = env[name]
+        self._first_read(then_env, other_env)
         if then or other or yields:
             b.block.append(If(cond, tuple(then), tuple(other), tuple(yields), span=span_of(stmt)))
         for y in yields:
             self._note_growth(y, then_env, other_env)
 
+    def _first_read(self, *envs: Mapping[str, Value]) -> None:
+        """Globals that were first read in a branch are known from now on."""
+        for name in self.b.params:
+            for env in envs:
+                if name in env and name not in self.b.env:
+                    self.b.env[name] = env[name]
+
     def _branch(
-        self, block: list[ast.stmt], live: frozenset[str], outer: dict[str, Value]
+        self,
+        block: list[ast.stmt],
+        live: frozenset[str],
+        outer: dict[str, Value],
+        again: ast.expr | None = None,
     ) -> tuple[list[Stmt], dict[str, Value]]:
+        """The statements of `block`, and the names after it; under `GO`, whether `again` holds."""
         b = self.b
         out: list[Stmt] = []
         b.branches += 1
         with b.into(out):
             self.statements(block, live)
+            if again is not None:
+                b.env[GO] = Num(self.test(again), weak="bool")
         b.branches -= 1
         env = dict(b.env)
         b.env.clear()
@@ -84,7 +99,7 @@ class Branches(Lists):
             b.env[name] = a
             return
         if not (isinstance(a, Num) and isinstance(c, Num)):
-            b.env[name] = Unbound()
+            b.env[name] = self._perhaps(name, cond, a, c, yields) if live else Unbound()
             return
         dtype = carrier(a, c)
         if dtype is None:
@@ -102,6 +117,34 @@ class Branches(Lists):
         if merged.python_int:
             merged = b.integer_num(merged.ir, merged.interval)
         b.env[name] = merged
+
+    def _perhaps(
+        self, name: str, cond: Expr, a: Value | None, c: Value | None, yields: list[Yield]
+    ) -> Unbound:
+        """A name that not every path has bound: its value, and whether it has one."""
+        sides = [_known(v) for v in (a, c)]
+        values = [value for value, _ in sides if value is not None]
+        like = values[0] if values else None
+        if like is None or any(v.types != like.types or v.dtype != like.dtype for v in values):
+            return Unbound()
+        if like.boxed or not like.exact:
+            return Unbound()
+        zero = Const(DTYPES[like.dtype].numpy.type(0).item(), like.dtype)
+        then, orelse = (zero if value is None else value.ir for value, _ in sides)
+        y = Yield(self.b.name(name), then, orelse)
+        (_, bound), (_, otherwise) = sides
+        flag = Yield(self.b.name(f"{name}_set"), bound, otherwise)
+        yields += [y, flag]
+        value = Num(Var(y.name, like.dtype), like.strong, like.weak)
+        if like.either:
+            weak = [FALSE if v is None else v.weak_now for v, _ in sides]
+            yields.append(Yield(self.b.name(f"{name}_py"), *weak))
+            value = replace(value, is_weak=Var(yields[-1].name, "bool"))
+        if value.python_int:
+            spans = [v.interval for v in values]
+            span = min(lo for lo, _ in spans), max(hi for _, hi in spans)
+            value = self.b.integer_num(value.ir, (min(0, span[0]), max(0, span[1])))
+        return Unbound(value, Var(flag.name, "bool"))
 
     def _extrema(
         self, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]
@@ -150,6 +193,17 @@ class Branches(Lists):
                 lows, highs = zip(*(g for g in grown if g is not None), strict=True)
                 b.deltas[var] = (base, (min(lows), max(highs)))
                 return
+
+
+def _known(v: Value | None) -> tuple[Num | None, Expr]:
+    """The value that a name has if it has one, and whether it does."""
+    match v:
+        case Num():
+            return v, TRUE
+        case Unbound(value=Num() as value, needed=needed) if needed is not None:
+            return value, needed
+        case _:
+            return None, FALSE
 
 
 def _chosen(cond: Expr, y: Yield, defined: Mapping[str, Expr]) -> Expr | None:

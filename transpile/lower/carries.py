@@ -8,7 +8,7 @@ from loopir.nodes import Call, Expr, Var
 from loopir.record import record
 
 from ..infer import Num, exactly, logic
-from ..ranges import ANY, INT64, LENGTH, Linear, integer
+from ..ranges import ANY, ENDLESS, INT64, LENGTH, Linear, integer
 from .names import Names
 from .progressions import progression, step_of, turns
 from .refusal import refuse
@@ -22,7 +22,8 @@ _SAFE_TRIPS = 1 << 31
 @record(frozen=True, slots=True)
 class Carry:
     """How one name is carried: the accumulator's dtype, its types inside, and whether they change
-    after the first iteration. With a ``step`` it is an int that grows by it and needs none.
+    after the first iteration. A ``partial`` one has no value before some iteration gives it one.
+    With a ``step`` it is an int that grows by it and needs none.
     """
 
     var: Var
@@ -32,7 +33,18 @@ class Carry:
     flagged: bool = False
     exact: bool = True
     bounded: bool = True
+    partial: bool = False
     step: int | None = None
+
+    @property
+    def flag(self) -> Var:
+        """Whether it is a Python scalar now."""
+        return Var(self.var.name + "py", "bool")
+
+    @property
+    def bound(self) -> Var:
+        """Whether it has a value by now."""
+        return Var(self.var.name + "set", "bool")
 
 
 class Carries(Names):
@@ -41,7 +53,7 @@ class Carries(Names):
     counters: set[str]
     arguments: dict[str, object]
 
-    def _initial(self, name: str, node: ast.For) -> Num | Unbound:
+    def _initial(self, name: str, node: ast.For | ast.While) -> Num | Unbound:
         got: Value | None = self.b.env.get(name)
         if got is None and name in self.arguments:
             got = self._name(name, node)
@@ -65,7 +77,8 @@ class Carries(Names):
     def _entry(self, carry: Carry, init: Num | Unbound, frame: Frame) -> Value:
         """The name's value at the start of an iteration."""
         if isinstance(init, Unbound):
-            return Unbound()
+            known = Num(carry.var, carry.strong, carry.weak)
+            return Unbound(known, carry.bound) if carry.partial else Unbound()
         if carry.step is not None:
             return self.b.from_linear(progression(init, carry.step, Linear.of(frame.var)))
         n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
@@ -73,7 +86,7 @@ class Carries(Names):
         if carry.turning and carry.weak:
             n = replace(n, is_weak=logic("and", _first(frame), init.weak_now))
         elif carry.flagged:
-            n = replace(n, is_weak=Var(carry.var.name + "py", "bool"))
+            n = replace(n, is_weak=carry.flag)
         if carry.var.dtype == "i64":
             interval = ANY if carry.bounded else INT64
             self.b.intervals[carry.var] = interval
@@ -86,8 +99,14 @@ class Carries(Names):
         carry: Carry,
         init: Num | Unbound,
         end: Num | Unbound,
+        stay: Num | Unbound,
         frame: Frame,
     ) -> Carry:
+        """What is known of `carry` when an iteration ends with `end`, or `stay` if it is not the
+        last.
+        """
+        if isinstance(end, Unbound) and end.value is not None and isinstance(init, Unbound):
+            carry, end = replace(carry, partial=True), end.value
         if isinstance(end, Unbound) or carry.step is not None:
             return carry
         if end.boxed:
@@ -99,11 +118,15 @@ class Carries(Names):
                 strong=end.strong,
                 weak=end.weak,
                 flagged=end.either,
+                bounded=ANY[0] <= end.interval[0] and end.interval[1] <= ANY[1],
             )
-        step = None if name in self.counters else step_of(init, end, carry.var)
+        if not isinstance(stay, Num) or stay.dtype != end.dtype:
+            stay = end
+        longest = ENDLESS[1] if isinstance(frame.node, ast.While) else LENGTH[1]
+        step = None if name in self.counters else step_of(init, stay, carry.var, longest)
         if step is not None:
             return replace(carry, step=step)
-        carry = self._retype(name, carry, init, end, frame)
+        carry = self._retype(name, carry, init, stay, frame)
         if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
             total = self._growth(end, carry.var)
             return replace(
@@ -133,7 +156,7 @@ class Carries(Names):
             refuse("LOWER_JOIN", f"the type of `{name}` changes in the loop", node)
         strong, weak = end.strong or init.strong, end.weak or init.weak
         held = init.dtype == end.dtype or exactly(init.ir, end.dtype)
-        still = _first(frame) if carry.turning else Var(carry.var.name + "py", "bool")
+        still = _first(frame) if carry.turning else carry.flag
         if init.weak and (not end.weak or turns(init, end, carry.var, still)):
             return replace(
                 carry,
@@ -180,7 +203,11 @@ class Carries(Names):
         """The trip count up to which an accumulator with these steps stays in its interval."""
         lo, hi = min(0, step[0]), max(0, step[1])
         start = init.interval if init.linear is not None else INT64
-        longest = min(LENGTH[1], self.b.interval(frame.trips)[1])
+        longest = self.b.interval(frame.trips)[1]
+        if isinstance(frame.node, ast.While):
+            reached = start[0] + longest * lo >= ANY[0] and start[1] + longest * hi <= ANY[1]
+            return longest if reached else None
+        longest = min(LENGTH[1], longest)
         for trips in (min(longest, _SAFE_TRIPS),) if self.b.frames else (longest, _SAFE_TRIPS):
             if start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]:
                 return trips

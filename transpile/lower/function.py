@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loopir.nodes import Append, Check, Kernel, Load, Param, Store
+from loopir.nodes import Append, Check, Const, If, Kernel, Load, Param, Stmt, Store
 from loopir.tree import walk
 
-from ..plan import Argument, Captured, Nothing, Plan, Ref, Returned
+from ..infer import Num, logic
+from ..plan import Argument, Captured, Chosen, Nothing, Plan, Ref, Returned
 from ..scope import Scope
+from ..source import span_of
 from ..types import ArgType, Opaque
 from .builder import Builder
+from .liveness import reads
+from .loops import leaving
 from .refusal import refuse
 from .results import Results, alias_guards
 from .values import Value
@@ -41,23 +45,54 @@ class _Function(Results):
         self.plain = _plain_lists(tree)
 
     def plan(self) -> Plan:
-        *body, last = self.tree.body
-        if not isinstance(last, ast.Return):
-            body, returned_node = [*body, last], None
-        else:
-            returned_node = last.value
-        live = (
-            frozenset(n.id for n in ast.walk(last) if isinstance(n, ast.Name))
-            if returned_node
-            else frozenset()
-        )
         self._start_counters()
-        self.statements(body, live)
-        returned: Returned = (
-            self.returned(returned_node) if returned_node is not None else Nothing()
-        )
+        returned = self._ending(self.tree.body)
         self.guard_int_params(self.tree)
         return self._assemble(returned)
+
+    def _ending(self, block: Sequence[ast.stmt]) -> Returned:
+        """Lowers `block`, with what it returns."""
+        for k, s in enumerate(block):
+            match s:
+                case ast.If(test=test, body=[*_, ast.Return()] as body, orelse=[]):
+                    rest = block[k + 1 :]
+                    self.statements(block[:k], frozenset(reads([s, *rest])))
+                    return self._choice(test, body, rest)
+                case ast.Return(value=value):
+                    self.statements(block[:k], frozenset(reads([s])))
+                    return self.returned(value)
+        self.statements(block, frozenset())
+        return Nothing()
+
+    def _choice(
+        self, test: ast.expr, body: Sequence[ast.stmt], rest: Sequence[ast.stmt]
+    ) -> Returned:
+        """What `body` returns where `test` holds, else what `rest` does."""
+        b = self.b
+        cond = b.bind(self.test(test), "returns")
+        if isinstance(cond, Const):
+            return self._ending(body if cond.value else rest)
+        flag = self._slot("bool", Num(cond))
+        sides: list[list[Stmt]] = [[], []]
+        outer = dict(b.env)
+        b.branches += 1
+        with b.into(sides[0]):
+            then = self._ending(body)
+        first_read = {k: v for k, v in b.env.items() if k in b.params and k not in outer}
+        b.env.clear()
+        b.env.update(outer | first_read)
+        b.branches -= 1
+        if len(rest) == 1:  # may be a list or an array, which no branch makes
+            with b.under(logic("not", cond)):
+                orelse = self._ending(rest)
+        else:
+            b.branches += 1
+            with b.into(sides[1]):
+                orelse = self._ending(rest)
+            b.branches -= 1
+        if sides[0] or sides[1]:
+            b.emit(If(cond, tuple(sides[0]), tuple(sides[1]), span=span_of(test)))
+        return Chosen(flag, then, orelse)
 
     def _start_counters(self) -> None:
         for node in ast.walk(self.tree):
@@ -117,6 +152,8 @@ class _Function(Results):
 
 
 def _escaping(returned: Returned) -> set[str]:
+    if isinstance(returned, Chosen):
+        return {returned.flag} | _escaping(returned.then) | _escaping(returned.orelse)
     items = getattr(returned, "items", None)
     if items is not None:
         return {name for item in items for name in _escaping(item)}
@@ -127,7 +164,7 @@ def _plain_lists(tree: ast.FunctionDef) -> set[str]:
     """Lists that one top-level loop fills by exactly one append an iteration."""
     out: set[str] = set()
     for stmt in tree.body:
-        if isinstance(stmt, ast.For):
+        if isinstance(stmt, ast.For) and leaving(stmt.body) is None:
             out |= {n for s in stmt.body if (n := _appends(s)) is not None}
     for name in list(out):
         uses = [

@@ -60,6 +60,9 @@ def exposed(block: Sequence[ast.stmt], bound: frozenset[str] = frozenset()) -> s
             case ast.For(target=target, iter=iterable, body=body):
                 out |= reads([iterable]) - have
                 out |= exposed(body, frozenset(have | assigned([target])))
+            case ast.While(test=test, body=body):
+                out |= reads([test]) - have
+                out |= exposed(body, frozenset(have))
             case ast.Assign(targets=targets, value=value):
                 out |= reads([value, *targets]) - have
                 have |= assigned(targets)
@@ -79,7 +82,7 @@ def _certain(block: Sequence[ast.stmt]) -> set[str]:
         match stmt:
             case ast.If(body=body, orelse=orelse):
                 out |= _certain(body) & _certain(orelse)
-            case ast.For():
+            case ast.For() | ast.While():
                 pass
             case _:
                 out |= assigned([stmt])

@@ -8,11 +8,12 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import NoReturn
 
-from loopir.nodes import Accum, Assign, Call, Interval, Loop, Stmt, Var
+from loopir.nodes import Accum, Assign, Call, Expr, Interval, Loop, Stmt, Var, While
 from loopir.passes.memory import loaded, written
+from loopir.tree import walk
 
-from ..infer import Num
-from ..ranges import Linear, integer
+from ..infer import FALSE, TRUE, Num, logic
+from ..ranges import ENDLESS, INT64, Linear, integer
 from ..rejections import Refused
 from ..source import span_of
 from ..types import Opaque
@@ -23,7 +24,7 @@ from .refusal import refuse
 from .trips import Trips
 from .values import Frame, ListRef, Unbound, Value
 
-__all__ = ["Loops"]
+__all__ = ["Loops", "leaving"]
 
 
 class Loops(Trips):
@@ -44,9 +45,25 @@ class Loops(Trips):
             "LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(over)}`{which} is not compiled", over
         )
 
-    def loop(self, node: ast.For, live: frozenset[str]) -> None:
+    def loop(self, node: ast.For | ast.While, live: frozenset[str]) -> None:
         if node.orelse:
-            refuse("LOWER_UNSUPPORTED", "`for … else` is not compiled", node)
+            refuse("LOWER_UNSUPPORTED", "an `else` of this loop is not compiled", node)
+        if isinstance(node, ast.While):
+            self._while(node, live)
+        else:
+            self._for(node, live)
+
+    def _while(self, node: ast.While, live: frozenset[str]) -> None:
+        """Its condition is known before each iteration: before the loop, and at an iteration's end.
+        """
+        b = self.b
+        go = b.bind(self.test(node.test), "go")
+        trips = Var(b.name("trips"), "i64")
+        var = Var(b.name("k"), "i64")
+        b.intervals[trips] = b.intervals[var] = ENDLESS
+        self._body(Frame(node, var, None, trips, Linear.of(trips), go, exits=True), live)
+
+    def _for(self, node: ast.For, live: frozenset[str]) -> None:
         if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
             self._no_range(node.iter)
         if self.known(node.iter.func) is not builtins.range or node.iter.keywords:
@@ -55,11 +72,16 @@ class Loops(Trips):
         b, trips, count = self.b, domain.trips, domain.count
         var = Var(b.name(node.target.id), "i64")
         b.intervals[var] = (0, max(0, b.high(count) - 1))
-        self._body(Frame(node, var, domain.at, trips, count), live)
+        some = TRUE if b.low(count) >= 1 else Call("gt", (trips, integer(0)), "bool")
+        exits = leaving(node.body) is not None
+        self._body(Frame(node, var, domain.at, trips, count, some, exits), live)
+        if exits:
+            if node.target.id not in live:
+                b.env[node.target.id] = Unbound()
+            return
         last = domain.at(count + Linear({}, -1))
         before = b.env.get(node.target.id)
-        some = Call("gt", (trips, integer(0)), "bool")
-        if b.low(count) >= 1:
+        if some == TRUE:
             b.env[node.target.id] = last
         elif isinstance(before, Num) and before.python_int:
             ir = b.bind(Call("select", (some, last.ir, before.ir), "i64"), node.target.id)
@@ -74,7 +96,10 @@ class Loops(Trips):
         carried = sorted(
             n for n in names if n in live or n in exposed(node.body) or n in self.counters
         )
-        carried = [n for n in carried if n != _target(node)]
+        target = _target(node)
+        carried = [n for n in carried if n != target]
+        if frame.exits and target is not None and target in live:
+            carried.append(target)
         inside = live | frozenset(exposed(node.body))
         inits = {n: self._initial(n, node) for n in carried}
         carries = self._settle(frame, inits, inside)
@@ -111,9 +136,10 @@ class Loops(Trips):
     ) -> dict[str, Carry]:
         for _ in range(6):
             with self.b.trial(), self.tried_lists():
-                ends = self._run(frame, carries, inits, live, [])
+                ends, stays, _ = self._run(frame, carries, inits, live, [])
                 better = {
-                    n: self._refine(n, c, inits[n], ends[n], frame) for n, c in carries.items()
+                    n: self._refine(n, c, inits[n], ends[n], stays[n], frame)
+                    for n, c in carries.items()
                 }
             if better == carries:
                 return carries
@@ -129,28 +155,27 @@ class Loops(Trips):
         inits: dict[str, Num | Unbound],
         live: frozenset[str],
         body: list[Stmt],
-    ) -> dict[str, Num | Unbound]:
-        """Lowers the body once; the values of the carried names at its end."""
+    ) -> tuple[dict[str, Num | Unbound], dict[str, Num | Unbound], Expr | None]:
+        """Lowers the body once. The values of the carried names at its end, and where that is not
+        the last time; whether it was.
+        """
         b = self.b
         outer = dict(b.env)
         for name, carry in carries.items():
             b.env[name] = self._entry(carry, inits[name], frame)
         b.frames.append(frame)
         with b.into(body):
-            b.env[_target(frame.node)] = frame.element(Linear.of(frame.var))
-            self.statements(frame.node.body, live)
+            target = _target(frame.node)
+            if target is not None and frame.element is not None:
+                b.env[target] = frame.element(Linear.of(frame.var))
+            left, stays = self.iteration(frame.node, live)
         b.frames.pop()
-        ends = {n: self._scalar_at_end(n) for n in carries}
+        ends = {n: _scalar(b.env.get(n)) for n in carries}
+        others = {n: _scalar(stays.get(n)) for n in carries}
         added = {k: v for k, v in b.env.items() if k not in outer and k in b.params}
         b.env.clear()
         b.env.update(outer | added)
-        return ends
-
-    def _scalar_at_end(self, name: str) -> Num | Unbound:
-        end = self.b.env.get(name)
-        if isinstance(end, (Num, Unbound)):
-            return end
-        return Unbound()
+        return ends, others, left
 
     def _build(
         self,
@@ -163,28 +188,78 @@ class Loops(Trips):
         b = self.b
         named = {n: replace(c, var=replace(c.var, name=b.name(n))) for n, c in carries.items()}
         for c in named.values():
-            if c.flagged:
-                b.names.add(c.var.name + "py")
+            if c.flagged or frame.exits:
+                b.names.add(c.flag.name)
+            if c.partial:
+                b.names.add(c.bound.name)
         body: list[Stmt] = []
-        ends = self._run(frame, named, inits, live, body)
+        ends, _, left = self._run(frame, named, inits, live, body)
         accs: list[Accum] = []
         after: dict[str, Value] = {}
         for name, c in named.items():
             if c.step is not None:
                 init = inits[name]
                 assert isinstance(init, Num)
+                if frame.exits:
+                    after[name] = self._reached(c, init, ends[name], frame, accs)
+                    continue
                 after[name] = b.from_linear(progression(init, c.step, b.linear(frame.trips)))
                 continue
             end = _resolved(ends[name], body, b.name)
-            accs += self._accumulators(c, inits[name], end)
+            accs += self._accumulators(c, inits[name], end, frame)
             after[name] = self._after(name, c, inits[name], end, frame)
-        until = self._stop({n: c for n, c in named.items() if c.step is None}, accs)
-        domain, place = Interval(integer(0), frame.trips), span_of(frame.node)
-        b.emit(Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place))
+        if left is not None:
+            until: Expr | None = self._leaves(left, accs, frame)
+        else:
+            until = self._stop({n: c for n, c in named.items() if c.step is None}, accs)
+        self._emit_loop(frame, body, accs, until)
         for name in forgotten:
             if not isinstance(b.env.get(name), ListRef):
                 b.env[name] = Unbound()
         b.env.update(after)
+
+    def _reached(
+        self, c: Carry, init: Num, end: Num | Unbound, frame: Frame, accs: list[Accum]
+    ) -> Num:
+        """The value of a progression that is broken off."""
+        assert isinstance(end, Num)
+        assert c.step is not None
+        accs.append(Accum(c.var.name, init.ir, end.ir))
+        reach = self.b.interval(frame.trips)[1] * c.step
+        (lo, hi), (low, high) = init.interval, end.interval
+        span = min(lo, lo + reach, low), max(hi, hi + reach, high)
+        return self.b.integer_num(c.var, (max(span[0], INT64[0]), min(span[1], INT64[1])))
+
+    def _leaves(self, left: Expr, accs: list[Accum], frame: Frame) -> Expr:
+        """The last step of a loop: it ends where `left` holds, which gets a name."""
+        if isinstance(frame.node, ast.While):
+            go = Var(self.b.name("go"), "bool")
+            accs.append(Accum(go.name, frame.some, logic("not", left)))
+            return go
+        same = next((a.name for a in accs if a.step == left), None)
+        name = same or self.b.name("left")
+        if same is None:
+            accs.append(Accum(name, FALSE, left))
+        return Var(name, "bool")
+
+    def _emit_loop(
+        self, frame: Frame, body: list[Stmt], accs: list[Accum], until: Expr | None
+    ) -> None:
+        place = span_of(frame.node)
+        if isinstance(frame.node, ast.For):
+            domain = Interval(integer(0), frame.trips)
+            loop: Stmt = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
+        else:
+            counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))
+            k = Accum(frame.var.name, integer(0), (Linear.of(frame.var) + Linear({}, 1)).expr())
+            assert until is not None
+            loop = While(until, tuple(body), (*accs, k) if counted else tuple(accs), span=place)
+        self.b.emit(loop)
+
+    def iteration(
+        self, node: ast.For | ast.While, live: frozenset[str]
+    ) -> tuple[Expr | None, dict[str, Value]]:
+        raise NotImplementedError
 
     def tried_lists(self) -> AbstractContextManager[None]:
         """What is learnt inside of the elements of lists is forgotten."""
@@ -194,9 +269,23 @@ class Loops(Trips):
         raise NotImplementedError
 
 
-def _target(node: ast.For) -> str:
+def _target(node: ast.For | ast.While) -> str | None:
+    if isinstance(node, ast.While):
+        return None
     assert isinstance(node.target, ast.Name)
     return node.target.id
+
+
+def leaving(block: Sequence[ast.stmt]) -> int | None:
+    """Where ``if …: break`` stands in the body of a loop, the one way out that core Python has."""
+    for k, s in enumerate(block):
+        if isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break):
+            return k
+    return None
+
+
+def _scalar(v: Value | None) -> Num | Unbound:
+    return v if isinstance(v, (Num, Unbound)) else Unbound()
 
 
 def _resolved(end: Num | Unbound, body: list[Stmt], name: Callable[[str], str]) -> Num | Unbound:

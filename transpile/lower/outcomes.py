@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopir.nodes import Accum, Call, Const, Expr, Var
+from loopir.nodes import Accum, Call, Const, Expr
 from loopir.types import DTYPES
 
 from ..infer import FALSE, TRUE, Num, cast, logic
@@ -27,15 +27,28 @@ class Outcomes(Carries):
             return c.var
         return logic("not", c.var) if name.startswith("_all") else None
 
-    def _accumulators(self, c: Carry, init: Num | Unbound, end: Num | Unbound) -> list[Accum]:
+    def _accumulators(
+        self, c: Carry, init: Num | Unbound, end: Num | Unbound, frame: Frame
+    ) -> list[Accum]:
         zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
         start = zero if isinstance(init, Unbound) else cast(init.ir, c.var.dtype)
+        set_by_now = end.needed if isinstance(end, Unbound) else TRUE
+        end = end.value or end if isinstance(end, Unbound) else end
         step = c.var if isinstance(end, Unbound) else cast(end.ir, c.var.dtype)
         out = [Accum(c.var.name, start, step)]
-        if c.flagged and isinstance(end, Num) and not self._keeps_extreme(c, end):
+        if self._has_flag(c, end, frame):
+            assert isinstance(end, Num)
             flag = init.weak_now if isinstance(init, Num) else FALSE
-            out.append(Accum(c.var.name + "py", flag, end.weak_now))
+            out.append(Accum(c.flag.name, flag, end.weak_now))
+        if c.partial:
+            out.append(Accum(c.bound.name, FALSE, set_by_now or c.bound))
         return out
+
+    def _has_flag(self, c: Carry, end: Num | Unbound, frame: Frame) -> bool:
+        """Whether an accumulator tells of the name whether it is a Python scalar."""
+        if not isinstance(end, Num) or (not frame.exits and self._keeps_extreme(c, end)):
+            return False
+        return c.flagged or (frame.exits and end.either)
 
     @staticmethod
     def _keeps_extreme(c: Carry, end: Num) -> bool:
@@ -54,18 +67,23 @@ class Outcomes(Carries):
         end: Num | Unbound,
         frame: Frame,
     ) -> Value:
-        b = self.b
-        some = TRUE if b.low(frame.linear) >= 1 else Call("gt", (frame.trips, integer(0)), "bool")
+        some = frame.some
         n = Num(c.var, c.strong, c.weak)
+        if c.partial:
+            value = end.value if isinstance(end, Unbound) else end
+            return Unbound(self._settled(n, c, None, value or Unbound(), frame), c.bound)
         if isinstance(init, Unbound):
             if isinstance(end, Unbound):
                 return end
-            n = replace(n, is_weak=Var(c.var.name + "py", "bool") if c.flagged else None)
+            n = replace(n, is_weak=c.flag if c.flagged else None)
             return (
                 self._settled(n, c, None, end, frame)
                 if some == TRUE
                 else Unbound(self._settled(n, c, None, end, frame), some)
             )
+        if frame.exits and self._has_flag(c, end, frame):
+            assert isinstance(end, Num)
+            return Num(c.var, end.strong, end.weak, c.flag, exact=end.exact)
         if c.turning:
             return self._turned(c, init, some)
         if c.flagged and isinstance(end, Num):
@@ -74,7 +92,7 @@ class Outcomes(Carries):
                 better = "gt" if end.ir.op == "max" else "lt"
                 replaced = Call(better, (c.var, cast(init.ir, c.var.dtype)), "bool")
                 return replace(n, is_weak=logic("and", init.weak_now, logic("not", replaced)))
-            return replace(n, is_weak=Var(c.var.name + "py", "bool"))
+            return replace(n, is_weak=c.flag)
         return self._settled(n, c, init, end, frame)
 
     def _turned(self, c: Carry, init: Num, some: Expr) -> Value:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from loopir.nodes import Call, Const, Expr, Var
 
 from ..infer import FALSE, TRUE, Num, logic
-from ..ranges import INT64, LENGTH, Linear
+from ..ranges import INT64, Linear
 
 __all__ = ["progression", "step_of", "turns"]
 
 
-def step_of(init: Num, end: Num, var: Var) -> int | None:
-    """By how much each iteration changes a Python int that is `init` before the loop and `end`
-    after an iteration that began with `var`; None where that is not a constant.
+def step_of(init: Num, end: Num, var: Var, longest: int) -> int | None:
+    """By how much each iteration, of `longest` at most, changes a Python int that is `init` before
+    the loop and `end` after an iteration that began with `var`; None where that is not a constant.
     """
     if init.linear is None or end.linear is None or not (init.python_int and end.python_int):
         return None
     step = end.linear - Linear.of(var)
     if step.terms:
         return None
-    reach = [bound + step.constant * LENGTH[1] for bound in init.interval]
+    reach = [bound + step.constant * longest for bound in init.interval]
     return step.constant if INT64[0] <= min(reach) and max(reach) <= INT64[1] else None
 
 

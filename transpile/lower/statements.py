@@ -10,7 +10,7 @@ from loopir.nodes import Const, Expr, Var
 from ..infer import Num, logic
 from ..ranges import LENGTH
 from .arrays import ALLOCATORS, allocation
-from .branches import Branches
+from .leaving import Leaving
 from .lists import ARRAY_OF
 from .liveness import reads
 from .pytext import inlined
@@ -33,7 +33,7 @@ _KEYWORDS: dict[type[ast.stmt], str] = {
 """Of statements that are not called by their keyword."""
 
 
-class Statements(Branches):
+class Statements(Leaving):
     """Lowers statements."""
 
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
@@ -74,7 +74,7 @@ class Statements(Branches):
                 self.b.require(logic("not", self.test(test)), "GUARD_RAISES", stmt)
             case ast.If(test=test, body=body, orelse=orelse):
                 self._if(test, body, orelse, stmt, live)
-            case ast.For():
+            case ast.For() | ast.While():
                 grows = self._appended_names([stmt])
                 self.open_lists |= grows
                 self.loop(stmt, live)

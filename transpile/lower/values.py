@@ -61,12 +61,15 @@ Value: TypeAlias = "Num | ArrayRef | ListRef | Made | Unbound | tuple[Any, ...]"
 
 @record(frozen=True, slots=True)
 class Frame:
-    """A loop being lowered: its statement, variable, what the source's name is in an iteration, the
-    trip count, and the linear form of the count where it is positive.
+    """A loop being lowered: its statement, the number of the iteration, what the source's name is
+    in it, the trip count, the linear form of the count where it is positive, whether there is an
+    iteration. One that ``exits`` makes that many at most.
     """
 
-    node: ast.For
+    node: ast.For | ast.While
     var: Var
-    element: Callable[[Linear], Num]
+    element: Callable[[Linear], Num] | None
     trips: Expr
     linear: Linear
+    some: Expr
+    exits: bool = False

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from .context import Context
 from .copying import copied
 from .env import Env
+from .exits import structured
 from .flow import joined
 from .lifting import Lifted, lift_statement
 
@@ -20,8 +21,9 @@ Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | Non
 def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept."""
     tree = copied(tree)
-    driver = _Driver(macros, Context(tree, env))
-    tree.body = driver.block(tree.body)
+    cx = Context(tree, env)
+    structured(tree, cx)
+    tree.body = _Driver(macros, cx).block(tree.body)
     return ast.fix_missing_locations(tree)
 
 

@@ -1,0 +1,69 @@
+"""One iteration of a loop that may be left: what runs in it, and whether it is the last."""
+from __future__ import annotations
+
+import ast
+
+from loopir.nodes import Const, Expr, If, Var, Yield
+
+from ..infer import FALSE, Num, cast, logic
+from ..source import span_of
+from .branches import GO, Branches
+from .liveness import assigned, reads
+from .loops import leaving
+from .values import Value
+
+__all__ = ["Leaving"]
+
+
+class Leaving(Branches):
+    """Lowers the bodies of loops."""
+
+    def iteration(
+        self, node: ast.For | ast.While, live: frozenset[str]
+    ) -> tuple[Expr | None, dict[str, Value]]:
+        """Whether this was the last iteration (None: only the trip count says), and the names as
+        they are where it was not.
+        """
+        b, at = self.b, leaving(node.body)
+        again = node.test if isinstance(node, ast.While) else None
+        live = live | reads([again]) if again else live
+        if at is None:
+            self.statements(node.body, live)
+            last = None if again is None else logic("not", b.bind(self.test(again), "go"))
+            return last, dict(b.env)
+        way, rest = node.body[at], node.body[at + 1 :]
+        assert isinstance(way, ast.If)
+        self.statements(node.body[:at], live | reads([way.test, *rest]))
+        left = b.bind(self.test(way.test), "left")
+        if not rest and again is None:
+            return left, dict(b.env)
+        return self._unless(left, rest, again, live, way)
+
+    def _unless(
+        self,
+        left: Expr,
+        rest: list[ast.stmt],
+        again: ast.expr | None,
+        live: frozenset[str],
+        way: ast.If,
+    ) -> tuple[Expr, dict[str, Value]]:
+        """What follows the way out, and the loop's own condition behind it."""
+        b = self.b
+        if isinstance(left, Const) and left.value:
+            return left, dict(b.env)
+        cond = b.bind(logic("not", left), "stays")
+        then, env = self._branch(rest, live, dict(b.env), again)
+        yields: list[Yield] = []
+        outer = dict(b.env)
+        for name in sorted(assigned(rest)):
+            self._merge(name, cond, env.get(name), outer.get(name), yields, name in live, way)
+        self._first_read(env)
+        go = env.pop(GO, None)
+        if isinstance(go, Num):
+            y = Yield(b.name("go"), cast(go.ir, "bool"), FALSE)
+            yields.append(y)
+            left = logic("not", Var(y.name, "bool"))
+        b.block.append(If(cond, tuple(then), (), tuple(yields), span=span_of(way)))
+        for y in yields:
+            self._note_growth(y, env, outer)
+        return left, env
