@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import run.scans  # noqa: F401  # adds to the programs
+import run.exits  # adds to the programs
+import run.scans  # noqa: F401  # so does this
 from agree import Outcome, assert_same, outcome
 from native import RUNNABLE
 from run.programs import PROGRAMS, Program

@@ -130,6 +130,14 @@ class Builder(Known):
             for n in walk(e)
         )
 
+    @property
+    def lazy(self) -> bool:
+        """Whether what is lowered now may never run, and no vectors are to be had from it: an
+        element of doubtful place is then read in a branch of its own.
+        """
+        waiting = any(isinstance(f.node, ast.While) for f in self.frames)
+        return waiting or (not self.frames and (self.branches > 0 or self.path is not None))
+
     def require(self, cond: Expr, code: str, node: ast.AST) -> None:
         """Python must decide unless `cond` holds here.
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Call, Const, Dim, Expr, If, Load, Param, Store, Var
+from loopir.nodes import Call, Const, Dim, Expr, If, Load, Param, Store, Var, Yield
+from loopir.types import DTYPES
 
 from ..infer import Num, constant
 from ..plan import Binding, Captured
@@ -210,10 +211,20 @@ class Names(Calls):
             rows = tuple(self.b.integer_num(e) for e in index[len(got.prefix) :])
             return ArrayRef(got.name, got.dtype, got.unit, got.shape, got.prefix + rows)
         load = Load(got.name, index, got.dtype, span=span_of(node))
-        e = self.b.bind(load, got.name + "_at") if inside is not None else load
+        e = load if inside is None else self._where(inside, load)
         if got.weak:
             return Num(e, weak=got.dtype)
         return Num(e, strong=got.dtype)
+
+    def _where(self, inside: Expr, load: Load) -> Expr:
+        """An element under a name, read where `inside` holds."""
+        b, hint = self.b, f"{load.array}_at"
+        if not b.lazy:
+            return b.bind(load, hint)
+        zero = Const(DTYPES[load.dtype].numpy.type(0).item(), load.dtype)
+        y = Yield(b.name(hint), load, zero)
+        b.emit(If(inside, (), (), (y,), span=load.span))
+        return Var(y.name, load.dtype)
 
     def store(self, target: ast.Subscript, value: Num, node: ast.AST) -> None:
         """``a[i] = value``."""

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from loopir.nodes import Accum, Call, Const, Expr
 from loopir.types import DTYPES
 
@@ -105,6 +107,8 @@ class Outcomes(Carries):
         empty = logic("and", logic("not", some), init.weak_now)
         if c.exact:
             return Num(c.var, c.strong, c.weak, empty)
+        if not np.can_cast(DTYPES[c.var.dtype].numpy, DTYPES[init.dtype].numpy):
+            return Num(c.var, c.strong, c.weak, empty, exact=False)
         wide = Call("select", (some, cast(c.var, init.dtype), init.ir), init.dtype)
         return Num(wide, c.strong, c.weak, empty)
 

@@ -92,6 +92,7 @@ def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr
     ok = logic("and", Call("ge", (at, integer(0)), "bool"), Call("lt", (at, length.ir), "bool"))
     ok = b.bind(ok, "inside")
     b.require(ok, "GUARD_BOUNDS", node)
-    if b.invariant(length.ir) and (length.linear is None or b.low(length.linear) < 1):
+    maybe_empty = length.linear is None or b.low(length.linear) < 1
+    if not b.lazy and b.invariant(length.ir) and maybe_empty:
         b.guard(Call("ge", (length.ir, integer(1)), "bool"), "GUARD_BOUNDS", node)
     return Call("select", (ok, at, integer(0)), "i64"), ok
