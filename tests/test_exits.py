@@ -66,9 +66,8 @@ def test_random_programs(start: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1500)
 def test_many_random_programs(start: int) -> None:
-    done = [agrees(start + k, "avx2" if k % 20 == 0 else None) for k in range(4000)]
+    done = [agrees(start + k, "avx2" if k % 20 == 0 else None) for k in range(1500)]
     assert sum(done) >= ENOUGH * len(done)
 
 
