@@ -211,12 +211,12 @@ class Names(Calls):
             rows = tuple(self.b.integer_num(e) for e in index[len(got.prefix) :])
             return ArrayRef(got.name, got.dtype, got.unit, got.shape, got.prefix + rows)
         load = Load(got.name, index, got.dtype, span=span_of(node))
-        e = load if inside is None else self._where(inside, load)
+        e = load if inside is None else self._inside(inside, load)
         if got.weak:
             return Num(e, weak=got.dtype)
         return Num(e, strong=got.dtype)
 
-    def _where(self, inside: Expr, load: Load) -> Expr:
+    def _inside(self, inside: Expr, load: Load) -> Expr:
         """An element under a name, read where `inside` holds."""
         b, hint = self.b, f"{load.array}_at"
         if not b.lazy:
