@@ -15,6 +15,7 @@ from .errors import BuildError
 from .parameters import MAX_PARAMS, MAX_RANK, MISMATCH, HasParams, row
 from .safecall import SafeCall
 from .shared import symbol
+from .stopping import stoppable
 from .trampoline import prepare, trampoline
 
 __all__ = ["MISMATCH", "Entry", "load", "prepare"]
@@ -57,7 +58,8 @@ def load(
     address = symbol(path, "tp_kernel")
     found = trampoline(known) if native else None
     if found is None:
-        return Entry(path, SafeCall(address, rows), native=False)
+        return Entry(path, stoppable(path, SafeCall(address, rows)), native=False)
     wrap, its_path = found
     spec = [address, len(rows), *(field for r in rows for field in r.fields())]
-    return Entry(path, wrap(np.array(spec, dtype=np.int64)), native=True, trampoline=its_path)
+    fast = stoppable(path, wrap(np.array(spec, dtype=np.int64)))
+    return Entry(path, fast, native=True, trampoline=its_path)

@@ -2,6 +2,10 @@
 from __future__ import annotations
 
 import linecache
+import os
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -121,3 +125,52 @@ def test_results_of_different_types() -> None:
         args = (np.array([1.0, first, 9.0 if first != 1.0 else 1.0]), 5.0)
         assert_same(outcome(several, args), outcome(several.__wrapped__, args), str(first))
     assert several.stats.compiled == 5
+
+
+ENDLESS = '''
+import signal
+import numpy as np
+from transpile import fuse
+
+
+@fuse(target="scalar", on_reject="raise")
+def waits(x, out):
+    k = 0
+    while x[0] > 0:
+        k = (k + 1) % 1000
+        out[1] = k
+    return k
+
+
+class Told(Exception):
+    pass
+
+
+def told(number, frame):
+    raise Told("stop")
+
+
+x, out = np.zeros(3), np.zeros(3)
+assert waits(x, out) == 0
+x[0] = 1
+for handler, expected in ((signal.default_int_handler, KeyboardInterrupt), (told, Told)):
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        waits(x, out)
+    except expected as error:
+        print(type(error).__name__, *error.args)
+assert waits.stats.replays == {}
+'''
+
+
+def test_an_endless_loop_can_be_stopped(tmp_path: Path) -> None:
+    """By a signal, as in Python; in a process of its own, which is killed where it cannot."""
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    home = os.pathsep.join([str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": home},
+        capture_output=True, text=True, timeout=60, check=False,
+    )
+    assert done.stdout.split() == ["KeyboardInterrupt", "Told", "stop"], done.stderr

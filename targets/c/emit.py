@@ -35,6 +35,7 @@ def emit(kernel: ir.Kernel, target: Target) -> str:
 def unit(text: str, target: Target) -> str:
     """Functions with what they need before them."""
     heads = header("abi.h") + (header("undo.h") if "tp_keep" in text else "")
+    heads += header("stop.h") if "tp_stopped" in text else ""
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 
@@ -43,7 +44,8 @@ def body(kernel: ir.Kernel, target: Target) -> str:
     frame = _Frame(kernel, target)
     work = [*block(kernel.body, frame.scope), "return status;"]
     head = f"static __attribute__((noinline)) int64_t tp_body{_GIVEN}"
-    return _function(head, [*frame.locals(), "int64_t status = 0;", *work])
+    turns = ["uint64_t tp_turns = 0;"] if any(isinstance(n, ir.While) for n in walk(kernel)) else []
+    return _function(head, [*frame.locals(), "int64_t status = 0;", *turns, *work])
 
 
 def entry(kernel: ir.Kernel, target: Target) -> str:

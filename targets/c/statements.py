@@ -18,6 +18,9 @@ from .text import assignments, bracketed, plain
 
 __all__ = ["block"]
 
+_TURNS = 0xFFF
+"""Iterations of a ``while``, all but one, between two looks at the clock."""
+
 
 def block(body: Iterable[ir.Stmt], s: Scope) -> Iterator[str]:
     """The lines of `body`."""
@@ -100,6 +103,8 @@ def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
             yield from _begin(accs, s)
             inner = s.inner()
             yield f"while ({bracketed(expr(cond, s))} && !(status & {STATUS['replay']})) {{"
+            yield f"if (!(++tp_turns & {_TURNS}) && tp_stopped())"
+            yield f"    return status | {STATUS['replay']};"
             yield from block(body, inner)
             yield from _steps(accs, inner)
         case ir.Loop(var, rng, body, accs, until):
