@@ -10,11 +10,13 @@
 """
 from __future__ import annotations
 
-from .nodes import Kernel, Loop
+from collections.abc import Iterator
+
+from .nodes import Kernel, Loop, LoopLike
 from .operations import Builder, Operation
 from .record import record
 
-__all__ = ["LoopSet", "loop_set"]
+__all__ = ["LoopSet", "loop_set", "show_loop_sets"]
 
 
 @record(frozen=True, slots=True)
@@ -42,6 +44,29 @@ def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
     builder = Builder({p.name: p for p in kernel.params})
     builder.stmt(loop)
     return LoopSet(tuple(builder.order), tuple(builder.operations))
+
+
+def show_loop_sets(kernel: Kernel) -> str:
+    """Each nest of `kernel`: its loops, its operations, the elements it touches and their loops."""
+    nests = (s for s in kernel.body if isinstance(s, LoopLike))
+    return "\n\n".join("\n".join(_shown(nest, kernel)) for nest in nests)
+
+
+def _shown(nest: LoopLike, kernel: Kernel) -> Iterator[str]:
+    try:
+        found = loop_set(nest, kernel) if isinstance(nest, Loop) else None
+    except ValueError:
+        found = None  # a loop of another kind within
+    if found is None:
+        yield "a nest that is no LoopSet: not all of its loops count"
+        return
+    yield f"loops {' '.join(found.loops)}"
+    yield str(found)
+    for ref in dict.fromkeys(o.ref for o in found.operations if o.ref):
+        moving = dict.fromkeys(v for form in ref.index if form for v in form.variables)
+        walked = f"unit stride along {ref.unit}" if ref.unit else "no unit stride"
+        opaque = ", computed subscripts" if None in ref.index else ""
+        yield f"{ref}: {' '.join(v for v in found.loops if v in moving) or '-'}; {walked}{opaque}"
 
 
 def _text(o: Operation) -> str:

@@ -334,6 +334,14 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.count(", auto") == 1
 
 
+def test_ops(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "--ops")
+    assert status == 0
+    cells = {line[:14].strip(): line.split()[-1] for line in out.splitlines()[3:]}
+    assert {"add": ".nnnn", "pow": ".xxxx", "ipow": "....."}.items() <= cells.items()
+    assert {"first_set", "cast bool", "cast f64"} <= set(cells)
+
+
 def test_cache(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, file, "--run")
     status, out, _ = run(capsys, "--cache")

@@ -618,7 +618,7 @@ def test_a_report_does_not_call() -> None:
     ("stage", "shows"),
     [
         ("python", "def axpy"), ("loopir", "def "), ("mlir", "func.func @axpy"),
-        ("c", "tp_kernel"), ("asm", "tp_kernel"),
+        ("loopset", "loops i\nv0 = load x[i]"), ("c", "tp_kernel"), ("asm", "tp_kernel"),
     ],
 )
 def test_emit(stage: str, shows: str) -> None:

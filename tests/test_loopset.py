@@ -1,8 +1,10 @@
 """The analysis view: affine forms, accesses, dependences, operations."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from loopir.access import accesses, advance, unit_stride
 from loopir.affine import Affine, affine, constant, variable
 from loopir.dependence import Alias, Overlap, alias, dependences, distance, trip_count
-from loopir.loopset import loop_set
+from loopir.loopset import loop_set, show_loop_sets
 from loopir.nodes import Call, Const, Dim, Expr, Kernel, Loop, Var
 from loopir.text import parse
 from loopir.tree import walk
@@ -337,3 +339,19 @@ for i in loop(0, n, c=0):
     assert ops == [*before, "gt", "check", *after]
     gather = ls.operations[4]
     assert (str(gather.ref), gather.parents, gather.loops) == ("x[…]", (3,), ("i",))
+
+
+def test_printed(golden: Callable[[Path, str], None]) -> None:
+    k = parse("""
+def nests(a: f64[:, ::1], b: f64[:, ::1], at: i64[::1], c: mut(f64[:, ::1]), y: mut(f64[::1])):
+    for i in loop(0, c.shape[0]):
+        for j in loop(0, c.shape[1]):
+            for k in loop(0, b.shape[0], s=0.0):
+                s = step(s + a[i, k] * b[k, j])
+            c[i, j] = s
+    for i in loop(0, at.shape[0]):
+        y[i] = a[0, at[i]]
+    while loop(n < 9, n=1):
+        n = step(n * 2)
+""")
+    golden(Path(__file__).parent / "golden" / "loopset" / "nests.txt", show_loop_sets(k) + "\n")

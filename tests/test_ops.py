@@ -13,6 +13,8 @@ from native import RUNNABLE, run_native
 from loopir import nodes as ir
 from loopir.ops import OPS, Op, evaluate
 from loopir.types import DTYPES
+from targets.c.forms import Form, cells
+from targets.isa import TARGETS
 
 N = ir.Dim("n", 0)
 HERE = ir.Var("i", "i64")
@@ -39,8 +41,11 @@ def operands(dtype: str, arity: int) -> list[Any]:
     return columns if arity < 3 else [*columns, columns[0][::-1].copy()]
 
 
+CELLS = {(c.op, c.dtype) for t in TARGETS.values() for c in cells(t) if not c.source}
+
+
 def applicable(op: Op, dtype: str) -> bool:
-    return op.name != "cast" and DTYPES[dtype].kind in op.kinds
+    return (op.name, dtype) in CELLS
 
 
 # -- kernels: one loop an operation, over the same operands
@@ -230,3 +235,33 @@ def test_casts(source: str, target: str) -> None:
         at = differences(got, want, 0)
         shown = [(args[f"x_{to}"][k], got[k], want[k]) for k in at[:5]]
         assert not len(at), f"to {to}: (x, got, want) = {shown}"
+
+
+# -- the table that `transpile --ops` prints
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_operation_has_a_cell(target: str) -> None:
+    found = list(cells(TARGETS[target]))
+    kinds = sum(DTYPES[d].kind in op.kinds for op in OPS.values() for d in DTYPES) - len(DTYPES)
+    assert len({(c.op, c.dtype, c.source) for c in found}) == len(found) == kinds + len(DTYPES) ** 2
+    forms = {c.form for c in found}
+    assert forms == ({Form.LANES} if target == "scalar" else set(Form))
+
+
+WEIGHTS = {
+    1: "abs neg floor ceil trunc rint sign not invert relu",
+    2: "fmod copysign",
+    4: "sqrt rsqrt cbrt",
+    6: "hypot",
+    8: "sin cos tan exp log exp2 expm1 log2 log10 log1p sinh cosh tanh",
+    10: "asin acos atan asinh acosh atanh atan2 sigmoid erf",
+    12: "pow",
+}
+"""What operations cost in additions, by the published table that the rows follow."""
+
+
+def test_weights() -> None:
+    assert {op: OPS[op].weight for ops in WEIGHTS.values() for op in ops.split()} == {
+        op: weight for weight, ops in WEIGHTS.items() for op in ops.split()
+    }

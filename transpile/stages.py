@@ -59,15 +59,20 @@ class Stages:
 
         return emit(self.legal(target), target)
 
-    def mlir(self) -> str:
-        """The kernel, still scalar, as MLIR."""
+    @property
+    def plain(self) -> Kernel:
+        """The fused kernel in its simplest form, still scalar."""
         from loopir.passes.canonical import canonical
         from loopir.passes.promote import promote
         from loopir.passes.simplify import simplify
+
+        return simplify(promote(simplify(canonical(self.plan.kernel))))
+
+    def mlir(self) -> str:
+        """The kernel, still scalar, as MLIR."""
         from targets.mlir import emit
 
-        plain = simplify(canonical(self.plan.kernel))
-        return emit(simplify(promote(plain)), reassociate=self.options.reassociate)
+        return emit(self.plain, reassociate=self.options.reassociate)
 
 
 @record(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from ..target import Target, Vec, mask_type
 from .vecops import operation
 
-__all__ = ["any_lane", "as_width", "bits_of", "both", "from_width", "logic", "negated"]
+__all__ = ["LOGIC", "any_lane", "as_width", "bits_of", "both", "from_width", "logic", "negated"]
 
-_LOGIC = {
+LOGIC = {
     "and": "{0} & {1}",
     "or": "{0} | {1}",
     "xor": "{0} ^ {1}",
@@ -25,7 +25,7 @@ _LOGIC = {
 
 def logic(op: str, masks: tuple[str, ...], lanes: int, target: Target) -> str:
     """An operation on bools, lane by lane."""
-    return _typed(_LOGIC[op].format(*masks), lanes, target)
+    return _typed(LOGIC[op].format(*masks), lanes, target)
 
 
 def _typed(text: str, lanes: int, target: Target) -> str:

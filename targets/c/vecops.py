@@ -9,7 +9,7 @@ from loopir.types import DTYPES
 from ..target import Row, Target, Vec, mask_type
 from .templates import Facts, fill
 
-__all__ = ["define", "operation", "scalar_operation", "vector_named"]
+__all__ = ["define", "lane_by_lane", "operation", "scalar_operation", "vector_named"]
 
 _DIVIDED = re.compile(r"(floordiv|mod)by(\d+)")
 _VECTOR = re.compile(r"([fiu]\d+)x(\d+)")
@@ -56,7 +56,7 @@ def define(name: str, target: Target) -> str | None:
     if v and (m := _DIVIDED.fullmatch(op)):
         return _from_header(f"tp_{m[1]}byNUMBER", _divided(facts, int(m[2])), target)
     op = op.removeprefix("each_")
-    return _lane_by_lane(op, name, v, target) if v and op in OPS else None
+    return lane_by_lane(op, name, v, target) if v and op in OPS else None
 
 
 def _from_header(name: str, facts: Facts, target: Target) -> str | None:
@@ -159,7 +159,8 @@ def _asm(text: str, result: str, names: tuple[str, ...], target: Target) -> str:
     return f'{result} r; __asm__("{text}" : "={target.register}"(r) : {inputs}); return r;'
 
 
-def _lane_by_lane(op: str, name: str, v: Vec, target: Target) -> str:
+def lane_by_lane(op: str, name: str, v: Vec, target: Target) -> str:
+    """The function `name` that takes `op` for each lane in scalar code."""
     result, operands = _signature(op, v, target)
     value = scalar_operation(op, tuple(f"{x}[k]" for x in "abc"[: len(operands)]), v.dtype, v.dtype)
     if target.masks == "bits" and OPS[op].result == "m":

@@ -41,6 +41,8 @@ def _done(options: argparse.Namespace, script_args: Sequence[str]) -> int:
         return _explain(options.explain)
     if options.targets:
         return _targets()
+    if options.ops:
+        return _ops()
     if options.cache is not None:
         return _cache(options.cache)
     return _file(options, script_args)
@@ -60,6 +62,13 @@ def _targets() -> int:
     from .pages import target_rows
 
     _show(target_rows())
+    return 0
+
+
+def _ops() -> int:
+    from .pages import op_rows
+
+    _show(op_rows())
     return 0
 
 

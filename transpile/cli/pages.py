@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..rejections import CODES
 from ..report.rows import Row, row
 
-__all__ = ["cache_rows", "code_list", "code_page", "target_rows"]
+__all__ = ["cache_rows", "code_list", "code_page", "op_rows", "target_rows"]
 
 _WIDTH = 88
 
@@ -53,6 +53,29 @@ def target_rows() -> Iterator[Row]:
         chosen = ", auto" if name == best().name else ""
         registers = f"{target.bits:>4}-bit registers" if target.bits else "   one lane at a time"
         yield row((f"{name:<{width}}", "title"), f"  {registers:<22}", (runs + chosen, style))
+
+
+def op_rows() -> Iterator[Row]:
+    """Every operation on every dtype: what each target makes of it."""
+    from loopir.types import DTYPES
+    from targets.c.forms import Form, cells
+    from targets.isa import TARGETS
+
+    letters = {Form.NATIVE: "n", Form.EXPANDED: "x", Form.LANES: "."}
+    lines: dict[str, dict[str, str]] = {}
+    for target in TARGETS.values():
+        for c in cells(target):
+            name = f"cast {c.source}" if c.source else c.op
+            line = lines.setdefault(name, {})
+            line[c.dtype] = line.get(c.dtype, "") + letters[c.form]
+    width, cell = max(map(len, lines)), len(TARGETS) + 2
+    yield row((f"a letter for each of {', '.join(TARGETS)}:", "title"))
+    yield row("n native, x several instructions, . lane by lane; a cast stands under its result")
+    yield row()
+    yield row((" " * width + "".join(f"  {d:<{cell - 2}}" for d in DTYPES), "title"))
+    for name, line in lines.items():
+        shown = "".join(f"  {line.get(d, ''):<{cell - 2}}" for d in DTYPES)
+        yield row((f"{name:<{width}}", "place"), shown.rstrip())
 
 
 def cache_rows() -> Iterator[Row]:

@@ -7,7 +7,9 @@ from typing import NoReturn
 
 __all__ = ["STAGES", "Usage", "parsed"]
 
-STAGES = {"python": ".py", "loopir": ".ir", "mlir": ".mlir", "c": ".c", "asm": ".s"}
+STAGES = {
+    "python": ".py", "loopir": ".ir", "loopset": ".loops", "mlir": ".mlir", "c": ".c", "asm": ".s",
+}
 """What ``--emit`` knows, and the ending of the file it writes under ``-o``."""
 
 FORMATS = ("rich", "plain", "json", "sarif", "github")
@@ -62,6 +64,7 @@ def _parser() -> _Parser:
     add("--run", action="store_true", help="run the script, and report with the types that came")
     add("--explain", nargs="?", const="", metavar="CODE", help="print a code's page, or all codes")
     add("--targets", action="store_true", help="list the targets")
+    add("--ops", action="store_true", help="list the operations, and what each target has for them")
     add("--cache", nargs="?", const="info", choices=("info", "clear"), metavar="clear",
         help="show the cache of compiled kernels, or clear it")
     return parser
@@ -75,12 +78,13 @@ def _contradiction(
         "a file": options.file is not None,
         "--explain": options.explain is not None,
         "--targets": options.targets,
+        "--ops": options.ops,
         "--cache": options.cache is not None,
     }
     asked = [task for task, given in tasks.items() if given]
     if len(asked) != 1:
         got = f"; not {' and '.join(asked)} at once" if asked else ""
-        return f"want a file, or one of --explain, --targets, --cache{got}"
+        return f"want a file, or one of --explain, --targets, --ops, --cache{got}"
     of_a_file = (options.all, options.emit, options.output, options.target, options.types,
                  options.check, options.format, options.run)
     if options.file is None and any(of_a_file):

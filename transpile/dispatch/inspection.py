@@ -20,7 +20,7 @@ from .compiling import rejection_of
 
 __all__ = ["STAGES", "emit", "report"]
 
-STAGES = ("python", "loopir", "mlir", "c", "asm")
+STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm")
 
 
 def report(
@@ -66,6 +66,10 @@ def _text(stage: str, stages: Stages, target: Target) -> str:
             from loopir.text import show
 
             return show(stages.vector)
+        case "loopset":
+            from loopir.loopset import show_loop_sets
+
+            return show_loop_sets(stages.plain)
         case "mlir":
             return stages.mlir()
         case "c":
