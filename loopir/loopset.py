@@ -10,21 +10,34 @@
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import field
+from math import prod
 
+from .machine import Machine
 from .nodes import Kernel, Loop, LoopLike
 from .operations import Builder, Operation
+from .ops import OPS
 from .record import record
 
-__all__ = ["LoopSet", "loop_set", "show_loop_sets"]
+__all__ = ["LoopSet", "columns", "loop_set", "show_loop_sets"]
+
+_TRIPS = 32  # of a loop whose length is known only when it runs
+_LANES = 8  # of a vector, where it is to be as good a choice on every machine
+_APART = 2.0  # what an element costs that has no neighbours in its vector
+_ACROSS = 8.0  # adding up the lanes of a vector
 
 
 @record(frozen=True, slots=True)
 class LoopSet:
-    """A nest of scalar loops as a graph without cycles; ``loops``: all of them, outermost first."""
+    """A nest of scalar loops as a graph without cycles; ``loops``: all of them, outermost first.
+
+    ``trips``: how often those run whose length is a number.
+    """
 
     loops: tuple[str, ...]
     operations: tuple[Operation, ...]
+    trips: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def flops(self, loop: str) -> float:
         """Floating-point work of one iteration of `loop` that is not the same in the next."""
@@ -33,6 +46,30 @@ class LoopSet:
     def bytes(self, loop: str) -> int:
         """Bytes that one iteration of `loop` moves, without what the one before moved too."""
         return sum(o.bytes for o in self.operations if loop in o.loops)
+
+    def cost(self, lanes: Collection[str]) -> float:
+        """Rough time of the nest with vectors along the loops `lanes`, in additions.
+
+        The order of folds hangs on it, so it asks nothing about the machine.
+        """
+        return sum(self._times(o) * self._price(o, lanes) for o in self.operations)
+
+    def _times(self, o: Operation) -> int:
+        """How often `o` runs, moved out of the innermost loops that do not change it."""
+        inside = max((o.around.index(v) + 1 for v in o.loops if v in o.around), default=0)
+        return prod(self.trips.get(v, _TRIPS) for v in o.around[:inside])
+
+    def _price(self, o: Operation, lanes: Collection[str]) -> float:
+        """What `o` costs each time."""
+        along = next((v for v in o.around if v in lanes), None)
+        weight = OPS[o.op].weight if o.op in OPS else float(o.bytes > 0)
+        if o.op == "result":
+            folded = {v for p in o.parents for v in self.operations[p].around[-1:]}
+            return 0.0 if folded.isdisjoint(lanes) else _ACROSS
+        if along is None:
+            return weight
+        apart = o.ref is not None and along in o.loops and o.ref.unit != along
+        return _APART if apart else weight / _LANES
 
     def __str__(self) -> str:
         lines = (f"v{k} = {_text(o)} | {' '.join(o.loops)}" for k, o in enumerate(self.operations))
@@ -43,7 +80,15 @@ def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
     """`loop` of `kernel` as a LoopSet. Equal loads between two stores are one operation."""
     builder = Builder({p.name: p for p in kernel.params})
     builder.stmt(loop)
-    return LoopSet(tuple(builder.order), tuple(builder.operations))
+    return LoopSet(tuple(builder.order), tuple(builder.operations), builder.trips)
+
+
+def columns(machine: Machine, rows: int) -> int:
+    """How many vectors side by side run a loop that carries `rows` of each: as fit in registers.
+
+    Each needs one more for what is loaded; all share one that is broadcast and one in between.
+    """
+    return next((c for c in (4, 3, 2) if rows * c + c + 2 <= machine.registers), 1)
 
 
 def show_loop_sets(kernel: Kernel) -> str:

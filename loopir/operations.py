@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from .access import Access, subscripted, unit_stride
 from .affine import Affine, affine, variable
+from .dependence import trip_count
 from .exhaustive import unhandled
 from .nodes import (
     Append,
@@ -54,7 +55,7 @@ class Operation:
     """One operation: a row of ``ops.OPS``, or load, store, append, check, start, step, result.
 
     ``loops``: those whose iterations tell its values apart, outermost first. ``parents``: the
-    numbers of the operations it uses.
+    numbers of the operations it uses. ``around``: the loops around it in the text.
     """
 
     op: str
@@ -62,6 +63,7 @@ class Operation:
     loops: tuple[str, ...]
     parents: tuple[int, ...] = ()
     ref: Reference | None = None
+    around: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def flops(self) -> float:
@@ -89,6 +91,7 @@ class Builder:
     def __init__(self, params: Mapping[str, Param]) -> None:
         self.params = params
         self.order: list[str] = []  # all loops so far
+        self.trips: dict[str, int] = {}  # how often they run, where that is a number
         self.around: list[str] = []  # those around the statement at hand
         self.operations: list[Operation] = []
         self.values: dict[str, _Value] = {}
@@ -147,6 +150,9 @@ class Builder:
         self.around.append(s.var)
         if s.var not in self.order:
             self.order.append(s.var)
+        count = trip_count(s.range)
+        if count is not None and count.number is not None:
+            self.trips[s.var] = max(count.number, 0)
         self.known[s.var] = variable(s.var)
         self.values[s.var] = _Value(loops=frozenset((s.var,)))
         self.block(s.body)
@@ -203,7 +209,7 @@ class Builder:
         parts = tuple(parts)
         if loops is None:
             loops = frozenset(v for p in parts for v in p.loops)
-        new = Operation(op, dtype, self.ordered(loops), _joined(parts), ref)
+        new = Operation(op, dtype, self.ordered(loops), _joined(parts), ref, tuple(self.around))
         if new in self.seen:
             return self.seen[new]
         self.operations.append(new)

@@ -4,12 +4,13 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from loopir import nodes as ir
+from loopir.loopset import columns
 from loopir.ops import OPS
 from loopir.tree import children, walk
 
 from .target import Target, Vec
 
-__all__ = ["aligned_store", "in_registers", "streams", "unroll", "weight"]
+__all__ = ["aligned_store", "in_registers", "shares_loops", "streams", "unroll", "weight"]
 
 _WRITTEN_OUT = 96.0
 """Weight of code above which a group's registers are looped over instead of written out."""
@@ -32,8 +33,23 @@ def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     """Registers a group of a loop without accumulators: enough to hide latency in cheap bodies."""
     if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
+    if shares_loops(loop):
+        return columns(target.model, _accumulators(loop))
     cost = weight(loop)
     return 4 if cost <= 8 else 2 if cost <= 16 else 1
+
+
+def shares_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
+    """Whether registers side by side can run the loops in `loop` together."""
+    inside = [n for s in loop.body for n in walk(s) if isinstance(n, ir.LoopLike)]
+    plain = isinstance(loop, ir.VecLoop) and not loop.accs and loop.tail is None
+    return plain and bool(inside) and all(isinstance(n, ir.Loop) for n in inside)
+
+
+def _accumulators(loop: ir.VecLoop | ir.PredLoop) -> int:
+    """The most vectors that a loop in `loop` carries from one iteration to the next."""
+    loops = (n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop))
+    return max(sum(a.init.lanes != 1 for a in n.accs) for n in loops)
 
 
 def in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) -> bool:
@@ -53,7 +69,7 @@ def aligned_store(
     store = next((x for x in loop.body if isinstance(x, ir.Store)), None)
     if loop.accs or not isinstance(loop, ir.VecLoop) or store is None or store.value.lanes == 1:
         return None
-    if weight(loop) > _HEAVY:
+    if weight(loop) > _HEAVY or shares_loops(loop):
         return None
     names = {x.name for i in store.index for x in walk(i) if isinstance(x, ir.Var)} - {loop.var}
     regular = store.mask is None and store.step == 1 and arrays[store.array].unit == store.axis

@@ -16,6 +16,7 @@ from agree import same
 from hypothesis import given, note, seed, settings
 from hypothesis.strategies import SearchStrategy
 from kernels_case import Case
+from kernels_nests import nests
 from kernels_strategy import cases
 from mlir_machine import Machine
 from native import RUNNABLE, run_native
@@ -109,6 +110,18 @@ def test_every_pass_keeps_the_meaning(
 ) -> None:
     monkeypatch.setattr(places, "BLOCK_BYTES", 256)  # several blocks of what cases have
     monkeypatch.setattr(places, "CHUNK_BYTES", 64)
+    examine(cases(exact=reassociate), through_all(count, reassociate), 25)
+
+
+@pytest.mark.parametrize("reassociate", [False, True], ids=["ordered", "reassociated"])
+def test_every_pass_keeps_nests(
+    examine: Callable[..., None], count: Counter[str], reassociate: bool
+) -> None:
+    examine(nests(exact=reassociate), through_all(count, reassociate), 20)
+
+
+def through_all(count: Counter[str], reassociate: bool) -> Judge:
+    """Every pass in turn, interpreted."""
 
     def judge(case: Case) -> None:
         wanted = Wanted(case)
@@ -122,7 +135,7 @@ def test_every_pass_keeps_the_meaning(
         vectors = [n for n in walk(done) if isinstance(n, ir.VecLoop | ir.PredLoop)]
         count.update(type(n).__name__ for n in vectors)
 
-    examine(cases(exact=reassociate), judge, 25)
+    return judge
 
 
 def on_target(kernel: ir.Kernel, target: str, wanted: Wanted) -> None:
@@ -166,3 +179,18 @@ def test_mlir_agrees(
         Wanted(case).is_what(runs, "mlir", kernel)
 
     examine(cases(exact=reassociate), judge, 10)
+
+
+def test_every_target_agrees_on_nests(
+    examine: Callable[..., None], count: Counter[str]
+) -> None:
+    """Each nest on one target, planned for it."""
+
+    def judge(case: Case) -> None:
+        target = RUNNABLE[count["kernels"] % len(RUNNABLE)]
+        on_target(
+            optimise(case.kernel, TARGETS[target].model, reassociate=False), target, Wanted(case)
+        )
+        count[target] += 1
+
+    examine(nests(), judge, 8)

@@ -85,11 +85,17 @@ def _with_body(s: Any, block: Block) -> Stmt:
     return new
 
 
-def map_blocks(kernel: Kernel, edit: Callable[[Block], Block]) -> Kernel:
-    """`kernel` with `edit` applied to every block, inner before outer."""
+def map_blocks(
+    kernel: Kernel, edit: Callable[[Block], Block], *, vectors: bool = True
+) -> Kernel:
+    """`kernel` with `edit` applied to every block, inner before outer; in `vectors` too, or not."""
+
+    def inside(s: Stmt) -> Stmt:
+        is_vector = isinstance(s, VecLoop | PredLoop)
+        return s if is_vector and not vectors else map_inner(s, whole)
 
     def whole(b: Block) -> Block:
-        stmts = tuple(map_inner(s, whole) for s in b.stmts)
+        stmts = tuple(map(inside, b.stmts))
         same = all(a is b for a, b in zip(stmts, b.stmts, strict=True))
         return edit(b if same else replace(b, stmts=stmts))
 
@@ -98,7 +104,10 @@ def map_blocks(kernel: Kernel, edit: Callable[[Block], Block]) -> Kernel:
 
 
 def map_stmts(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]]) -> Kernel:
-    """`kernel` with each statement replaced by what `f` gives for it, inner before outer."""
+    """`kernel` with each statement replaced by what `f` gives for it, inner before outer.
+
+    Those in vector loops stay as they are.
+    """
 
     def edit(b: Block) -> Block:
         new = [f(s) for s in b.stmts]
@@ -107,7 +116,7 @@ def map_stmts(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]]) -> K
         flat = tuple(x for a in new for x in (a if isinstance(a, tuple) else (a,)))
         return replace(b, stmts=flat)
 
-    return map_blocks(kernel, edit)
+    return map_blocks(kernel, edit, vectors=False)
 
 
 def needed(body: Iterable[Stmt], *exprs: Expr) -> tuple[Assign, ...]:

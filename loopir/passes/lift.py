@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from ..nodes import (
+    Accum,
     Append,
     Assign,
     Broadcast,
@@ -13,16 +15,18 @@ from ..nodes import (
     Const,
     Dim,
     Expr,
+    If,
     Load,
     Loop,
     Ramp,
     Stmt,
     Store,
     Var,
+    Yield,
 )
 from .subscripts import Subscripts
 
-__all__ = ["WIDTH", "Lift", "wide"]
+__all__ = ["WIDTH", "Lift", "Places", "wide"]
 
 WIDTH = "W"
 
@@ -32,15 +36,26 @@ def wide(e: Expr) -> Expr:
     return e if e.lanes != 1 else Broadcast(e, WIDTH)
 
 
+class Places(Protocol):
+    """Where the lanes of an access lie, as Subscripts and Varying say it."""
+
+    def moves(self, n: Load | Store) -> tuple[int, int] | None: ...
+
+    def index(self, n: Load | Store) -> tuple[Expr, ...]: ...
+
+
 class Lift:
     """Lifts the body of `loop`. What is the same in all lanes stays scalar until a vector needs it.
 
-    ``accs`` maps the loop's folds to the names of their vector accumulators.
+    ``vectors`` maps what is known to be a vector to its name: the loop's folds. With inner loops,
+    it has all that varies, and `places` knows where.
     """
 
-    def __init__(self, loop: Loop, accs: Mapping[str, str]) -> None:
-        self.loop, self.subscripts = loop, Subscripts(loop)
-        self.vectors = dict(accs)  # scalar name → name of its vector
+    def __init__(
+        self, loop: Loop, vectors: Mapping[str, str], places: Places | None = None
+    ) -> None:
+        self.loop, self.subscripts = loop, places or Subscripts(loop)
+        self.vectors = dict(vectors)  # scalar name → name of its vector
 
     def block(self, stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
         return tuple(self.stmt(s) for s in stmts)
@@ -48,7 +63,7 @@ class Lift:
     def stmt(self, s: Stmt) -> Stmt:
         match s:
             case Assign():
-                value = self.expr(s.value)
+                value = self._as(s.name, s.value)
                 if value.lanes != 1:
                     self.vectors[s.name] = s.name
                 return replace(s, value=value)
@@ -61,6 +76,13 @@ class Lift:
                 return replace(s, value=wide(self.expr(s.value)), mask=self._mask(s.mask))
             case Check():
                 return replace(s, cond=self.expr(s.cond))
+            case If():
+                yields = tuple(self._yield(y) for y in s.yields)
+                then, orelse = self.block(s.then), self.block(s.orelse)
+                return replace(s, then=then, orelse=orelse, yields=yields)
+            case Loop():
+                accs = tuple(self._acc(a) for a in s.accs)
+                return replace(s, body=self.block(s.body), accs=accs)
             case _:
                 raise AssertionError(f"no straight-line code: {s!r}")
 
@@ -87,6 +109,16 @@ class Lift:
                 return replace(e, args=tuple(wide(a) for a in args), lanes=WIDTH)
             case _:
                 raise AssertionError(f"a vector before vectorisation: {e!r}")
+
+    def _as(self, name: str, value: Expr) -> Expr:
+        """`value` for `name`, which may be known to be a vector."""
+        return wide(self.expr(value)) if name in self.vectors else self.expr(value)
+
+    def _acc(self, a: Accum) -> Accum:
+        return replace(a, init=self._as(a.name, a.init), step=self._as(a.name, a.step))
+
+    def _yield(self, y: Yield) -> Yield:
+        return replace(y, then=self._as(y.name, y.then), orelse=self._as(y.name, y.orelse))
 
     def _mask(self, mask: Expr | None) -> Expr | None:
         return None if mask is None else wide(self.expr(mask))

@@ -11,6 +11,7 @@ from .canonical import canonical
 from .hoist import hoist
 from .if_convert import if_convert
 from .interchange import interchange
+from .jam import jam
 from .last_value import last_value
 from .places import places
 from .promote import promote
@@ -21,6 +22,7 @@ from .split import split
 from .tile import tile
 from .unroll import unroll
 from .vectorize import vectorize
+from .vectorize_outer import vectorize_outer
 
 __all__ = ["PIPELINE", "Pass", "optimise"]
 
@@ -57,8 +59,11 @@ PIPELINE = (
     Pass(interchange, "blocks and vectors are for loops that walk memory"),
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
     Pass(reuse, "after if-conversion both sides stand in one block"),
+    Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),
     Pass(vectorize, "everything is in place", reorders=True),
+    Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
+    Pass(reuse, "iterations side by side load the same"),
     Pass(simplify, "names that only scalar code needed"),
 )
 

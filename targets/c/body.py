@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from loopir import nodes as ir
@@ -18,7 +18,8 @@ from .vecops import operation
 
 __all__ = ["Block", "Vectored", "accumulator_type", "register_body", "vector_accs"]
 
-Block: TypeAlias = Callable[[Iterable[ir.Stmt], Scope], Iterator[str]]
+Block: TypeAlias = Callable[..., Iterator[str]]
+"""Gives the lines of statements, for each of some scopes: ``statements.block``."""
 Vectored: TypeAlias = "ir.VecLoop | ir.PredLoop"
 
 

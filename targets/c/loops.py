@@ -7,7 +7,7 @@ from dataclasses import replace
 from loopir import nodes as ir
 from loopir.types import DTYPES, INDEX
 
-from ..shape import aligned_store, in_registers, streams
+from ..shape import aligned_store, in_registers, shares_loops, streams
 from ..target import Vec, mask_type
 from .body import Block, Vectored, accumulator_type, register_body, vector_accs
 from .expressions import expr, pointer
@@ -124,7 +124,9 @@ class _VectorLoop:
     def _groups(self, s: Scope) -> Iterator[str]:
         """All registers of a group, written out or looped over."""
         yield f"for (; {self.end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
-        if self.written_out:
+        if self.count > 1 and shares_loops(self.n):
+            yield from self._together(s)
+        elif self.written_out:
             for k in range(self.count):
                 yield from self._register(s, k, f"{self.i} + {k * self.width}" if k else self.i)
         else:
@@ -138,6 +140,19 @@ class _VectorLoop:
             yield f"{self.i} = {self.end};"
             yield "break;"
             yield "}"
+        yield "}"
+
+    def _together(self, outer: Scope) -> Iterator[str]:
+        """All registers of a group through the loops in the body, side by side."""
+        first = outer.inner()
+        scopes = [replace(outer.inner(Region(self.width)), taken=first.taken, loaded={})
+                  for _ in range(self.count)]
+        yield "{"
+        for k, s in enumerate(scopes):
+            s.names[self.n.var] = self.i
+            if k:
+                yield f"const int64_t {s.bind(self.n.var)} = {self.i} + {k * self.width};"
+        yield from self.block(self.n.body, *scopes)
         yield "}"
 
     # -- the remainder

@@ -1,7 +1,7 @@
 """Scalar statements of legal IR as C."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from loopir import nodes as ir
@@ -22,12 +22,35 @@ _TURNS = 0xFFF
 """Iterations of a ``while``, all but one, between two looks at the clock."""
 
 
-def block(body: Iterable[ir.Stmt], s: Scope) -> Iterator[str]:
-    """The lines of `body`."""
+def block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
+    """The lines of `body`, for each of the registers that `scopes` describe: they share its loops
+    and branches.
+    """
     for statement in body:
-        yield from _statement(statement, s)
+        if not isinstance(statement, (ir.Assign, ir.Check, ir.Store, ir.Append)):
+            _forget_loads(scopes)
+        match statement:
+            case ir.If():
+                yield from _if(statement, scopes)
+            case ir.Loop():
+                yield from _counted(statement, scopes)
+            case _:
+                for s in scopes:
+                    yield from _statement(statement, s)
         if not isinstance(statement, (ir.Assign, ir.Check)):
-            s.loaded.clear()
+            _forget_loads(scopes)
+
+
+def _forget_loads(scopes: Iterable[Scope]) -> None:
+    for s in scopes:
+        s.loaded.clear()
+
+
+def _inside(scopes: Sequence[Scope]) -> list[Scope]:
+    """The scopes of one C block within those of `scopes`."""
+    first, *others = scopes
+    inner = first.inner()
+    return [inner, *(replace(s.inner(), taken=inner.taken) for s in others)]
 
 
 def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
@@ -62,14 +85,16 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield from _where(mask, kept, s)
         case ir.Check(cond, code):
             yield f"if (!{bracketed(expr(cond, s))}) {s.failed(code)}"
-        case ir.If():
-            yield from _if(n, s)
         case ir.Break(cond):
             yield f"if {bracketed(expr(cond, s))} break;"
         case ir.Return():
             yield "return status;"
-        case _:
+        case ir.Zip() | ir.Scan() | ir.While():
             yield from _loop(n, s)
+        case ir.If() | ir.Loop():
+            yield from block((n,), s)
+        case _:
+            unhandled(n)
 
 
 def _where(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:
@@ -81,23 +106,44 @@ def _where(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:
     yield "}"
 
 
-def _if(n: ir.If, s: Scope) -> Iterator[str]:
-    then, orelse = s.inner(), s.inner()
-    results = [(y, s.fresh(y.name)) for y in n.yields]
-    yield from (f"{type_of(y.then, s.target)} {c};" for y, c in results)
-    yield f"if {bracketed(expr(n.cond, s))} {{"
-    yield from block(n.then, then)
-    yield from (f"{c} = {plain(expr(y.then, then))};" for y, c in results)
+def _if(n: ir.If, scopes: Sequence[Scope]) -> Iterator[str]:
+    first, then, orelse = scopes[0], _inside(scopes), _inside(scopes)
+    results = [(y, [s.fresh(y.name) for s in scopes]) for y in n.yields]
+    for y, names in results:
+        yield from (f"{type_of(y.then, first.target)} {c};" for c in names)
+    yield f"if {bracketed(expr(n.cond, first))} {{"
+    yield from block(n.then, *then)
+    for y, names in results:
+        yield from (f"{c} = {plain(expr(y.then, s))};" for c, s in zip(names, then, strict=True))
     if n.orelse or n.yields:
         yield "} else {"
-        yield from block(n.orelse, orelse)
-        yield from (f"{c} = {plain(expr(y.orelse, orelse))};" for y, c in results)
+        yield from block(n.orelse, *orelse)
+        for y, names in results:
+            given = zip(names, orelse, strict=True)
+            yield from (f"{c} = {plain(expr(y.orelse, s))};" for c, s in given)
     yield "}"
-    s.names.update((y.name, c) for y, c in results)
-    yield from _flags(n.yields, s)
+    for k, s in enumerate(scopes):
+        s.names.update((y.name, names[k]) for y, names in results)
+        yield from _flags(n.yields, s)
 
 
-def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
+def _counted(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
+    for s in scopes:
+        yield from _begin(n.accs, s)
+    inner = _inside(scopes)
+    yield _for(n.var, n.range, scopes[0], inner[0])
+    for s in inner[1:]:
+        s.names[n.var] = inner[0].names[n.var]
+    yield from block(n.body, *inner)
+    yield from _steps(n.accs, *inner)
+    if n.until is not None:
+        yield f"if {bracketed(expr(n.until, inner[0]))} break;"
+    yield "}"
+    for s in scopes:
+        yield from _flags(n.accs, s)
+
+
+def _loop(n: ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
     match n:
         case ir.While(cond, body, accs):
             yield from _begin(accs, s)
@@ -107,14 +153,6 @@ def _loop(n: ir.Loop | ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
             yield f"    return status | {STATUS['replay']};"
             yield from block(body, inner)
             yield from _steps(accs, inner)
-        case ir.Loop(var, rng, body, accs, until):
-            yield from _begin(accs, s)
-            inner = s.inner()
-            yield _for(var, rng, s, inner)
-            yield from block(body, inner)
-            yield from _steps(accs, inner)
-            if until is not None:
-                yield f"if {bracketed(expr(until, inner))} break;"
         case ir.Zip(var, streams, rng, body, accs):
             yield from _begin(accs, s)
             inner = s.inner()
@@ -165,7 +203,10 @@ def _begin(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
         yield f"{kind} {s.bind(name)} = {start};"
 
 
-def _steps(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
-    """The end of an iteration: every step sees the old values."""
-    new = [(s.use(a.name), type_of(a.step, s.target), plain(expr(a.step, s))) for a in accs]
-    yield from assignments(new, s.fresh)
+def _steps(accs: Iterable[ir.Accum], *scopes: Scope) -> Iterator[str]:
+    """The end of an iteration: every step sees the old values. Registers take turns with each."""
+    new = [
+        (s.use(a.name), type_of(a.step, s.target), plain(expr(a.step, s)))
+        for a in accs for s in scopes
+    ]
+    yield from assignments(new, scopes[0].fresh)

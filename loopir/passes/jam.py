@@ -1,0 +1,182 @@
+"""Unroll and jam: several iterations of an outer loop share the loops in it and their loads."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..loopset import columns
+from ..machine import COMMON, Machine
+from ..names import bound, rename
+from ..nodes import (
+    Broadcast,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    Ramp,
+    RangeDesc,
+    Stmt,
+    Var,
+    VecLoop,
+)
+from ..tree import bottom_up, map_children, walk
+from ..types import INDEX
+from .names import Fresh, substitute
+from .rules import rewrite
+from .values import integer, trips
+from .varying import Varying
+from .vectorize_outer import may_run_together
+
+__all__ = ["jam"]
+
+ROWS = (6, 4, 3, 2)
+
+
+def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
+    """Iterations of a loop run side by side where folds inside it then share what they load.
+
+    As many as keep their accumulators in registers. The rest of the iterations follow one by one.
+    Before::
+
+        def k(a: f32[:, ::1], b: f32[:, ::1], n: i64, c: mut(f32[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for i in loop(0, 2):
+                for j in vec(0, n, width=W):
+                    for k in loop(0, n, s=broadcast(f32(0.0), W)):
+                        s = step(s + broadcast(a[i, k], W) * b[k, j:W])
+                    c[i, j:W] = s
+
+    after::
+
+        def k(a: f32[:, ::1], b: f32[:, ::1], n: i64, c: mut(f32[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for i in loop(range(0, 1, 2)):
+                for j in vec(0, n, width=W):
+                    for k in loop(0, n, s=broadcast(f32(0.0), W), s_1=broadcast(f32(0.0), W)):
+                        s = step(s + broadcast(a[i, k], W) * b[k, j:W])
+                        s_1 = step(s_1 + broadcast(a[i + 1, k], W) * b[k, j:W])
+                    c[i, j:W] = s
+                    c[i + 1, j:W] = s_1
+    """
+    fresh = Fresh(kernel)
+
+    def visit(n: Any) -> Any:
+        done = map_children(n, visit) if isinstance(n, _AROUND) else n
+        if done is not n or not isinstance(n, Loop):
+            return done
+        view = _one_lane(n)
+        if not _shares(n, Varying(view)) or not may_run_together(view, kernel, 2):
+            return n
+        return tuple(_jammed(n, _rows(n, machine), fresh))
+
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+_AROUND = (Kernel, Loop, VecLoop, If)
+
+
+def _one_lane(n: Any) -> Any:
+    """`n` as the scalar code that its lane 0 runs."""
+    n = map_children(n, _one_lane)
+    match n:
+        case Broadcast(value):
+            return value
+        case Ramp(base):
+            return base
+        case VecLoop(var, rng, _, body):
+            return Loop(var, rng, body)
+        case _:
+            return n if getattr(n, "lanes", 1) == 1 else replace(n, lanes=1)
+
+
+def _folds(loop: Loop) -> Iterator[Loop]:
+    """The innermost loops in `loop` that carry vectors."""
+    for n in (n for s in loop.body for n in walk(s)):
+        inner = isinstance(n, Loop) and not any(isinstance(x, LoopLike) for x in [*walk(n)][1:])
+        if isinstance(n, Loop) and inner and any(a.init.lanes != 1 for a in n.accs):
+            yield n
+
+
+def _shares(loop: Loop, varying: Varying) -> bool:
+    """Whether all folds in `loop` load something that is the same in each of its iterations."""
+    folds = list(_folds(loop))
+    return bool(folds) and all(
+        any(isinstance(n, Load) and not varying.differs(*n.index) for n in walk(fold))
+        for fold in folds
+    )
+
+
+def _rows(loop: Loop, machine: Machine) -> int:
+    """How many iterations to take at once: the tile that computes most with what it loads."""
+    assert isinstance(loop.range, Interval)
+    each = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in _folds(loop))
+    count = trips(loop.range)
+
+    def gain(rows: int) -> tuple[bool, float]:
+        beside = columns(machine, rows * each)
+        fits = rows * each * beside + beside + 2 <= machine.registers
+        whole = count is None or (count % rows == 0)
+        return fits and whole, rows * beside / (rows + beside)
+
+    return max((r for r in ROWS if count is None or r <= count), key=gain)
+
+
+def _jammed(loop: Loop, rows: int, fresh: Fresh) -> Iterator[Stmt]:
+    """The loop over `rows` iterations at a time, then the loop over the rest."""
+    assert isinstance(loop.range, Interval)
+    lo, hi, count = loop.range.lo, loop.range.hi, trips(loop.range)
+    copies = [_iteration(loop, k, fresh) for k in range(rows)]
+    last = rewrite(Call("sub", (hi, integer(rows - 1)), INDEX))
+    yield replace(loop, range=RangeDesc(lo, last, rows), body=_fused(copies))
+    if count is None or count % rows:
+        yield replace(rename(loop, _own(loop, fresh)), range=Interval(_done(lo, hi, rows), hi))
+
+
+def _done(lo: Expr, hi: Expr, rows: int) -> Expr:
+    """Where the iterations begin that do not fill a tile."""
+    length = Call("max", (Call("sub", (hi, lo), INDEX), integer(0)), INDEX)
+    tiles = Call("floordiv", (length, integer(rows)), INDEX)
+    done: Expr = bottom_up(
+        Call("add", (lo, Call("mul", (tiles, integer(rows)), INDEX)), INDEX), rewrite
+    )
+    return done
+
+
+def _own(loop: Loop, fresh: Fresh) -> dict[str, str]:
+    return {name: fresh.name(name) for name in sorted(bound(loop))}
+
+
+def _iteration(loop: Loop, k: int, fresh: Fresh) -> tuple[Stmt, ...]:
+    """The body for `k` iterations later, its names its own but for those of loops."""
+    at = Call("add", (Var(loop.var, INDEX), integer(k)), INDEX)
+    counters = {n.var for s in loop.body for n in walk(s) if isinstance(n, Loop | VecLoop)}
+    own = {name: fresh.name(name) for name in sorted(bound(*loop.body) - counters)} if k else {}
+    body = tuple(rename(s, own) for s in loop.body)
+    return tuple(substitute(s, {loop.var: at}) for s in body) if k else body
+
+
+def _fused(copies: Sequence[tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
+    """Blocks that differ in names only, as one, statement by statement."""
+    return tuple(s for alike in zip(*copies, strict=True) for s in _together(alike))
+
+
+def _together(copies: Sequence[Any]) -> Sequence[Stmt]:
+    first = copies[0]
+    match first:
+        case Loop() | VecLoop():
+            accs = tuple(a for s in copies for a in s.accs)
+            body = _fused([s.body for s in copies])
+            return (replace(first, body=body, accs=accs),)  # type: ignore[arg-type]  # as the loop's
+        case If() if any(isinstance(n, LoopLike) for n in walk(first)):
+            then, orelse = (_fused([getattr(s, f) for s in copies]) for f in ("then", "orelse"))
+            yields = tuple(y for s in copies for y in s.yields)
+            return (replace(first, then=then, orelse=orelse, yields=yields),)
+        case _:
+            return copies
