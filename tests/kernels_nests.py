@@ -19,7 +19,7 @@ from loopir.types import DTYPES
 __all__ = ["nests"]
 
 SIZES = (0, 1, 2, 3, 4, 5, 7, 9, 13, 17, 35, 70, 140)
-WORK = 1500  # iterations of all loops together: the interpreter takes its time
+WORK = 600  # iterations of all loops together: the interpreter takes its time
 
 
 @st.composite

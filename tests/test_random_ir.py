@@ -46,12 +46,14 @@ def count() -> Counter[str]:
 def examine(
     request: pytest.FixtureRequest, count: Counter[str], start: int
 ) -> Iterator[Callable[..., None]]:
-    """``examine(strategy, judge, few)``: `few` random cases, or thousands, and then the counts."""
+    """``examine(strategy, judge, few)``: `few` random cases, or `many`, and then the counts."""
 
-    def examine(strategy: SearchStrategy[Case], judge: Judge, few: int) -> None:
+    def examine(
+        strategy: SearchStrategy[Case], judge: Judge, few: int, many: int = 2000
+    ) -> None:
         @seed(start)
         @settings(
-            max_examples=2000 if request.config.getoption("--long") else few, derandomize=False
+            max_examples=many if request.config.getoption("--long") else few, derandomize=False
         )
         @given(strategy)
         def every(case: Case) -> None:
@@ -117,7 +119,7 @@ def test_every_pass_keeps_the_meaning(
 def test_every_pass_keeps_nests(
     examine: Callable[..., None], count: Counter[str], reassociate: bool
 ) -> None:
-    examine(nests(exact=reassociate), through_all(count, reassociate), 20)
+    examine(nests(exact=reassociate), through_all(count, reassociate), 20, 1000)
 
 
 def through_all(count: Counter[str], reassociate: bool) -> Judge:
@@ -193,4 +195,4 @@ def test_every_target_agrees_on_nests(
         )
         count[target] += 1
 
-    examine(nests(), judge, 8)
+    examine(nests(), judge, 8, 500)

@@ -15,6 +15,7 @@ import run.exits  # adds to the programs
 import run.scans  # noqa: F401  # so does this
 from agree import Outcome, assert_same, outcome
 from native import RUNNABLE
+from run import nests as _nests  # noqa: F401  # it adds its programs
 from run.programs import PROGRAMS, Program
 from staged import Replayed, emulated, interpreted, through
 from tally import AGREED

@@ -1,0 +1,124 @@
+"""Programs that are nests of loops; sizes are cut to what the interpreter runs in short time."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .programs import F32, F64, Make, program, real, whole
+
+__all__: list[str] = []
+
+TALL, WIDE, DEEP, LARGEST = 8, 40, 3, 33  # rows of a tile and more, vectors side by side and more
+
+
+def shaped(*shapes: Sequence[int], dtype: Any = F64, fill: Any = whole) -> Make:
+    """Arrays of those shapes, or less if n is less; small ones again where it is large."""
+
+    def make(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
+        least = n if n <= LARGEST else n % 10
+        cut = [tuple(min(k, least) for k in shape) for shape in shapes]
+        return tuple(fill(int(np.prod(s)), rng, dtype).reshape(s) for s in cut)
+
+    return make
+
+
+PRODUCT = ((TALL, DEEP), (DEEP, WIDE), (TALL, WIDE))
+
+
+@program(
+    f64=shaped(*PRODUCT, fill=real), f32=shaped(*PRODUCT, dtype=F32, fill=real),
+    i32=shaped(*PRODUCT, dtype=np.int32),
+)
+def product(a, b, c):
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            s = c[i, j]
+            for k in range(a.shape[1]):
+                s += a[i, k] * b[k, j]
+            c[i, j] = s
+
+
+@program(f64=shaped(*PRODUCT, fill=real))
+def product_in_memory(a, b, c):
+    for j in range(c.shape[1]):
+        for k in range(a.shape[1]):
+            for i in range(c.shape[0]):
+                c[i, j] += a[i, k] * b[k, j]
+
+
+@program(f64=shaped(*PRODUCT))
+def product_by_rows(a, b, c):
+    for i in range(c.shape[0]):
+        for k in range(a.shape[1]):
+            for j in range(c.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+
+
+@program(f32=shaped((TALL, WIDE), (WIDE,), (TALL,), dtype=F32))
+def rows_times_vector(a, x, y):
+    for i in range(y.shape[0]):
+        s = np.float32(0.0)
+        for k in range(x.shape[0]):
+            s += a[i, k] * x[k]
+        y[i] = s
+
+
+@program(f64=shaped((TALL, WIDE), (TALL,), (WIDE,), fill=real))
+def columns_times_vector(a, x, y):
+    for j in range(y.shape[0]):
+        s, n = 0.0, 0
+        for k in range(x.shape[0]):
+            s += a[k, j] * x[k]
+            n += 1
+        y[j] = s / (n + 1)
+
+
+@program(f64=shaped((TALL, WIDE), (TALL, WIDE), fill=real))
+def smoothed_twice(a, b):
+    for _ in range(2):
+        for i in range(1, a.shape[0] - 1):
+            for j in range(1, a.shape[1] - 1):
+                b[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+        for i in range(1, a.shape[0] - 1):
+            for j in range(1, a.shape[1] - 1):
+                a[i, j] = b[i, j]
+
+
+@program(f32=shaped((TALL, WIDE), (WIDE, TALL), dtype=F32, fill=real))
+def turned(a, b):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            b[j, i] = a[i, j]
+
+
+@program(f64=shaped((17, DEEP), (17, 17)))
+def distances(x, d):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0]):
+            s = 0.0
+            for k in range(x.shape[1]):
+                t = x[i, k] - x[j, k]
+                s += t * t
+            d[i, j] = s
+
+
+@program(f64=shaped((TALL, WIDE), (TALL, WIDE), fill=real))
+def running_down(a, b):
+    for i in range(1, a.shape[0]):
+        for j in range(a.shape[1]):
+            b[i, j] = max(b[i - 1, j], a[i, j]) * 0.5
+
+
+@program(i64=shaped((TALL, WIDE), (TALL, WIDE), (WIDE,), dtype=np.int64))
+def largest_of_sums(a, b, c):
+    for j in range(a.shape[1]):
+        m = -1
+        for i in range(a.shape[0]):
+            s = 0
+            for k in range(a.shape[0]):
+                s += a[k, j] * b[i, j]
+            if s > m:
+                m = s
+        c[j] = m
