@@ -13,6 +13,7 @@ from .if_convert import if_convert
 from .interchange import interchange
 from .jam import jam
 from .last_value import last_value
+from .permute import permute
 from .places import places
 from .promote import promote
 from .reuse import reuse
@@ -48,6 +49,7 @@ PIPELINE = (
     Pass(simplify, "lowering writes plainly; what it wrote is recognised in its simplest form"),
     Pass(unroll, "a loop around a tiny one can then be vectorised"),
     Pass(simplify, "subscripts of the copies become constants"),
+    Pass(permute, "a sum in memory has a register only where it is inmost"),
     Pass(promote, "an element that each iteration updates is a fold once it has a name"),
     Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),
     Pass(reuse, "what both sides of a branch compute is computed before it"),

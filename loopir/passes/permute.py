@@ -1,0 +1,164 @@
+"""Permutation: loops directly inside one another go in the order that memory and registers like."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..dependence import dependences
+from ..loopset import loop_set
+from ..nodes import (
+    Assign,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    Stmt,
+    Store,
+    While,
+    Zip,
+)
+from ..record import record
+from ..tree import map_children, walk
+from .names import reads
+from .vectorize_outer import may_run_together
+
+__all__ = ["permute"]
+
+
+def permute(kernel: Kernel) -> Kernel:
+    """Loops of which all but one can run in any order are ordered anew.
+
+    A loop that only adds to what the others choose goes inmost, where the sum has a register; each
+    element still adds up in Python's order. The loop whose iterations are neighbours in memory goes
+    inmost in a map, and outmost around sums, whose loads it shares. Before::
+
+        def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for i in loop(0, c.shape[0]):
+                for k in loop(0, b.shape[0]):
+                    for j in loop(0, c.shape[1]):
+                        c[i, j] = c[i, j] + a[i, k] * b[k, j]
+
+    after::
+
+        def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for j in loop(0, c.shape[1]):
+                for i in loop(0, c.shape[0]):
+                    for k in loop(0, b.shape[0]):
+                        c[i, j] = c[i, j] + a[i, k] * b[k, j]
+    """
+
+    def visit(n: Any) -> Any:
+        if isinstance(n, Loop) and (nest := _nest(n)) is not None:
+            order = _order(nest, kernel)
+            if order is not None and [*order] != [*nest.loops]:
+                return nest.in_order(order)
+        return map_children(n, visit) if isinstance(n, _AROUND) else n
+
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+_AROUND = (Kernel, Loop, If, While, Zip)
+
+
+@record(frozen=True, slots=True)
+class _Nest:
+    """Loops of which each is all that the one before does, and what the last one does."""
+
+    loops: tuple[Loop, ...]
+    body: tuple[Stmt, ...]
+
+    def in_order(self, order: Sequence[Loop]) -> Loop:
+        *outer, last = order
+        made = replace(last, body=self.body)
+        for loop in reversed(outer):
+            made = replace(loop, body=(made,))
+        return made
+
+    def around(self, first: Loop) -> Loop:
+        """The nest with `first` outmost."""
+        return self.in_order([first, *(s for s in self.loops if s is not first)])
+
+    @property
+    def has_loops(self) -> bool:
+        return any(isinstance(n, LoopLike) for s in self.body for n in walk(s))
+
+    def loads(self) -> list[Load]:
+        return [n for s in self.body for n in walk(s) if isinstance(n, Load)]
+
+
+def _nest(outer: Loop) -> _Nest | None:
+    loops, body = [outer], outer.body
+    while len(body) == 1 and isinstance(body[0], Loop) and not (body[0].accs or body[0].until):
+        loops.append(body[0])
+        body = body[0].body
+    variables = {s.var for s in loops}
+    plain = not (outer.accs or outer.until) and len(variables) == len(loops) > 1
+    square = all(isinstance(s.range, Interval) and not variables & reads(s.range) for s in loops)
+    known = (Assign, Store, Loop)
+    simple = all(isinstance(s, known) for b in body for s in walk(b) if isinstance(s, Stmt))
+    return _Nest(tuple(loops), body) if plain and square and simple else None
+
+
+def _order(nest: _Nest, kernel: Kernel) -> list[Loop] | None:
+    free = [s for s in nest.loops if _is_free(nest.around(s), kernel)]
+    bound = [s for s in nest.loops if s not in free]
+    if bound and (len(bound) > 1 or len(free) < 2 or not _only_adds(nest, bound[0])):
+        return None
+    if not bound and not nest.has_loops:
+        return _neighbours_last(nest, kernel)
+    lanes = _best(nest, free, bound, kernel)
+    if lanes is None:
+        return None
+    return [*_outward(nest, lanes, [s for s in free if s is not lanes]), *bound]
+
+
+def _is_free(loop: Loop, kernel: Kernel) -> bool:
+    """Whether iterations of `loop` exchange nothing, whatever the loops in it do."""
+    return all(d.distance == 0 for d in dependences(loop, kernel))
+
+
+def _only_adds(nest: _Nest, loop: Loop) -> bool:
+    """Whether all that `loop` stores goes where its other iterations store, too."""
+    stores = [s for s in nest.body if isinstance(s, Store)]
+    fixed = not any(loop.var in reads(*s.index) for s in stores)
+    return fixed and bool(stores) and not nest.has_loops
+
+
+def _cost(nest: _Nest, order: Sequence[Loop], lanes: Loop, kernel: Kernel) -> float:
+    return loop_set(nest.in_order(order), kernel).cost({lanes.var})
+
+
+def _neighbours_last(nest: _Nest, kernel: Kernel) -> list[Loop] | None:
+    """Of a map: the same order, but for the loop inmost that is the best vector loop."""
+    costs = [_cost(nest, nest.loops, s, kernel) for s in nest.loops]
+    if min(costs) == costs[-1]:
+        return None
+    best = nest.loops[costs.index(min(costs))]
+    return [*(s for s in nest.loops if s is not best), best]
+
+
+def _best(nest: _Nest, free: list[Loop], bound: list[Loop], kernel: Kernel) -> Loop | None:
+    """The best vector loop outside of sums; None where none is better than vectors in them."""
+    inside = [*bound, *(n for s in nest.body for n in walk(s) if isinstance(n, Loop))]
+    others = [_cost(nest, nest.loops, s, kernel) for s in inside]
+    able = [s for s in free if may_run_together(nest.around(s), kernel)]
+    costs = [_cost(nest, [*free, *bound], s, kernel) for s in able]
+    if not costs or min(costs) >= min(others):
+        return None
+    return able[costs.index(min(costs))]
+
+
+def _outward(nest: _Nest, lanes: Loop, others: list[Loop]) -> list[Loop]:
+    """`lanes` as far out among `others` as these share what it loads."""
+    at = len(others)
+    mine = [n for n in nest.loads() if lanes.var in reads(n)]
+    while at and any(others[at - 1].var not in reads(n) for n in mine):
+        at -= 1
+    return [*others[:at], lanes, *others[at:]]
