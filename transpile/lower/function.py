@@ -15,8 +15,8 @@ from ..scope import Scope
 from ..source import span_of
 from ..types import ArgType, Opaque
 from .builder import Builder
+from .endings import leaving
 from .liveness import reads
-from .loops import leaving
 from .refusal import refuse
 from .results import Results, alias_guards
 from .values import Value

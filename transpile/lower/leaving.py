@@ -8,8 +8,8 @@ from loopir.nodes import Const, Expr, If, Var, Yield
 from ..infer import FALSE, Num, cast, logic
 from ..source import span_of
 from .branches import GO, Branches
+from .endings import leaving
 from .liveness import assigned, reads
-from .loops import leaving
 from .values import Value
 
 __all__ = ["Leaving"]

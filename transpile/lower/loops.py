@@ -3,31 +3,28 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import NoReturn
 
-from loopir.nodes import Accum, Assign, Call, Expr, Interval, Loop, Stmt, Var, While
-from loopir.passes.memory import loaded, written
-from loopir.tree import walk
+from loopir.nodes import Accum, Call, Expr, Stmt, Var
 
-from ..infer import FALSE, TRUE, Num, logic
-from ..ranges import ENDLESS, INT64, Linear, integer
+from ..infer import TRUE, Num
+from ..ranges import ENDLESS, Linear, integer
 from ..rejections import Refused
-from ..source import span_of
 from ..types import Opaque
 from .carries import Carry
+from .endings import Endings, leaving, resolved
 from .liveness import assigned, counting, exposed
 from .progressions import progression
 from .refusal import refuse
-from .trips import Trips
 from .values import Frame, ListRef, Unbound, Value
 
-__all__ = ["Loops", "leaving"]
+__all__ = ["Loops"]
 
 
-class Loops(Trips):
+class Loops(Endings):
     """Lowers loops."""
 
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
@@ -201,60 +198,22 @@ class Loops(Trips):
                 init = inits[name]
                 assert isinstance(init, Num)
                 if frame.exits:
-                    after[name] = self._reached(c, init, ends[name], frame, accs)
+                    after[name] = self.reached(c, init, ends[name], frame, accs)
                     continue
                 after[name] = b.from_linear(progression(init, c.step, b.linear(frame.trips)))
                 continue
-            end = _resolved(ends[name], body, b.name)
+            end = resolved(ends[name], body, b.name)
             accs += self._accumulators(c, inits[name], end, frame)
             after[name] = self._after(name, c, inits[name], end, frame)
         if left is not None:
-            until: Expr | None = self._leaves(left, accs, frame)
+            until: Expr | None = self.leaves(left, accs, frame)
         else:
             until = self._stop({n: c for n, c in named.items() if c.step is None}, accs)
-        self._emit_loop(frame, body, accs, until)
+        self.emit_loop(frame, body, accs, until)
         for name in forgotten:
             if not isinstance(b.env.get(name), ListRef):
                 b.env[name] = Unbound()
         b.env.update(after)
-
-    def _reached(
-        self, c: Carry, init: Num, end: Num | Unbound, frame: Frame, accs: list[Accum]
-    ) -> Num:
-        """The value of a progression that is broken off."""
-        assert isinstance(end, Num)
-        assert c.step is not None
-        accs.append(Accum(c.var.name, init.ir, end.ir))
-        reach = self.b.interval(frame.trips)[1] * c.step
-        (lo, hi), (low, high) = init.interval, end.interval
-        span = min(lo, lo + reach, low), max(hi, hi + reach, high)
-        return self.b.integer_num(c.var, (max(span[0], INT64[0]), min(span[1], INT64[1])))
-
-    def _leaves(self, left: Expr, accs: list[Accum], frame: Frame) -> Expr:
-        """The last step of a loop: it ends where `left` holds, which gets a name."""
-        if isinstance(frame.node, ast.While):
-            go = Var(self.b.name("go"), "bool")
-            accs.append(Accum(go.name, frame.some, logic("not", left)))
-            return go
-        same = next((a.name for a in accs if a.step == left), None)
-        name = same or self.b.name("left")
-        if same is None:
-            accs.append(Accum(name, FALSE, left))
-        return Var(name, "bool")
-
-    def _emit_loop(
-        self, frame: Frame, body: list[Stmt], accs: list[Accum], until: Expr | None
-    ) -> None:
-        place = span_of(frame.node)
-        if isinstance(frame.node, ast.For):
-            domain = Interval(integer(0), frame.trips)
-            loop: Stmt = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
-        else:
-            counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))
-            k = Accum(frame.var.name, integer(0), (Linear.of(frame.var) + Linear({}, 1)).expr())
-            assert until is not None
-            loop = While(until, tuple(body), (*accs, k) if counted else tuple(accs), span=place)
-        self.b.emit(loop)
 
     def iteration(
         self, node: ast.For | ast.While, live: frozenset[str]
@@ -276,35 +235,5 @@ def _target(node: ast.For | ast.While) -> str | None:
     return node.target.id
 
 
-def leaving(block: Sequence[ast.stmt]) -> int | None:
-    """Where ``if …: break`` stands in the body of a loop, the one way out that core Python has."""
-    for k, s in enumerate(block):
-        if isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break):
-            return k
-    return None
-
-
 def _scalar(v: Value | None) -> Num | Unbound:
     return v if isinstance(v, (Num, Unbound)) else Unbound()
-
-
-def _resolved(end: Num | Unbound, body: list[Stmt], name: Callable[[str], str]) -> Num | Unbound:
-    """`end` as ``max``/``min`` itself, where it is a name for one that `body` computes last.
-
-    What that one loads, a store behind it may change: it gets a name where it stands.
-    """
-    if isinstance(end, Unbound):
-        return end
-    assigns = {s.name: s for s in body if isinstance(s, Assign)}
-    ir, last = end.ir, None
-    while isinstance(ir, Var) and ir.name in assigns:
-        last = assigns[ir.name]
-        ir = last.value
-    if not (isinstance(ir, Call) and ir.op in ("max", "min")):
-        return end
-    if last is not None and loaded((ir,)) and written(body[body.index(last) :]):
-        early = {a: Assign(name("now"), a) for a in ir.args if loaded((a,))}
-        args = tuple(Var(early[a].name, a.dtype) if a in early else a for a in ir.args)
-        ir, place = replace(ir, args=args), body.index(last)
-        body[place : place + 1] = [*early.values(), replace(last, value=ir)]
-    return replace(end, ir=ir)
