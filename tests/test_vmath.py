@@ -98,7 +98,9 @@ def test_exact_powers(target: str, dtype: str) -> None:
 def specials(op: str, dtype: str) -> tuple[Any, ...]:
     info = np.finfo(DTYPES[dtype].numpy)
     tiny, one = info.smallest_subnormal, info.dtype.type(1)
+    told = (np.array(np.nan, info.dtype).view(f"u{info.dtype.itemsize}") + 0x123).view(info.dtype)
     edges = [0, tiny, 3 * tiny, info.tiny, info.max, np.inf, np.nan, 0.5, 1, 1.5, 2, 3, 1e5, 1e9]
+    edges += [told[()]]
     if op not in BINARY:
         edges += [87.33, 88.8, 103.9, 104.1, 127, 150, 708.3, 709.8, 745, 746, 1000, 1023, 1075]
         edges += [np.nextafter(one, 0), np.nextafter(one, 2), info.max / 2, info.tiny * 2, 1e-9]

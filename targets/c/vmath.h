@@ -1,8 +1,8 @@
-/* Vector math: each algorithm once, for any size of vector and any ISA. This file holds
- * what depends on the ISA, and the common road; vmath_exp.h, _log.h, _trig.h and _pow.h the functions.
+/* Vector math: each algorithm once, for any size of vector and any ISA. This file holds what depends on the ISA, and the
+ * common road; vmath_exp.h, _log.h, _trig.h, _arc.h, _root.h, _erf.h and _pow.h the functions.
  *
  * Templates. vmath.py takes the sections that a function needs ("//: name needs …" starts one; of several forms
- * "name@tag.tag" that which fits dtype, bits and target most closely) and replaces
+ * "name@tag.tag" that which fits function, dtype, bits and target most closely) and replaces
  *     F, I, U      the vector of floats, and of signed and unsigned integers as wide    f32x16, i32x16, u32x16
  *     H, D         in pow's f32 form: half of F, and its lanes as doubles               f32x8, f64x8
  *     name_F       the macro or function for that vector                                fma_f32x16
@@ -11,11 +11,11 @@
  *
  * Ordinary lanes go through a polynomial and raise nothing but inexact (and underflow, near zero). Rare lanes are found by
  * integer compares, which are quiet; the polynomial gets 1 in their place, and libm, out of line, gives their results and
- * their flags. So a lane's bits never depend on its neighbours. Polynomials are minimax fits of our own (Remez exchange;
- * coefficients rounded from the lowest up, the rest refitted each time).
+ * their flags. So a lane's bits never depend on its neighbours. Polynomials are minimax fits of our own (Remez exchange, or
+ * least squares reweighted until the errors are level; coefficients rounded from the lowest up, the rest refitted each time).
  *
- * tests/ulp.py measures errors: op by op they stay below `ulps` of the op table. Where there is no fma (sse2), and where f64
- * takes tables (512 bits), results differ in the last bits; everywhere else they are the same on every ISA.
+ * tests/ulp.py measures errors: op by op they stay below `ulps` of the op table. Where there is no fma (sse2), and at 512
+ * bits, where f64 takes tables and hypot an estimate, results differ in the last bits; everywhere else they are the same on every ISA.
  */
 
 //: mask
@@ -173,6 +173,18 @@ TP_INLINE F larger_F(F x, F y)
 {
     F a = (F)((I)x & $abs), b = (F)((I)y & $abs);
     return select_F(gt_F((I){}, (I)b - (I)a), a, b);
+}
+
+//: larger@avx512.512 needs base
+/* The same, quietly; of a NaN and a number the number, if it comes second. */
+TP_INLINE F larger_F(F x, F y)
+{
+    F a = (F)((I)x & $abs), b = (F)((I)y & $abs);
+#ifdef __clang__
+    return __builtin_ia32_max${ps}512(a, b, 8);
+#else
+    return __builtin_ia32_max${ps}512_mask(a, b, a, -1, 8);
+#endif
 }
 
 //: abnormal needs base

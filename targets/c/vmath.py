@@ -30,7 +30,7 @@ _WORDS: dict[str, dict[str, str]] = {
         "abs": "0x7fffffff", "sign": "0x80000000u", "inf": "0x7f800000",
         "minus_nan": "-0x7fffff", "normal": "0x00800000", "one": "0x3f800000",
         "mantissa": "23", "steep": "87.3f", "exphalf": "75", "tanhfar": "9.1f",
-        "square": "1e18f", "smallsquare": "1e-15f",
+        "square": "1e18f", "smallsquare": "1e-15f", "floor": "1e-37f",
     },
     "f64": {
         "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "sf": "df",
@@ -39,7 +39,7 @@ _WORDS: dict[str, dict[str, str]] = {
         "minus_nan": "-0x000fffff00000000", "normal": "0x0010000000000000",
         "one": "0x3ff0000000000000",
         "mantissa": "52", "steep": "708.0", "exphalf": "512", "tanhfar": "19.1",
-        "square": "1e150", "smallsquare": "1e-140",
+        "square": "1e150", "smallsquare": "1e-140", "floor": "1e-300",
     },
 }
 

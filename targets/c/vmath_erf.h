@@ -36,5 +36,6 @@ TP_INLINE F tp_erf_F(F x)
     U n;
     F a = clamp_F((F)((I)x & $abs), ERF_END_F), small = fma_F(a, erfpoly_F(a * a), a);
     F p = exppoly_F(expreduce_F(logerfc_F(a), STEPS_F, &n));
-    return (F)((U)select_F(gt_F((I)a, $one), all_F(1) - expscale_F(p, n), small) | ((U)x & $sign));
+    mask_F far = gt_F((I)a, $one) ^ gt_F((I)a, $inf);  /* expscale may make a number of a NaN */
+    return (F)((U)select_F(far, all_F(1) - expscale_F(p, n), small) | ((U)x & $sign));
 }
