@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import TypeAlias
 
 from .record import record
+from .types import DTYPES
 
 __all__ = [
     "Broadcast", "Call", "Const", "Dim", "Expr", "HReduce", "Interval", "Lanes", "Load", "Ramp",
@@ -43,7 +44,8 @@ class Const(Spanned):
     lanes = 1
 
     def _key(self) -> tuple[str, object]:
-        value = struct.pack("<d", self.value) if self.dtype in ("f32", "f64") else int(self.value)
+        is_float = DTYPES[self.dtype].kind == "f"
+        value = struct.pack("<d", self.value) if is_float else int(self.value)
         return self.dtype, value
 
     def __eq__(self, other: object) -> bool:

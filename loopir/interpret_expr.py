@@ -60,8 +60,8 @@ class Values:
         args = tuple(self.expr(x) for x in e.args)
         before = self.status
         value = evaluate(e.op, args, e.dtype)
-        if not any(DTYPES[x.dtype].kind == "f" for x in e.args):
-            self.status = before  # integer operations raise no floating-point flag
+        if DTYPES[e.dtype].wide is None and not any(DTYPES[x.dtype].kind == "f" for x in e.args):
+            self.status = before  # integers raise no floating-point flag, but for becoming halves
         return value
 
     def active(self, lanes: ir.Lanes) -> Any:

@@ -1,6 +1,7 @@
 """What operations do that NumPy has no function for, on NumPy operands of one dtype."""
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -64,16 +65,32 @@ def first_set(a: Any) -> Any:
         return np.where(a == 0, ~(a ^ a), popcount(below))
 
 
+def _widened(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, with float16 computed as float32 and rounded at the end."""
+
+    @functools.wraps(run)
+    def wide(*args: Any) -> Any:
+        dtype = np.asarray(args[0]).dtype
+        if dtype != np.float16:
+            return run(*args)
+        return np.asarray(run(*(np.asarray(x, np.float32) for x in args))).astype(dtype)
+
+    return wide
+
+
+@_widened
 def rsqrt(x: Any) -> Any:
     """``1 / sqrt(x)``, rounded twice."""
     return 1 / np.sqrt(x)
 
 
+@_widened
 def relu(x: Any) -> Any:
     """``maximum(x, 0)``: a NaN stays."""
     return np.maximum(x, np.asarray(x).dtype.type(0))
 
 
+@_widened
 def sigmoid(x: Any) -> Any:
     """``1 / (1 + exp(-x))``."""
     return 1 / (1 + np.exp(-np.asarray(x)))
@@ -85,6 +102,7 @@ def clamp(x: Any, low: Any, high: Any) -> Any:
     return np.where(np.less(high, raised), high, raised)
 
 
+@_widened
 def fma(a: Any, b: Any, c: Any) -> Any:
     """``a * b + c``, rounded once."""
     dtype = np.asarray(a).dtype

@@ -33,6 +33,7 @@ class Op:
     ``kinds``: dtype kinds that ``a`` may have. ``c``: ``{0}`` … operands, ``{t}`` the C type of ``a``, ``{d}`` its name, ``{f}``
     the libm suffix, ``{r}`` the C type of the result. ``unit``: neutral element of a reduction; ``idempotent``: x op x is x.
     ``raises``: flag classes an ordinary operand may raise; ``safe`` is then an operand that raises none, for inactive lanes.
+    ``exact``: of floats it never rounds: its result needs no more digits than they have.
     ``ulps``: the error it may have, in units of the last place (0: none beside one rounding). ``weight``: cost in units of an add.
     """
 
@@ -46,6 +47,7 @@ class Op:
     idempotent: bool = False
     raises: tuple[str, ...] = ()
     safe: float | None = None
+    exact: bool = False
     ulps: float = 0
     weight: float = 1.0
 
@@ -74,8 +76,13 @@ def _keep_first(wins: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _propagate(wins: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's minimum and maximum: a NaN wins, a tie gives the second operand."""
-    return lambda a, b: np.where(np.isnan(a) | wins(a, b), a, b)
+    """NumPy's minimum and maximum: a NaN wins, a tie gives the second operand; the first float16."""
+
+    def run(a: Any, b: Any) -> Any:
+        ties = (a == b) & (np.asarray(a).dtype == np.float16)
+        return np.where(np.isnan(a) | wins(a, b) | ties, a, b)
+
+    return run
 
 
 def _exact(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -104,13 +111,13 @@ _ROWS = (
     Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), safe=1, weight=8),
     Op(name="pow", sig="aa:a", run=np.power, c="tp_pow_{d}({0}, {1})", spellings=("**", "numpy.power", "numpy.pow", "math.pow"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, ulps=1.5, weight=12),
     Op(name="ipow", sig="aa:a", run=_whole_power, c="tp_ipow_{d}({0}, {1})", kinds="iu", weight=24),
-    Op(name="neg", sig="a:a", run=np.negative, c="({t})(-{0})", spellings=("u-", "numpy.negative")),
-    Op(name="abs", sig="a:a", run=np.abs, c="tp_abs_{d}({0})", spellings=("abs", "numpy.abs", "numpy.absolute", "numpy.fabs", "math.fabs")),
+    Op(name="neg", sig="a:a", run=np.negative, c="({t})(-{0})", spellings=("u-", "numpy.negative"), exact=True),
+    Op(name="abs", sig="a:a", run=np.abs, c="tp_abs_{d}({0})", spellings=("abs", "numpy.abs", "numpy.absolute", "numpy.fabs", "math.fabs"), exact=True),
     # minimum and maximum
-    Op(name="min", sig="aa:a", run=_keep_first(np.less), c="tp_min_{d}({0}, {1})", spellings=("min",), idempotent=True),
-    Op(name="max", sig="aa:a", run=_keep_first(np.greater), c="tp_max_{d}({0}, {1})", spellings=("max",), idempotent=True),
-    Op(name="minimum", sig="aa:a", run=_propagate(np.less), c="tp_minimum_{d}({0}, {1})", spellings=("numpy.minimum",), idempotent=True),
-    Op(name="maximum", sig="aa:a", run=_propagate(np.greater), c="tp_maximum_{d}({0}, {1})", spellings=("numpy.maximum",), idempotent=True),
+    Op(name="min", sig="aa:a", run=_keep_first(np.less), c="tp_min_{d}({0}, {1})", spellings=("min",), idempotent=True, exact=True),
+    Op(name="max", sig="aa:a", run=_keep_first(np.greater), c="tp_max_{d}({0}, {1})", spellings=("max",), idempotent=True, exact=True),
+    Op(name="minimum", sig="aa:a", run=_propagate(np.less), c="tp_minimum_{d}({0}, {1})", spellings=("numpy.minimum",), idempotent=True, exact=True),
+    Op(name="maximum", sig="aa:a", run=_propagate(np.greater), c="tp_maximum_{d}({0}, {1})", spellings=("numpy.maximum",), idempotent=True, exact=True),
     # comparison
     Op(name="lt", sig="aa:m", run=np.less, c="tp_lt_{d}({0}, {1})", spellings=("<", "numpy.less"), kinds="biuf"),
     Op(name="le", sig="aa:m", run=np.less_equal, c="tp_le_{d}({0}, {1})", spellings=("<=", "numpy.less_equal"), kinds="biuf"),
@@ -123,7 +130,7 @@ _ROWS = (
     Op(name="or", sig="mm:m", run=np.logical_or, c="({0} | {1})", spellings=("numpy.logical_or",), kinds="b", unit=0, idempotent=True),
     Op(name="xor", sig="mm:m", run=np.logical_xor, c="({0} ^ {1})", spellings=("numpy.logical_xor",), kinds="b", unit=0),
     Op(name="not", sig="m:m", run=np.logical_not, c="({0} ^ 1)", spellings=("not", "numpy.logical_not"), kinds="b"),
-    Op(name="select", sig="maa:a", run=np.where, c="({0} ? {1} : {2})", spellings=("if", "numpy.where"), kinds="biuf"),
+    Op(name="select", sig="maa:a", run=np.where, c="({0} ? {1} : {2})", spellings=("if", "numpy.where"), kinds="biuf", exact=True),
     # bits
     Op(name="bitand", sig="aa:a", run=np.bitwise_and, c="({t})({0} & {1})", spellings=("&", "numpy.bitwise_and"), kinds="iu", unit=-1, idempotent=True),
     Op(name="bitor", sig="aa:a", run=np.bitwise_or, c="({t})({0} | {1})", spellings=("|", "numpy.bitwise_or"), kinds="iu", unit=0, idempotent=True),
@@ -140,10 +147,10 @@ _ROWS = (
     Op(name="saturating_sub", sig="aa:a", run=meanings.saturated(operator.sub), c="tp_saturating_sub_{d}({0}, {1})", spellings=("transpile.ops.saturating_sub",), kinds="iu"),
     Op(name="saturating_mul", sig="aa:a", run=meanings.saturated(operator.mul), c="tp_saturating_mul_{d}({0}, {1})", spellings=("transpile.ops.saturating_mul",), kinds="iu", weight=4),
     # rounding
-    Op(name="floor", sig="a:a", run=np.floor, c="__builtin_floor{f}({0})", spellings=("numpy.floor", "math.floor"), kinds="f"),
-    Op(name="ceil", sig="a:a", run=np.ceil, c="__builtin_ceil{f}({0})", spellings=("numpy.ceil", "math.ceil"), kinds="f"),
-    Op(name="trunc", sig="a:a", run=np.trunc, c="__builtin_trunc{f}({0})", spellings=("numpy.trunc", "math.trunc"), kinds="f"),
-    Op(name="rint", sig="a:a", run=np.rint, c="__builtin_rint{f}({0})", spellings=("numpy.rint", "round"), kinds="f"),
+    Op(name="floor", sig="a:a", run=np.floor, c="__builtin_floor{f}({0})", spellings=("numpy.floor", "math.floor"), kinds="f", exact=True),
+    Op(name="ceil", sig="a:a", run=np.ceil, c="__builtin_ceil{f}({0})", spellings=("numpy.ceil", "math.ceil"), kinds="f", exact=True),
+    Op(name="trunc", sig="a:a", run=np.trunc, c="__builtin_trunc{f}({0})", spellings=("numpy.trunc", "math.trunc"), kinds="f", exact=True),
+    Op(name="rint", sig="a:a", run=np.rint, c="__builtin_rint{f}({0})", spellings=("numpy.rint", "round"), kinds="f", exact=True),
     # functions
     Op(name="sqrt", sig="a:a", run=np.sqrt, c="__builtin_sqrt{f}({0})", spellings=("numpy.sqrt", "math.sqrt"), kinds="f", raises=("invalid",), safe=1.0, weight=4),
     Op(name="exp", sig="a:a", run=np.exp, c="tp_exp_{d}({0})", spellings=("numpy.exp", "math.exp"), kinds="f", raises=("over", "under"), safe=0.0, ulps=1.2, weight=8),
@@ -168,15 +175,15 @@ _ROWS = (
     Op(name="cbrt", sig="a:a", run=np.cbrt, c="__builtin_cbrt{f}({0})", spellings=("numpy.cbrt", "math.cbrt"), kinds="f", ulps=3, weight=4),
     Op(name="atan2", sig="aa:a", run=np.arctan2, c="__builtin_atan2{f}({0}, {1})", spellings=("numpy.arctan2", "math.atan2"), kinds="f", raises=("under",), safe=1.0, ulps=2.5, weight=10),
     Op(name="hypot", sig="aa:a", run=np.hypot, c="__builtin_hypot{f}({0}, {1})", spellings=("numpy.hypot", "math.hypot"), kinds="f", raises=("over", "under"), safe=0.0, ulps=1.5, weight=6),
-    Op(name="fmod", sig="aa:a", run=np.fmod, c="__builtin_fmod{f}({0}, {1})", spellings=("numpy.fmod", "math.fmod"), kinds="f", raises=("invalid",), weight=2),
-    Op(name="copysign", sig="aa:a", run=np.copysign, c="__builtin_copysign{f}({0}, {1})", spellings=("numpy.copysign", "math.copysign"), kinds="f", weight=2),
-    Op(name="sign", sig="a:a", run=np.sign, c="tp_signum_{d}({0})", spellings=("numpy.sign",)),
+    Op(name="fmod", sig="aa:a", run=np.fmod, c="__builtin_fmod{f}({0}, {1})", spellings=("numpy.fmod", "math.fmod"), kinds="f", raises=("invalid",), exact=True, weight=2),
+    Op(name="copysign", sig="aa:a", run=np.copysign, c="__builtin_copysign{f}({0}, {1})", spellings=("numpy.copysign", "math.copysign"), kinds="f", exact=True, weight=2),
+    Op(name="sign", sig="a:a", run=np.sign, c="tp_signum_{d}({0})", spellings=("numpy.sign",), exact=True),
     Op(name="erf", sig="a:a", run=meanings.error_function, c="__builtin_erf{f}({0})", spellings=("math.erf", "transpile.ops.erf"), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
     Op(name="rsqrt", sig="a:a", run=meanings.rsqrt, c="(1 / __builtin_sqrt{f}({0}))", spellings=("transpile.ops.rsqrt",), kinds="f", raises=("divide", "invalid"), safe=1.0, weight=4),
-    Op(name="relu", sig="a:a", run=meanings.relu, c="tp_maximum_{d}({0}, 0)", spellings=("transpile.ops.relu",)),
+    Op(name="relu", sig="a:a", run=meanings.relu, c="tp_maximum_{d}({0}, 0)", spellings=("transpile.ops.relu",), exact=True),
     Op(name="sigmoid", sig="a:a", run=meanings.sigmoid, c="(1 / (1 + tp_exp_{d}(-{0})))", spellings=("transpile.ops.sigmoid",), kinds="f", raises=("over", "under"), safe=0.0, ulps=2.5, weight=10),
     Op(name="fma", sig="aaa:a", run=meanings.fma, c="__builtin_fma{f}({0}, {1}, {2})", spellings=("transpile.ops.fma",), kinds="f", raises=("over", "under", "invalid"), weight=2),
-    Op(name="clamp", sig="aaa:a", run=meanings.clamp, c="tp_min_{d}(tp_max_{d}({0}, {1}), {2})", spellings=("transpile.ops.clamp",)),
+    Op(name="clamp", sig="aaa:a", run=meanings.clamp, c="tp_min_{d}(tp_max_{d}({0}, {1}), {2})", spellings=("transpile.ops.clamp",), exact=True),
     # predicates
     Op(name="isinf", sig="a:m", run=np.isinf, c="(__builtin_isinf({0}) != 0)", spellings=("numpy.isinf", "math.isinf"), kinds="f"),
     Op(name="isfinite", sig="a:m", run=np.isfinite, c="(__builtin_isfinite({0}) != 0)", spellings=("numpy.isfinite", "math.isfinite"), kinds="f"),

@@ -109,11 +109,12 @@ def _is_literal(e: ast.expr) -> bool:
 def _literal(e: ast.expr, dtype: str | None = None) -> ir.Const:
     value = ast.literal_eval(e)
     own = {bool: "bool", int: INDEX, float: "f64", str: "f64"}.get(type(value))
-    if own is None or (isinstance(value, str) and dtype not in ("f32", "f64")):
+    is_float = dtype is not None and DTYPES[dtype].kind == "f"
+    if own is None or (isinstance(value, str) and not is_float):
         raise bad(e, "not a constant")
     if isinstance(value, str):
         value = _bits(value) if value.startswith("0x") else float(value)
-    return ir.Const(float(value) if dtype in ("f32", "f64") else value, dtype or own)
+    return ir.Const(float(value) if is_float else value, dtype or own)
 
 
 def _bits(text: str) -> float:

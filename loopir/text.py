@@ -10,6 +10,7 @@ from .exhaustive import unhandled
 from .parse import parse
 from .parse_expr import SYMBOLS
 from .parse_stmt import OPTIONS
+from .types import DTYPES
 
 __all__ = ["parse", "show"]
 
@@ -104,7 +105,7 @@ def _const(c: ir.Const) -> str:
             return repr(int(c.value))
         case "f64" if math.isfinite(c.value):
             return repr(float(c.value))
-        case "f32" | "f64":
+        case dtype if DTYPES[dtype].kind == "f":
             return f"{c.dtype}({_float(float(c.value))})"
         case dtype:
             return f"{dtype}({int(c.value)})"

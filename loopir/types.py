@@ -5,20 +5,22 @@ import numpy as np
 
 from .record import record
 
-__all__ = ["DTYPES", "INDEX", "DType", "dtype_of"]
+__all__ = ["DTYPES", "INDEX", "DType", "dtype_of", "is_converted"]
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class DType:
     """An element type.
 
-    ``kind`` is ``"f"`` (float), ``"i"`` (signed), ``"u"`` (unsigned) or ``"b"`` (bool).
+    ``kind`` is ``"f"`` (float), ``"i"`` (signed), ``"u"`` (unsigned) or ``"b"`` (bool). ``wide``:
+    the dtype that its operations compute in, where it is merely stored.
     """
 
     name: str
     numpy: np.dtype
     c: str
     kind: str
+    wide: str | None = None
 
     @property
     def bytes(self) -> int:
@@ -41,8 +43,8 @@ class DType:
         return (1 << (self.bits - (self.kind == "i"))) - 1
 
 
-def _row(name: str, numpy: str, c: str, kind: str) -> DType:
-    return DType(name=name, numpy=np.dtype(numpy), c=c, kind=kind)
+def _row(name: str, numpy: str, c: str, kind: str, wide: str | None = None) -> DType:
+    return DType(name=name, numpy=np.dtype(numpy), c=c, kind=kind, wide=wide)
 
 
 DTYPES: dict[str, DType] = {
@@ -57,6 +59,7 @@ DTYPES: dict[str, DType] = {
         _row("u16", "u2", "uint16_t", "u"),
         _row("u32", "u4", "uint32_t", "u"),
         _row("u64", "u8", "uint64_t", "u"),
+        _row("f16", "f2", "uint16_t", "f", wide="f32"),
         _row("f32", "f4", "float", "f"),
         _row("f64", "f8", "double", "f"),
     )
@@ -68,5 +71,11 @@ _BY_NUMPY = {d.numpy: d.name for d in DTYPES.values()}
 
 
 def dtype_of(dtype: np.dtype) -> str | None:
-    """Our name of a NumPy dtype; None where we have none (object, float16, byte-swapped …)."""
+    """Our name of a NumPy dtype; None where we have none (object, complex, byte-swapped …)."""
     return _BY_NUMPY.get(dtype) if dtype.isnative else None
+
+
+def is_converted(source: str, target: str) -> bool:
+    """Whether machines convert one to the other; what is merely stored goes by way of its wider."""
+    a, b = DTYPES[source], DTYPES[target]
+    return a.wide in (None, target) and (b.wide is None or a.kind == "f")

@@ -10,7 +10,7 @@ from .exhaustive import unhandled
 from .ops import OPS
 from .text import show
 from .tree import children
-from .types import DTYPES, INDEX
+from .types import DTYPES, INDEX, is_converted
 
 __all__ = ["Exprs", "Stage", "VerifyError", "need"]
 
@@ -105,6 +105,10 @@ class Exprs:
         op = OPS[e.op]
         need(len(e.args) == op.arity, e, f"{op.arity} operands are needed")
         need(all(x.lanes == e.lanes for x in e.args), e, "operands and result differ in lanes")
+        if self.stage == "legal":
+            stored = any(DTYPES[x.dtype].wide for x in (e, *e.args))
+            moved = e.op == "cast" and is_converted(e.args[0].dtype, e.dtype)
+            need(moved or not stored, e, "what is merely stored is computed with")
         common = {x.dtype for x, letter in zip(e.args, op.operands, strict=True) if letter == "a"}
         need(len(common) <= 1, e, f"operands differ in dtype: {sorted(common)}")
         for x, letter in zip(e.args, op.operands, strict=True):

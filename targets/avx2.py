@@ -7,8 +7,8 @@ from .target import COMMON, Row, Target
 
 __all__ = ["AVX2", "AVX_ROWS", "CFLAGS", "CPU"]
 
-CFLAGS = (*COMMON, "-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt")
-CPU = frozenset({"avx2", "fma", "bmi1", "bmi2", "lzcnt", "popcnt"})
+CFLAGS = (*COMMON, "-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt")
+CPU = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt"})
 _BOTH = (128, 256)
 
 AVX_ROWS = (  # AVX-512 has them too, on all its registers
@@ -32,6 +32,8 @@ AVX_ROWS = (  # AVX-512 has them too, on all its registers
     Row(op="cast", source="u32", dtypes="i64 u64", bits=_BOTH, asm="vpmovzxdq %1, %0"),
     Row(op="cast", source="f32", dtypes="f64", bits=256, asm="vcvtps2pd %1, %0"),
     Row(op="cast", source="i32", dtypes="f64", bits=256, asm="vcvtdq2pd %1, %0"),
+    Row(op="cast", source="f16", dtypes="f32", bits=256, asm="vcvtph2ps %1, %0"),
+    Row(op="cast", source="f32", dtypes="f16", bits=128, asm="vcvtps2ph $4, %1, %0"),
 )
 
 _ROWS = (

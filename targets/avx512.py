@@ -63,6 +63,8 @@ _ROWS = (
     Row(op="cast", source="f32", dtypes="f64", bits=512, asm="vcvtps2pd %1, %0"),
     Row(op="cast", source="i32", dtypes="f64", bits=512, asm="vcvtdq2pd %1, %0"),
     Row(op="cast", source="u32", dtypes="f64", bits=512, asm="vcvtudq2pd %1, %0"),
+    Row(op="cast", source="f16", dtypes="f32", bits=512, asm="vcvtph2ps %1, %0"),
+    Row(op="cast", source="f32", dtypes="f16", bits=256, asm="vcvtps2ph $4, %1, %0"),
     Row(op="cast", source="f32", dtypes="i64", bits=512, asm="vcvttps2qq %1, %0"),
     Row(op="cast", source="f32", dtypes="u64", bits=512, asm="vcvttps2uqq %1, %0"),
 )

@@ -7,7 +7,7 @@ from .target import Row, Target
 __all__ = ["NEON"]
 
 _SIZES = (64, 128)
-_SUFFIX = dict(f32="s", f64="d", i8="b", u8="b", i16="h", u16="h", i32="s", u32="s", i64="d", u64="d")
+_SUFFIX = dict(f16="h", f32="s", f64="d", i8="b", u8="b", i16="h", u16="h", i32="s", u32="s", i64="d", u64="d")
 
 _ROWS = (
     Row(op="sqrt", dtypes="f32", bits=_SIZES, asm="fsqrt %0.{l}{s}, %1.{l}{s}"),
@@ -20,6 +20,8 @@ _ROWS = (
     Row(op="ceil", dtypes="f64", bits=128, asm="frintp %0.{l}{s}, %1.{l}{s}"),
     Row(op="trunc", dtypes="f64", bits=128, asm="frintz %0.{l}{s}, %1.{l}{s}"),
     Row(op="rint", dtypes="f64", bits=128, asm="frintn %0.{l}{s}, %1.{l}{s}"),
+    Row(op="cast", source="f16", dtypes="f32", bits=128, asm="fcvtl %0.4s, %1.4h"),
+    Row(op="cast", source="f32", dtypes="f16", bits=64, asm="fcvtn %0.4h, %1.4s"),
 )
 
 NEON = Target(

@@ -6,7 +6,7 @@ from .target import COMMON, Row, Target
 
 __all__ = ["SSE2", "SUFFIX"]
 
-SUFFIX = dict(f32="ps", f64="pd", i8="b", u8="b", i16="w", u16="w", i32="d", u32="d", i64="q", u64="q")
+SUFFIX = dict(f16="w", f32="ps", f64="pd", i8="b", u8="b", i16="w", u16="w", i32="d", u32="d", i64="q", u64="q")
 
 _COMPARED = "i8 i16 i32 u8 u16 u32"
 

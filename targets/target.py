@@ -9,7 +9,7 @@ from loopir.machine import Machine
 from loopir.record import record
 from loopir.types import DTYPES
 
-__all__ = ["COMMON", "Masks", "Row", "Target", "Vec", "mask_type"]
+__all__ = ["COMMON", "Masks", "Row", "Target", "Vec", "mask_type", "stored"]
 
 Masks = Literal["none", "lanes", "bits"]
 """Where masks live: nowhere (one lane), in vectors (lanes of 0 and -1), in an integer's bits."""
@@ -107,6 +107,11 @@ class Target:
     def row(self, op: str, vec: Vec, source: str = "") -> Row | None:
         """The row for `op` on operands (a cast: with a result) of type `vec`, if there is one."""
         return next((r for r in self.rows if r.covers(op, vec, source)), None)
+
+
+def stored(dtype: str, lanes: int) -> Vec:
+    """The vector that moves elements of `dtype`: bools are bytes, and halves their bits."""
+    return Vec({"bool": "u8", "f16": "u16"}.get(dtype, dtype), lanes)
 
 
 def mask_type(target: Target, lanes: int) -> str:

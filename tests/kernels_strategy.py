@@ -30,6 +30,8 @@ def cases(draw: Callable[..., Any], exact: bool = False, vectors: bool = False) 
     """Random kernels: scalar code, or with `vectors` also vector loops of abstract width."""
     maker = _Maker(draw, exact)
     maker.vectors = vectors
+    if vectors:  # as the passes make them, which compute in wider dtypes
+        maker.dtypes = [d for d in maker.dtypes if DTYPES[d].wide is None] or ["f32"]
     kernel = maker.kernel()
     n, rows = draw(st.sampled_from(SIZES)), draw(st.sampled_from((0, 1, 2, 5)))
     return Case(kernel, n, rows, draw(st.integers(0, 1 << 16)), exact, maker.counts)

@@ -12,7 +12,7 @@ __all__ = ["Arguments", "arguments"]
 
 SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 130)
 FLOATS, INTS = ("f8", "f4"), ("i8", "i4", "i2", "i1", "u1", "u2", "u4", "u8")
-DTYPES = (*FLOATS * 5, *INTS, "i4", "i8", "i4", "i8", "?")
+DTYPES = (*FLOATS * 5, "f2", *INTS, "i4", "i8", "i4", "i8", "?")
 LAYOUTS = ("plain", "plain", "plain", "plain", "step", "reversed", "row", "offset", "column")
 MATRICES = ("plain", "plain", "plain", "fortran", "transposed", "step", "reversed", "rows", "wide")
 FILLS = ("whole", "real", "wild", "edges")

@@ -13,6 +13,7 @@ from test_ops import edges
 
 from loopir import nodes as ir
 from loopir.ops import OPS, STATUS, evaluate
+from loopir.passes.halves import halves
 from loopir.types import DTYPES
 
 EXACT = [
@@ -40,7 +41,7 @@ def kernel(op: str, dtype: str, vector: bool = True) -> ir.Kernel:
     rng = ir.Interval(ir.Const(0, "i64"), ir.Dim("a", 0))
     loop = ir.VecLoop("i", rng, "W", body) if vector else ir.Loop("i", rng, body)
     params = [ir.Param(x, dtype, 1, 0) for x in "ab"] + [ir.Param("r", result, 1, 0, True)]
-    return ir.Kernel(op, tuple(params), (loop,))
+    return halves(ir.Kernel(op, tuple(params), (loop,)))
 
 
 def raised(op: str, a: Any, b: Any, dtype: str) -> int:
@@ -58,7 +59,7 @@ def status(k: ir.Kernel, target: str, a: Any, b: Any, dtype: str, count: int) ->
 
 
 @pytest.mark.parametrize("target", NATIVE)
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
 @pytest.mark.parametrize("op", EXACT)
 def test_flags(op: str, dtype: str, target: str) -> None:
     k = kernel(op, dtype)

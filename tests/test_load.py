@@ -25,7 +25,7 @@ HEAD = """\
 typedef struct { char *data; int64_t dims[3], strides[3]; } tp_array;
 typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8;
-    uint64_t u64; uint32_t u32; uint16_t u16; uint8_t u8;
+    uint64_t u64; uint32_t u32; uint16_t u16, f16; uint8_t u8;
 } tp_scalar;
 """
 

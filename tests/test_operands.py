@@ -79,7 +79,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "i1", "u8", "u1", "?"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "i1", "u8", "u1", "?"])
 def test_as_python(
     dtype: str, kind: str, functions: dict[tuple[str, str], Callable[..., Any]]
 ) -> None:

@@ -12,6 +12,7 @@ from native import RUNNABLE, run_native
 
 from loopir import nodes as ir
 from loopir.ops import OPS, Op, evaluate
+from loopir.passes.halves import halves
 from loopir.types import DTYPES
 from targets.c.forms import Form, cells
 from targets.isa import TARGETS
@@ -126,7 +127,7 @@ WIDER = [(d, w) for w in ("f64", "f32") for d in DTYPES if DTYPES[d].bytes < DTY
 
 
 def check(dtype: str, target: str, vector: bool, beside: str | None) -> None:
-    kernel = operation_kernel(dtype, vector, beside)
+    kernel = halves(operation_kernel(dtype, vector, beside))
     args = operation_case(kernel, dtype)
     run_native(kernel, target, args)
     for op in OPS.values():
@@ -217,7 +218,7 @@ def cast_kernel(source: str, vector: bool) -> ir.Kernel:
         params += [param(f"x_{to}", source), param(f"r_{to}", to, True)]
         value = ir.Call("cast", (load(f"x_{to}", source, vector),), to, "W" if vector else 1)
         body.append(loop([ir.Store(f"r_{to}", (HERE,), value)], vector))
-    return ir.Kernel("casts", tuple(params), tuple(body))
+    return halves(ir.Kernel("casts", tuple(params), tuple(body)))
 
 
 @pytest.mark.parametrize("target", RUNNABLE)

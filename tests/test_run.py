@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import run.exits  # adds to the programs
+import run.halves  # so does this
 import run.scans  # noqa: F401  # so does this
 from agree import Outcome, assert_same, outcome
 from native import RUNNABLE
@@ -71,7 +72,7 @@ def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
 
 @each_program
 def test_core_python(program: Program) -> None:
-    for n in SIZES:
+    for n in program.sizes or SIZES:
         stages, _ = stages_of(program, n)
         names = dict(program.function.__globals__)
         exec(compile(ast.Module([stages.python], []), "core Python", "exec"), names)
@@ -82,7 +83,7 @@ def test_core_python(program: Program) -> None:
 
 @each_program
 def test_interpreted_after_every_pass(program: Program) -> None:
-    for n in SIZES:
+    for n in program.sizes or SIZES:
         stages, plan = stages_of(program, n)
         fused = stages.plan
         kernels = [("lowered", plan, plan.kernel), ("fused", fused, fused.kernel)]
@@ -97,9 +98,9 @@ def test_interpreted_after_every_pass(program: Program) -> None:
 def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
     fused = fuse(program.function, target=target)
-    for n in SIZES:
+    for n in program.sizes or SIZES:
         agrees(program, n, target, outcome(fused, arguments(program, n)))
-    assert fused.stats.compiled == len(SIZES) - len(program.python_at)
+    assert fused.stats.compiled == len(program.sizes or SIZES) - len(program.python_at)
     assert fused.stats.replays == {}
 
 
@@ -107,7 +108,7 @@ def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.skipif("neon" in NATIVE, reason="runs without emulation")
 @each_program
 def test_emulated(program: Program) -> None:
-    for n in SIZES:
+    for n in program.sizes or SIZES:
         stages, _ = stages_of(program, n)
         call = through(stages, stages.plan, stages.vector, emulated(stages.vector, "neon"))
         agrees(program, n, "neon", outcome(call, arguments(program, n)))

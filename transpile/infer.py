@@ -179,7 +179,7 @@ def fits(e: Expr, dtype: str) -> bool:
 
 
 def _finite(e: Const) -> bool:
-    return bool(np.isfinite(float(e.value))) if e.dtype in ("f32", "f64") else True
+    return DTYPES[e.dtype].kind != "f" or bool(np.isfinite(float(e.value)))
 
 
 def exactly(e: Expr, dtype: str) -> bool:

@@ -165,10 +165,15 @@ def narrow_compare(e: Call) -> Expr | None:
     return Call(e.op, (a, b), "bool") if a is not None and b is not None else None
 
 
+def _computes(narrow: str, wide: str) -> bool:
+    """Whether what is of dtype `wide` may as well be computed in `narrow`."""
+    return is_lossless(narrow, wide) and DTYPES[narrow].wide is None
+
+
 def _narrowed(x: Expr, both: tuple[Expr, ...]) -> Expr | None:
     """`x` in the narrow dtype from which the operands were widened."""
     sources = {_args(c)[0].dtype for c in both if _calls(c, "cast")}
-    if len(sources) != 1 or not is_lossless(next(iter(sources)), x.dtype):
+    if len(sources) != 1 or not _computes(next(iter(sources)), x.dtype):
         return None
     if _calls(x, "cast"):
         return _args(x)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..nodes import Call, Const, Expr
-from ..types import DTYPES
+from ..types import DTYPES, is_converted
 from .values import is_lossless
 
 __all__ = ["cast_of_select", "casts", "choice", "extremum", "same_choice"]
@@ -74,6 +74,8 @@ def casts(e: Call) -> Expr | None:
     if not isinstance(x, Call) or x.op != "cast":
         return None
     (inner,) = x.args
+    if inner.dtype != e.dtype and not is_converted(inner.dtype, e.dtype):
+        return None
     wraps = all(_is_int(d) for d in (inner.dtype, x.dtype, e.dtype))
     kept = wraps and DTYPES[x.dtype].bits >= DTYPES[e.dtype].bits
     if is_lossless(inner.dtype, x.dtype) or kept:
@@ -84,7 +86,7 @@ def casts(e: Call) -> Expr | None:
 def cast_of_select(e: Call, rewrite: Callable[[Expr], Expr]) -> Expr | None:
     """``f32(select(c, f64(v), 0.5))`` → ``select(c, v, f32(0.5))``: if no arm keeps a cast."""
     (x,) = e.args
-    if not isinstance(x, Call) or x.op != "select":
+    if not isinstance(x, Call) or x.op != "select" or DTYPES[e.dtype].wide is not None:
         return None
     c, *arms = x.args
     cast = [rewrite(Call("cast", (a,), e.dtype)) for a in arms]

@@ -114,7 +114,7 @@ _PROPAGATING = {"min": "minimum", "max": "maximum"}
 def _is_loose(acc: Accum, test: Call, value: Expr) -> bool:
     """Whether `test` lets `value` take the accumulator's place where it is equal or beyond."""
     a, b = test.args
-    return value.dtype in ("f32", "f64") and value in (a, b) and _is(acc, b if value == a else a)
+    return DTYPES[value.dtype].kind == "f" and value in (a, b) and _is(acc, b if value == a else a)
 
 
 def _chained(acc: Accum, op: str, first: Expr, value: Expr) -> Fold | None:

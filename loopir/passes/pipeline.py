@@ -8,6 +8,7 @@ from ..machine import COMMON, Machine
 from ..nodes import Kernel
 from ..record import record
 from .canonical import canonical
+from .halves import halves
 from .hoist import hoist
 from .if_convert import if_convert
 from .interchange import interchange
@@ -46,6 +47,7 @@ class Pass:
 
 PIPELINE = (
     Pass(canonical, "the others know one kind of loop"),
+    Pass(halves, "no other pass, and no target, computes in what is merely stored"),
     Pass(simplify, "lowering writes plainly; what it wrote is recognised in its simplest form"),
     Pass(unroll, "a loop around a tiny one can then be vectorised"),
     Pass(simplify, "subscripts of the copies become constants"),

@@ -65,8 +65,8 @@ def _flags(e: Call) -> tuple[str, ...]:
     """The classes of floating-point flags that some operands make `e` raise."""
     if e.op == "cast":
         source = e.args[0].dtype
-        calm = DTYPES[source].kind != "f" or is_lossless(source, e.dtype)
-        return () if calm else ("over", "under", "invalid")
+        calm = DTYPES[source].kind != "f" and DTYPES[e.dtype].wide is None
+        return () if calm or is_lossless(source, e.dtype) else ("over", "under", "invalid")
     return OPS[e.op].raises if any(DTYPES[a.dtype].kind == "f" for a in e.args) else ()
 
 
@@ -86,7 +86,7 @@ def raising(n: Node) -> bool:
     return bool(raised(n))
 
 
-_MANTISSA = {"f32": 24, "f64": 53}
+_MANTISSA = {"f16": 11, "f32": 24, "f64": 53}
 
 
 def is_lossless(source: str, target: str) -> bool:

@@ -17,6 +17,15 @@ static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETT
 /* f32 i32 u32 f64 i64 u64 128 */
 static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETTER((void *)p, (NI)m, (NI)v); }
 
+/* f32 128 */
+static inline V tp_cast_f16_V(HALVES h)
+{
+    q64x2 bits = {(long long)h};
+    return __builtin_ia32_vcvtph2ps((i16x8)bits);
+}
+/* f16 narrow */
+static inline V tp_cast_f32_V(SINGLES a) { return (V)((q64x2)__builtin_ia32_vcvtps2ph(a, 4))[0]; }
+
 /* f32 i32 u32 256: eight 3-bit lane numbers, picked by the mask's bits, steer one permutation */
 static inline int64_t tp_append_V(T *p, V v, I m)
 {

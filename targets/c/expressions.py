@@ -11,7 +11,7 @@ from loopir.passes.values import may_raise, raising
 from loopir.tree import walk
 from loopir.types import DTYPES
 
-from ..target import Target, Vec, mask_type
+from ..target import Target, Vec, mask_type, stored
 from .fold import c_name, fold_name
 from .masks import as_width, from_width, logic
 from .scope import Scope
@@ -71,6 +71,8 @@ def _operand(e: ir.Call) -> str:
 
 def _literal(c: ir.Const) -> str:
     t = DTYPES[c.dtype]
+    if t.wide:
+        return f"((uint16_t){int(np.array(c.value, t.numpy).view(np.uint16)):#x})"
     if t.kind == "f":
         return _float(c)
     value = int(c.value)
@@ -128,8 +130,7 @@ def stride(array: str, axis: int, step: int, s: Scope) -> str:
 
 def _load(e: ir.Load, s: Scope) -> str:
     assert isinstance(e.lanes, int)
-    dtype = "u8" if e.dtype == "bool" else e.dtype
-    text = _lanes_from(e, Vec(dtype, e.lanes), s)
+    text = _lanes_from(e, stored(e.dtype, e.lanes), s)
     return f"tp_frombytes_{mask_type(s.target, e.lanes)}({text})" if e.dtype == "bool" else text
 
 
@@ -155,7 +156,7 @@ def held(name: str, e: ir.Expr, s: Scope) -> str:
 
 def computed(name: str, e: ir.Expr, s: Scope) -> str:
     """Has the variable of that name, whose value is `e`, computed whether or not it is read."""
-    scalar = DTYPES[e.dtype].kind == "f" and e.lanes == 1
+    scalar = DTYPES[e.dtype].c in ("float", "double") and e.lanes == 1
     mask = e.dtype == "bool" and s.target.masks == "bits"
     vector = scalar or (_fills_register(e) and not mask)
     return f"TP_COMPUTED{'_V' if vector else ''}({name});"

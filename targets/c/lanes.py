@@ -5,7 +5,7 @@ from loopir import nodes as ir
 from loopir.exhaustive import unhandled
 from loopir.types import DTYPES, INDEX
 
-from ..target import Vec, mask_type
+from ..target import Vec, mask_type, stored
 from .expressions import expr, pointer, stride
 from .masks import any_lane, as_width, bits_of, both, negated
 from .scope import Scope
@@ -38,9 +38,8 @@ def _stored(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
     assert isinstance(value.lanes, int)
     text = expr(value, s)
     if value.dtype == "bool":
-        bytewise = f"tp_tobytes_{mask_type(s.target, value.lanes)}({text})"
-        return Vec("u8", value.lanes), bytewise
-    return Vec(value.dtype, value.lanes), text
+        text = f"tp_tobytes_{mask_type(s.target, value.lanes)}({text})"
+    return stored(value.dtype, value.lanes), text
 
 
 def _store(n: ir.Store, s: Scope) -> str:

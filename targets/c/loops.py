@@ -8,7 +8,7 @@ from loopir import nodes as ir
 from loopir.types import DTYPES, INDEX
 
 from ..shape import aligned_store, in_registers, shares_loops, streams
-from ..target import Vec, mask_type
+from ..target import Vec, mask_type, stored
 from .body import Block, Vectored, accumulator_type, register_body, vector_accs
 from .expressions import expr, pointer
 from .scope import Region, Registers, Scope
@@ -66,7 +66,7 @@ class _VectorLoop:
         stop, i, end = s.fresh("stop"), self.i, self.end
         here = s.inner()
         here.names[self.n.var] = i
-        v = Vec("u8" if store.value.dtype == "bool" else store.value.dtype, self.width)
+        v = stored(store.value.dtype, self.width)
         at = pointer(store.array, store.index, here)
         yield f"int64_t {stop} = {i} + tp_peel_{v.name}({at}, {end} - {i});"
         yield "for (;;) {"

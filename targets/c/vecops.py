@@ -35,6 +35,8 @@ def scalar_operation(op: str, args: tuple[str, ...], operand: str, result: str) 
     """`op` in scalar C, on operands of dtype `operand`."""
     if op == "cast" and result == "bool":
         return f"({args[0]} != 0)"
+    if op == "cast" and _is_stored(operand, result):
+        return f"tp_cast_{operand}_{result}({args[0]})"
     suffix = "f" if operand == "f32" else ""
     c, r = DTYPES[operand].c, DTYPES[result].c
     return OPS[op].c.format(*args, t=c, d=operand, f=suffix, r=r)
@@ -44,7 +46,8 @@ def define(name: str, target: Target) -> str | None:
     """The definition of the C function ``tp_<op>_<type>``, or None where it is not one of these."""
     op, _, suffix = name.removeprefix("tp_").rpartition("_")
     if suffix in DTYPES:
-        return fill("prelude.h", f"tp_{op}", _scalar_facts(suffix))
+        facts = _scalar_facts(suffix)
+        return fill("prelude.h", f"tp_{op}", facts) or fill("half.h", f"tp_{op}", facts)
     v = vector_named(suffix)
     if v and op.startswith("cast_"):
         return _cast(op.removeprefix("cast_"), v, target)
@@ -70,7 +73,7 @@ def _from_header(name: str, facts: Facts, target: Target) -> str | None:
 def _scalar_facts(dtype: str) -> Facts:
     t = DTYPES[dtype]
     suffix = "f" if dtype == "f32" else ""
-    return Facts(dtype[0], frozenset(), {"D": dtype, "T": t.c, "F(": f"{suffix}("})
+    return Facts(dtype, frozenset(), {"D": dtype, "T": t.c, "F(": f"{suffix}("})
 
 
 def _mask_facts(name: str) -> Facts:
@@ -89,6 +92,7 @@ def _vector_facts(v: Vec, target: Target) -> Facts:
         "N": _native(v), "NI": _native(v.of("i")),
         "H": f"{v.dtype}x{lanes // 2}", "BYTES": f"u8x{lanes}", "WORDS": f"u32x{lanes}",
         "W": f"{wide}x{lanes}", "X": wide, "Q": f"{quotient}x{lanes}", "QT": quotient,
+        "HALVES": f"f16x{lanes}", "SINGLES": f"f32x{lanes}", "DOUBLES": f"f64x{lanes}",
         "TWICE": f"{twice}x{lanes}", "TT": twice, "TI": f"i{twice[1:]}",
         "SUFFIX": target.suffix[v.dtype], "ARRANGED": f"{lanes}{target.suffix[v.dtype]}",
         "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
@@ -178,8 +182,10 @@ def lane_by_lane(op: str, name: str, v: Vec, target: Target) -> str:
 def _cast(source: str, to: Vec, target: Target) -> str:
     name, given = f"tp_cast_{source}_{to.name}", Vec(source, to.lanes)
     if row := target.row("cast", to, source):
-        asm = _asm(_row_text(row.asm, to, target, ()), to.name, ("a",), target)
-        body = f"\n#ifdef __clang__\n    return {_converted(to)};\n#else\n    {asm}\n#endif\n"
+        body = _asm(_row_text(row.asm, to, target, ()), to.name, ("a",), target)
+        if not _is_stored(source, to.dtype):
+            clang = f"return {_converted(to)};"
+            body = f"\n#ifdef __clang__\n    {clang}\n#else\n    {body}\n#endif\n"
     elif text := _from_header(f"tp_cast_{source}", _vector_facts(to, target), target):
         return text
     elif middle := _halfway(source, to.dtype):
@@ -189,6 +195,11 @@ def _cast(source: str, to: Vec, target: Target) -> str:
     else:
         body = f"return {_converted(to)};"
     return _function(to.name, name, (given.name,), body)
+
+
+def _is_stored(source: str, to: str) -> bool:
+    """Whether one of the two is no number to the C compiler."""
+    return source != to and bool(DTYPES[source].wide or DTYPES[to].wide)
 
 
 def _converted(to: Vec) -> str:

@@ -8,6 +8,7 @@
  * M: the mask type; BYTES, WORDS: as many uint8_t, uint32_t; W: as many lanes of 64 bits, X their dtype; H: half as many lanes; EACH(x): x for k = 0 … L-1.
  * Q: as many floats that hold a quotient of integers, QT their dtype; TWICE: as many integers twice as wide, TT their dtype.
  * PAIRS: u16 as wide as V; NUMBER: a constant operand, SHIFT its logarithm. HALF(x): x for k = 0 … L/2-1.
+ * HALVES, SINGLES, DOUBLES: as many floats of 16, 32, 64 bits.
  * N, NI: V and I as x86 builtins take them; SUFFIX, LETTER, SIZE, WIDTH: parts of those builtins' names.
  */
 
@@ -107,6 +108,28 @@ static inline int64_t tp_append_V(T *p, V v, M m)
 static inline V tp_reverse_V(V a)
 {
     return TP_SHUFFLE(I, a, a, EACH(L - 1 - k));
+}
+
+/* f32: a number is moved below the exponents of float32, and multiplied back up */
+static inline V tp_cast_f16_V(HALVES h)
+{
+    U bits = tp_cast_u16_U(h), special = (U)((bits & 0x7c00) == 0x7c00) & 0x7f800000;
+    V size = (V)((bits & 0x7fff) << 13) * 0x1p112F;
+    return (V)((U)size | special | (bits & 0x8000) << 16);
+}
+/* f16 */
+static inline V tp_cast_f32_V(SINGLES a)
+{
+    V r;
+    for (int k = 0; k < L; k++) r[k] = tp_cast_f32_D(a[k]);
+    return r;
+}
+/* f16: by way of a float32 whose last bit tells of those that were cut off */
+static inline V tp_cast_f64_V(DOUBLES a)
+{
+    W low = (W)a & 0x1fffffff;
+    W kept = ((W)a - low) | ((low + 0x1fffffff) & 0x20000000);
+    return tp_cast_f32_V(tp_cast_f64_SINGLES((DOUBLES)kept));
 }
 
 /* iuf lanes */

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from loopir import nodes as ir
 from loopir.exhaustive import unhandled
+from loopir.passes.halves import halves
 from loopir.tree import walk
 from loopir.types import INDEX
 
@@ -26,6 +27,7 @@ def emit(kernel: ir.Kernel, *, reassociate: bool = True) -> str:
     Loops whose iterations have no order are ``scf.parallel``: those that fold floats, only with
     `reassociate`.
     """
+    kernel = halves(kernel)
     w = Statements(kernel, reassociate)
     params = ", ".join(f"{_param(p, w)}: {_type(p)}" for p in kernel.params)
     [status] = _guarded(0, w, {})

@@ -24,6 +24,7 @@ class Program:
 
     ``python_at``: sizes at which the answer has to come from Python itself, for it raises.
     ``ulps``: how far results may be from Python's (reassociated folds, transcendental functions).
+    ``sizes``: those it runs at, where they are not all.
     """
 
     function: Callable[..., Any]
@@ -31,20 +32,25 @@ class Program:
     label: str
     python_at: frozenset[int] = frozenset()
     ulps: float = 0
+    sizes: tuple[int, ...] = ()
 
 
 PROGRAMS: list[Program] = []
 
 
 def program(
-    *, python_at: tuple[int, ...] = (), ulps: float = 0, **makes: Make
+    *,
+    python_at: tuple[int, ...] = (),
+    ulps: float = 0,
+    sizes: tuple[int, ...] = (),
+    **makes: Make,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The decorated function is a program on the arguments that each of `makes` gives."""
 
     def keep(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, make in makes.items():
             label = f"{function.__name__}-{name}"
-            PROGRAMS.append(Program(function, make, label, frozenset(python_at), ulps))
+            PROGRAMS.append(Program(function, make, label, frozenset(python_at), ulps, sizes))
         return function
 
     return keep

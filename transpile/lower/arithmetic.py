@@ -120,7 +120,8 @@ class Arithmetic(Integers):
         node: ast.AST,
         spelled: str,
     ) -> Num:
-        if name in ("div", "floordiv", "mod") and ty.weak:
+        twice = name == "mod" and DTYPES[ty.dtype].wide  # NumPy divides too, and warns of that
+        if name in ("div", "floordiv", "mod") and (ty.weak or twice):
             self._nonzero(operands[1], c, node)
         if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
             refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)

@@ -23,6 +23,7 @@ from loopir.nodes import (
 from loopir.ops import OPS
 from loopir.record import record
 from loopir.tree import walk
+from loopir.types import DTYPES
 
 from ..infer import TRUE, Num, logic
 from ..plan import Binding, Fresh, StatusSource
@@ -193,7 +194,7 @@ class Builder(Known):
         if self.path is not None and row.safe is not None:
             k = 1 if op in ("div", "floordiv", "mod") else 0
             dt = args[k].dtype
-            value = row.safe if dt in ("f32", "f64") else int(row.safe)
+            value = row.safe if DTYPES[dt].kind == "f" else int(row.safe)
             safe = Call("select", (self.path, args[k], Const(value, dt)), dt)
             args = (*args[:k], safe, *args[k + 1 :])
         return Call(op, args, dtype or ("bool" if row.result == "m" else args[-1].dtype))

@@ -43,7 +43,7 @@ class Calls(PythonCalls):
         if function is builtins.float and isinstance(text := _only(node.args), str):
             return self._float_of(text, node)
         args = [self.num(a) for a in node.args]
-        if function in (np.float32, np.float64):
+        if function in (np.float16, np.float32, np.float64):
             return self._numpy_float(np.dtype(function), args, node)
         special = _SPECIAL.get(function) if callable(function) else None
         if special is not None:

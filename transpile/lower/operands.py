@@ -17,10 +17,13 @@ from ..types import ScalarType
 from .builder import Builder
 from .refusal import refuse
 
-__all__ = ["convert", "depends", "either_way", "narrowed", "rounded", "truth", "typed"]
+__all__ = [
+    "convert", "depends", "either_way", "narrowed", "rounded", "truth", "typed", "widened",
+]
 
 
-_ROUNDS_TO_INF = 2.0**128 - 2.0**103  # the least double that is infinite as a float32
+_ROUNDS_TO_INF = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103}
+"""The least double that is infinite as one of these."""
 
 
 def truth(n: Num) -> Expr:
@@ -73,21 +76,34 @@ def convert(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
 
 
 def rounded(b: Builder, e: Expr, dtype: str, node: ast.AST) -> Expr:
-    """`e` as a float `dtype`; NumPy warns where a double is too large for a float32."""
-    if (e.dtype, dtype) == ("f64", "f32") and not fits(e, dtype):
+    """`e` as a float `dtype`; NumPy warns where a number is too large for it."""
+    if _narrows(e.dtype, dtype) and not fits(e, dtype):
         b.source("mul", "cast", node, ("over",))
     return cast(e, dtype)
 
 
+def _narrows(source: str, dtype: str) -> bool:
+    """Whether some numbers of `source` are too large for the float `dtype`."""
+    of, to = DTYPES[source], DTYPES[dtype]
+    if of.kind == "f":
+        return of.bits > to.bits
+    return of.high > float(np.finfo(to.numpy).max)
+
+
+def widened(e: Expr) -> Expr:
+    """`e` in the dtype that operations on it compute in."""
+    return cast(e, DTYPES[e.dtype].wide or e.dtype)
+
+
 def narrowed(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
     """`n` in the dtype of its operation. A Python float that is one for the whole call, and too
-    large for a float32, is Python's to warn of.
+    large for the dtype, is Python's to warn of.
     """
-    if (n.dtype, dtype) != ("f64", "f32") or not b.invariant(n.ir):
-        return rounded(b, n.ir, dtype, node)
+    if n.dtype != "f64" or dtype not in _ROUNDS_TO_INF or not b.invariant(n.ir):
+        return rounded(b, n.ir, dtype, node) if DTYPES[dtype].kind == "f" else cast(n.ir, dtype)
     if not fits(n.ir, dtype):
         size = Call("abs", (n.ir,), "f64")
-        small = logic("not", Call("ge", (size, Const(_ROUNDS_TO_INF, "f64")), "bool"))
+        small = logic("not", Call("ge", (size, Const(_ROUNDS_TO_INF[dtype], "f64")), "bool"))
         infinite = Call("gt", (size, Const(float(np.finfo(np.float64).max), "f64")), "bool")
         b.guard(logic("or", small, infinite), "GUARD_FLOAT_STATUS", node)
     return cast(n.ir, dtype)

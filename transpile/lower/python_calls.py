@@ -16,7 +16,7 @@ from loopir.types import DTYPES
 
 from ..infer import Num, cast, constant, join, logic
 from .expressions import Expressions
-from .operands import convert, truth, typed
+from .operands import convert, truth, typed, widened
 from .refusal import refuse
 from .values import ArrayRef
 
@@ -138,12 +138,13 @@ class PythonCalls(Expressions):
         if DTYPES[x.dtype].kind != "f":
             e = self._widen(x, node)
             return Num(e, weak="i64", linear=x.linear, interval=x.interval) if ty.weak else x
-        whole = self.b.bind(Call(op, (x.ir,), x.dtype))
-        low, high = Const(-_INT_LIMIT, x.dtype), Const(_INT_LIMIT, x.dtype)
+        e = widened(x.ir)
+        whole = self.b.bind(Call(op, (e,), e.dtype))
+        low, high = Const(-_INT_LIMIT, e.dtype), Const(_INT_LIMIT, e.dtype)
         ok = logic("and", Call("ge", (whole, low), "bool"), Call("lt", (whole, high), "bool"))
         ok = self.b.bind(ok, "fits")
         self.b.require(ok, "GUARD_INT_RANGE", node)
-        safe = Call("select", (ok, whole, Const(0.0, x.dtype)), x.dtype)
+        safe = Call("select", (ok, whole, Const(0.0, e.dtype)), e.dtype)
         return self.b.integer_num(cast(safe, "i64"))
 
     def _widen(self, x: Num, node: ast.AST) -> Expr:

@@ -8,7 +8,7 @@ from loopir.types import DTYPES
 
 from ..infer import Num, cast, logic
 from .builder import Builder
-from .operands import convert, rounded, truth
+from .operands import convert, rounded, truth, widened
 
 __all__ = ["as_item"]
 
@@ -27,15 +27,16 @@ def as_item(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
     if to.kind == "f":
         return rounded(b, n.ir, dtype, node)
     if kind == "f":
-        whole = b.bind(Call("trunc", (n.ir,), n.dtype))
+        e = widened(n.ir)
+        whole = b.bind(Call("trunc", (e,), e.dtype))
         ok = logic(
             "and",
-            Call("ge", (whole, Const(float(to.low), n.dtype)), "bool"),
-            Call("lt", (whole, Const(float(to.high + 1), n.dtype)), "bool"),
+            Call("ge", (whole, Const(float(to.low), e.dtype)), "bool"),
+            Call("lt", (whole, Const(float(to.high + 1), e.dtype)), "bool"),
         )
         ok = b.bind(ok, "fits")
         b.require(ok, "GUARD_INT_RANGE", node)
-        return cast(Call("select", (ok, whole, Const(0.0, n.dtype)), n.dtype), dtype)
+        return cast(Call("select", (ok, whole, Const(0.0, e.dtype)), e.dtype), dtype)
     if n.weak == "i64" or (kind == "u" and to.kind == "u"):
         return convert(b, n, dtype, node) if n.weak else cast(n.ir, dtype)
     return _between_ints(b, n, dtype, node)
