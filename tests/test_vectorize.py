@@ -1,6 +1,7 @@
 """Which loops become vector loops, what their folds give, and why the others stay scalar."""
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from typing import Any
@@ -11,6 +12,8 @@ from agree import same
 
 from loopir import nodes as ir
 from loopir.interpret import run
+from loopir.loopset import columns
+from loopir.machine import Machine
 from loopir.ops import STATUS
 from loopir.passes.folds import fold_of
 from loopir.passes.legality import explain
@@ -19,6 +22,7 @@ from loopir.passes.pipeline import optimise
 from loopir.passes.tile import BLOCK, tile, tile_loop
 from loopir.passes.unroll import unroll_loop
 from loopir.passes.vectorize import refusals, vectorize
+from loopir.passes.vectorize_outer import vectorize_outer
 from loopir.text import parse, show
 from loopir.tree import walk
 from loopir.verify import verify
@@ -292,3 +296,37 @@ def test_tile_loop_and_unroll_loop() -> None:
         whole = ir.Kernel(k.name, k.params, (*stmts, *rest), k.guards)
         verify(whole, "scalar")
         assert same(result(whole, {"x": x, "y": np.zeros(37)}), wanted)
+
+
+def test_loops_that_lanes_run_are_not_refused() -> None:
+    """Vectors along `j` keep the order of the sums over `k`."""
+    k = parse(inspect.cleandoc("""
+        def k(a: f32[:, ::1], b: f32[:, ::1], c: mut(f32[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for i in loop(0, c.shape[0]):
+                for j in loop(0, c.shape[1]):
+                    for k in loop(0, b.shape[0], s=f32(0.0)):
+                        s = step(s + a[i, k] * b[k, j])
+                    c[i, j] = s
+    """))
+    assert [r.code for _, r in refusals(k, reassociate=False)] == ["VECTOR_REASSOCIATE"]
+    assert refusals(vectorize_outer(k, reassociate=False), reassociate=False) == ()
+
+
+@pytest.mark.parametrize(("registers", "rows", "beside"), [(16, 6, 2), (32, 6, 4), (8, 2, 2)])
+def test_tiles_fit_the_registers(registers: int, rows: int, beside: int) -> None:
+    k = parse(inspect.cleandoc("""
+        def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for i in loop(0, c.shape[0]):
+                for j in loop(0, c.shape[1]):
+                    for k in loop(0, b.shape[0], s=0.0):
+                        s = step(s + a[i, k] * b[k, j])
+                    c[i, j] = s
+    """))
+    machine = Machine(registers=registers)
+    loops = [n for n in walk(optimise(k, machine)) if isinstance(n, ir.Loop)]
+    assert max(len(n.accs) for n in loops) == rows
+    assert columns(machine, rows) == beside

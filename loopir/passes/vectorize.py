@@ -89,10 +89,13 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, Reason], ...]:
     """The innermost loops of `kernel` that stay scalar, each with its reason.
 
-    A loop with branches is judged as if-conversion would leave it.
+    A loop with branches is judged as if-conversion would leave it; one in a vector loop is run by
+    its lanes.
     """
     fresh = Fresh(kernel)
-    loops = [n for n in walk(kernel) if isinstance(n, Loop)]
+    vectors = (n for n in walk(kernel) if isinstance(n, VecLoop | PredLoop))
+    taken = {id(n) for v in vectors for n in walk(v)}
+    loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in taken]
     inner = [n for n in loops if not any(isinstance(x, LoopLike) for s in n.body for x in walk(s))]
     judged = ((n, straight(n, kernel, fresh) or n) for n in inner)
     found = ((n, explain(flat, kernel, reassociate=reassociate)) for n, flat in judged)

@@ -93,9 +93,13 @@ def _in_their_names(text: str, words: Collection[str]) -> str:
 
 
 def _innermost(n: Node) -> Iterator[LoopLike]:
-    """The loops in `n` that hold no other, the remainders of vector loops left out."""
-    tail = n.tail if isinstance(n, (VecLoop, PredLoop)) else None
-    below = [loop for child in children(n) if child is not tail for loop in _innermost(child)]
+    """The loops in `n` that hold no other. A vector loop speaks for those that its lanes run, and
+    for that of its remainder.
+    """
+    if isinstance(n, (VecLoop, PredLoop)):
+        yield n
+        return
+    below = [loop for child in children(n) for loop in _innermost(child)]
     yield from below
     if not below and isinstance(n, LoopLike):
         yield n
