@@ -378,6 +378,19 @@ def trigonometry(x):
     return out
 
 
+@program(ulps=8, f32=one(real, F32, 0.1, 0.9), f64=one(real, F64, 0.1, 0.9))
+def inverse_functions(x):
+    out = np.zeros((6, len(x)), dtype=x.dtype)
+    for i in range(len(x)):
+        out[0, i] = np.arcsin(x[i]) * np.arccos(x[i])
+        out[1, i] = np.arctan2(x[i], np.arctan(x[i]))
+        out[2, i] = np.arcsinh(x[i]) + np.arccosh(1 / x[i])
+        out[3, i] = np.arctanh(x[i]) + np.log1p(x[i])
+        out[4, i] = np.cbrt(x[i]) / np.hypot(x[i], 3)
+        out[5, i] = np.exp2(x[i]) + np.cosh(x[i]) - np.log10(x[i])
+    return out
+
+
 @program(ulps=6, f64=one(real, F64, 0.1, 1.4), f32=one(real, F32, 0.1, 1.4))
 def of_the_math_module(x):
     out = np.zeros((7, len(x)))
