@@ -570,6 +570,72 @@ def in_a_try(x):
     return m, out
 
 
+# -- ranges under names, and asked
+
+INTS = [(7,), (0,), (-2,), (1,), (2.0,), (np.int64(5),), (True,)]
+
+
+@on(*INTS)
+def range_under_a_name(n):
+    r = range(1, n, 2)
+    n = 3
+    return [i for i in r], len(r), 3 in r, r, n
+
+
+@on(*INTS)
+def range_under_a_name_twice(n):
+    r = range(n)
+    for _ in r:
+        r = range(2)
+    return len(r), r
+
+
+@on(*INTS)
+def range_in_a_branch(n):
+    if n > 1:
+        r = range(n)
+    return len(r)
+
+
+@on(*INTS)
+def range_seen_from_within(n):
+    r = range(n)
+
+    def inner():
+        return len(r)
+
+    return inner()
+
+
+@on(*INTS)
+def asked_of_a_range(n):
+    found = [n in range(3), n not in range(9, 0, -2), n in range(1, 9, 3)]
+    for i in range(n):
+        found += [i in range(i, n, 2)]
+    return found, 2.0 in range(5), n + 1 in range(9)
+
+
+@on(*INTS)
+def range_without_a_step(n):
+    return n in range(1, 9, 0)
+
+
+@on(*INTS)
+def numpy_ranges(n):
+    out = []
+    for v in np.arange(n):
+        out.append(v)
+    for v, w in zip(np.arange(1, 9, 2), np.arange(n, 0, -3)):
+        out.append(v * w)
+    return out, [v for v in reversed(np.arange(n))]
+
+
+@on(*INTS)
+def shadowed_range(n):
+    range = len
+    return n in range([1, 2])
+
+
 CASES = [
     pytest.param(fn, args, id=f"{fn.__name__}-{k}")
     for fn, cases in PROGRAMS

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import run.exits  # adds to the programs
 import run.halves  # so does this
+import run.ranges  # and this
 import run.scans  # noqa: F401  # so does this
 from agree import Outcome, assert_same, outcome
 from native import RUNNABLE

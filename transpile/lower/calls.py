@@ -10,6 +10,7 @@ import numpy as np
 
 from loopir.nodes import Call, Const
 from loopir.ops import Op
+from loopir.passes.values import is_lossless
 from loopir.types import DTYPES, dtype_of
 
 from ..infer import Num, cast, logic
@@ -45,6 +46,8 @@ class Calls(PythonCalls):
         args = [self.num(a) for a in node.args]
         if function in (np.float16, np.float32, np.float64):
             return self._numpy_float(np.dtype(function), args, node)
+        if function is np.int64:
+            return self._numpy_int(args, node)
         special = _SPECIAL.get(function) if callable(function) else None
         if special is not None:
             return special(self, args, node)
@@ -61,6 +64,12 @@ class Calls(PythonCalls):
         name = dtype_of(dtype)
         assert name is not None
         return Num(rounded(self.b, x.ir, name, node), strong=name)
+
+    def _numpy_int(self, args: list[Num], node: ast.Call) -> Num:
+        (x,) = self._count(args, 1, node)
+        if x.either or not x.exact or not is_lossless(x.dtype, "i64"):
+            refuse("LOWER_TYPE", f"`{ast.unparse(node)}` may not hold its operand", node)
+        return Num(cast(x.ir, "i64"), strong="i64", linear=x.linear, interval=x.interval)
 
     # -- NumPy on scalars
 

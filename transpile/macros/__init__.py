@@ -15,6 +15,7 @@ from .driver import Macro, expand_with
 from .env import Env
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .loops import for_loop
+from .ranges import in_range, named_range
 from .subscripts import row_element
 
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
@@ -24,6 +25,8 @@ MACROS: tuple[Macro, ...] = (
     chained,             # a = b = e
     unpacked,            # a, b = b, a
     augmented,           # a[i] += e
+    named_range,         # r = range(n)
+    in_range,            # i in range(n)
     for_loop,            # for v in x, enumerate, zip, reversed
     row_element,         # x[i][j]
     sum_fold,            # sum(e for v in x if c)

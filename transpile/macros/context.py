@@ -23,6 +23,21 @@ class Context:
         self._taken = used(tree)
         self._local = bound(*tree.body) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
         self._before: list[ast.stmt] = []
+        self._tree = tree
+        self.ranges: dict[str, ast.expr] = {}  # what a name of a range stands for
+
+    def is_fixed(self, assignment: ast.AST, name: str) -> bool:
+        """Whether `assignment` stands in no block, and is all that ever binds `name`, a local."""
+        inner = (
+            ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Global,
+            ast.Nonlocal,
+        )
+        own = [n for s in self._tree.body for n in ast.walk(s)]
+        if assignment not in self._tree.body or any(isinstance(n, inner) for n in own):
+            return False
+        others = (s for s in self._tree.body if s is not assignment)
+        parameters = {a.arg for a in ast.walk(self._tree.args) if isinstance(a, ast.arg)}
+        return name not in bound(*others) | parameters
 
     def fresh(self, hint: str) -> str:
         """A name that occurs nowhere in the function: ``_hint``, ``_hint_1``, …"""

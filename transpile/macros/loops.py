@@ -6,7 +6,7 @@ import ast
 from .calls import RESIZING
 from .context import Context
 from .names import bound, free_of
-from .streams import Element, Stream, stream
+from .streams import Element, Stream, numpy_range, stream
 
 __all__ = ["for_loop", "pairs"]
 
@@ -23,6 +23,8 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         for i in range(n):
             i = i + 1
             s = s + i
+        for v in np.arange(n):
+            s = s + v
     →
         for _i in range(len(x)):
             v = x[_i]
@@ -38,12 +40,19 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             i = _i_2
             i = i + 1
             s = s + i
+        for _i_3 in range(n):
+            v = np.int64(_i_3)
+            s = s + v
     """
     if not isinstance(node, ast.For):
         return None
     changed = bound(*node.body)
     if cx.builtin(node.iter) == "range":
         return _over_range(node, cx, changed)
+    if (numbers := numpy_range(node.iter, cx)) is not None:
+        index = cx.fresh("i")
+        bind = cx.code("TARGET = NP.int64(I)", TARGET=node.target, NP=numbers[0], I=index)
+        return [_loop(node, index, numbers[1], bind, cx)]
     if not free_of(node.iter, _resized(node.body)):
         return None
     backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"

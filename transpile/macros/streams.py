@@ -2,15 +2,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias
+
+import numpy as np
 
 from loopir.record import record
 
 from .context import Context
 from .names import free_of
 
-__all__ = ["Element", "Stream", "stream"]
+__all__ = ["Element", "Stream", "integer_constant", "numpy_range", "range_bounds", "stream"]
 
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"
 
@@ -31,9 +33,11 @@ def stream(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
     """
     if not cx.means("len", "range", "min"):
         return None
+    if (numbers := numpy_range(it, cx)) is not None:
+        return _arange(*numbers, cx, rebound)
     match cx.builtin(it), it:
-        case "range", ast.Call(args=args, keywords=[]):
-            return _range(args, cx, rebound)
+        case "range", ast.Call():
+            return _range(it, cx, rebound)
         case "enumerate", ast.Call():
             return _enumerate(it, cx, rebound)
         case "zip", ast.Call(args=[_, *_] as args, keywords=[]):
@@ -56,7 +60,7 @@ def _array(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
 def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream | None:
     """``x[1:]`` → element ``x[i + 1]`` of ``len(x) - 1``; for constant bounds."""
     assert isinstance(it.slice, ast.Slice)
-    low, high = _constant(it.slice.lower, 0), _constant(it.slice.upper, 0)
+    low, high = integer_constant(it.slice.lower, 0), integer_constant(it.slice.upper, 0)
     if it.slice.step is not None or low is None or low < 0 or high is None:
         return None
     whole = _array(it.value, cx, rebound)
@@ -70,22 +74,29 @@ def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream |
     return Stream(whole.setup, _minus(length, shift, cx), lambda i: whole.at(_plus(i, shift, cx)))
 
 
-def _range(args: Sequence[ast.expr], cx: Context, rebound: Collection[str]) -> Stream | None:
-    """``range(a, b, c)`` → element ``a + i * c``; of what are surely ints."""
+def range_bounds(call: ast.Call, cx: Context) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+    """Start, end and step of a call with range's arguments; None unless they are surely ints."""
     start: ast.expr = ast.Constant(0)
     step: ast.expr = ast.Constant(1)
-    match args:
-        case [stop]:
+    match call:
+        case ast.Call(args=[stop], keywords=[]):
             pass
-        case [start, stop]:
+        case ast.Call(args=[start, stop], keywords=[]):
             pass
-        case [start, stop, step]:
+        case ast.Call(args=[start, stop, step], keywords=[]):
             pass
         case _:
             return None
-    by = _constant(step, None)
-    if by == 0 or not all(cx.fact(e).is_int for e in (start, stop, step)):
+    return (start, stop, step) if all(cx.fact(e).is_int for e in (start, stop, step)) else None
+
+
+def _range(call: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | None:
+    """``range(a, b, c)`` → element ``a + i * c``; of what are surely ints."""
+    bounds = range_bounds(call, cx)
+    if bounds is None or integer_constant(bounds[2]) == 0:
         return None
+    start, stop, step = bounds
+    by = integer_constant(step)
     low, setup = _held(start, cx, rebound)
     if by is None:
         size, also = _held(step, cx, rebound)
@@ -104,6 +115,36 @@ def _range(args: Sequence[ast.expr], cx: Context, rebound: Collection[str]) -> S
         return _plus(low, i if by == 1 else cx.expr("I * C", I=i, C=step), cx)
 
     return Stream(setup, trips, at)
+
+
+def numpy_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | None:
+    """Of ``np.arange(a, b, c)`` of what are surely ints: ``np``, and ``range(a, b, c)``."""
+    match it:
+        case ast.Call(func=ast.Attribute(value=home) as f) if cx.resolve(f) is np.arange:
+            bounds = range_bounds(it, cx)
+        case _:
+            return None
+    if bounds is None or not integer_constant(bounds[2]) or not cx.means("range"):
+        return None
+    numbers = cx.expr("range()")
+    assert isinstance(numbers, ast.Call)
+    numbers.args = list(it.args)
+    return home, numbers
+
+
+def _arange(home: ast.expr, it: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | None:
+    """``np.arange(a, b, c)`` → element ``np.int64(a + i * c)``."""
+    whole = _range(it, cx, rebound)
+    if whole is None:
+        return None
+    element = whole.at
+
+    def at(i: ast.expr) -> ast.expr:
+        number = element(i)
+        assert isinstance(number, ast.expr)
+        return cx.expr("NP.int64(E)", NP=home, E=number)
+
+    return Stream(whole.setup, whole.length, at)
 
 
 def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
@@ -172,7 +213,8 @@ def _held(
     return ast.Name(name, ast.Load()), tuple(take)
 
 
-def _constant(e: ast.expr | None, default: int | None) -> int | None:
+def integer_constant(e: ast.expr | None, default: int | None = None) -> int | None:
+    """The number that `e` is, None where it is none; `default` where there is no `e`."""
     match e:
         case None:
             return default
@@ -185,7 +227,7 @@ def _constant(e: ast.expr | None, default: int | None) -> int | None:
 
 def _plus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
     """``a + b`` of ints."""
-    match _constant(a, None), _constant(b, None):
+    match integer_constant(a), integer_constant(b):
         case 0, _:
             return b
         case _, 0:
@@ -197,7 +239,7 @@ def _plus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
 
 def _minus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
     """``a - b`` of ints."""
-    match _constant(a, None), _constant(b, None):
+    match integer_constant(a), integer_constant(b):
         case _, 0:
             return a
         case int(x), int(y) if x >= y:
