@@ -160,12 +160,14 @@ class Machine:
             self.values[result] = name
 
     def parallel(self, op: scf.ParallelOp) -> Iterator[str]:
-        """Backwards, for there is no order."""
+        """Backwards, for there is no order; but a fold of floats as Python would round it."""
         [index] = map(self.bind, op.body.block.args)
         names = [self.bind(r) for r in op.results]
         yield from self.given(names, op.initVals)
         lo, hi, step = (self.values[v] for v in (*op.lowerBound, *op.upperBound, *op.step))
-        yield f"for {index} in reversed(indices({lo}, {hi}, {step})):"
+        rounds = any("float" in _numpy(r.type) for r in op.results)
+        way = "" if rounds else "reversed"
+        yield f"for {index} in {way}(indices({lo}, {hi}, {step})):"
         *body, reduce = op.body.block.ops
         yield " pass"
         yield from _indented(self.block(body))
