@@ -28,7 +28,7 @@ from targets.isa import TARGETS, Target
 from targets.legalize import legalize
 from targets.library import c_source, function, library, meaning
 
-__all__ = ["PAIRS", "PLACES", "WAYS", "Call", "command", "generated", "run_batch"]
+__all__ = ["PAIRS", "PLACES", "WAYS", "Call", "command", "generated", "run_batch", "table"]
 
 PAIRS = tuple((name, dtype) for name, k in library().items() for dtype in k.dtypes)
 """Each hand-written kernel with each dtype it is written for."""
@@ -79,18 +79,23 @@ def command(place: str, level: str = "-O1") -> list[str]:
 
 @cache
 def _program(target: str, level: str) -> Path:
-    """The executable with all of them; generated ones first."""
+    """The executable with all of them."""
     t = TARGETS[target]
-    texts = [text for way in WAYS for text in _functions(way, t)]
-    names = ", ".join(f"tp_kernel_{k}" for k in range(len(texts)))
-    ours, by_hand = texts[: len(PAIRS)], texts[len(PAIRS) :]
-    table = f"static int64_t (*const kernels[])(const tp_array *, const tp_scalar *) = {{{names}}};"
-    parts = [unit("\n".join(ours), t), c_source(PAIRS, t), *by_hand, table, DRIVER.read_text()]
     made = Path(tempfile.mkdtemp(prefix="batch-")) / target
     flags = [f for f in FLAGS if f not in ("-O2", "-fPIC", "-fvisibility=protected")] + [level]
     words = [*find_compiler_for(t.machine).command, *flags, *t.cflags, "-static", "-x", "c", "-"]
-    subprocess.run([*words, "-o", made, "-lm"], input="\n".join(parts).encode(), check=True)
+    text = table(t) + DRIVER.read_text()
+    subprocess.run([*words, "-o", made, "-lm"], input=text.encode(), check=True)
     return made
+
+
+def table(t: Target) -> str:
+    """C text of the array `kernels`: the generated ones in the order of PAIRS, then the others."""
+    texts = [text for way in WAYS for text in _functions(way, t)]
+    names = ", ".join(f"tp_kernel_{k}" for k in range(len(texts)))
+    ours, by_hand = texts[: len(PAIRS)], texts[len(PAIRS) :]
+    last = f"static int64_t (*const kernels[])(const tp_array *, const tp_scalar *) = {{{names}}};"
+    return "\n".join([unit("\n".join(ours), t), c_source(PAIRS, t), *by_hand, last, ""])
 
 
 def _functions(way: str, t: Target) -> list[str]:

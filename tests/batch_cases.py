@@ -12,7 +12,7 @@ from loopir.tree import walk
 from loopir.types import DTYPES
 from targets.library import meaning
 
-__all__ = ["LARGE", "SMALL", "calls", "elements"]
+__all__ = ["LARGE", "SMALL", "bench_arguments", "calls", "elements"]
 
 SMALL = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 127, 130)
 """Lengths around the lanes of a register and of a group, which the interpreter runs too."""
@@ -77,4 +77,15 @@ def _in_place(name: str, dtype: str, args: dict[str, Any]) -> dict[str, Any]:
     for g in meaning(name, dtype).guards:
         if isinstance(g, Disjoint) and g.or_same:
             args = {**args, g.b: args[g.a]}
+    return args
+
+
+def bench_arguments(rng: Any, name: str, dtype: str, n: int) -> dict[str, Any]:
+    """Tame numbers; scalars are 1, thresholds 0, which half of the elements exceed."""
+    args = _arguments(rng, name, dtype, n, False)
+    for p in meaning(name, dtype).params:
+        if p.rank is None:
+            args[p.name] = DTYPES[p.dtype].numpy.type(p.name not in ("b", "low", "start"))
+        elif DTYPES[p.dtype].kind == "f":
+            args[p.name] = rng.standard_normal(args[p.name].shape).astype(args[p.name].dtype)
     return args

@@ -21,7 +21,7 @@ from targets.host import available
 from targets.isa import TARGETS, Target
 from targets.legalize import legalize
 
-__all__ = ["RUNNABLE", "run_native"]
+__all__ = ["RUNNABLE", "as_arrays", "as_scalars", "run_native"]
 
 CROSS, QEMU = which("aarch64-linux-gnu-gcc"), which("qemu-aarch64-static") or which("qemu-aarch64")
 DRIVER = Path(__file__).with_name("neon_driver.c")
@@ -76,14 +76,24 @@ def _loaded(kernel: Kernel, target: Target) -> Any:
 
 
 def _call(function: Any, kernel: Kernel, args: Mapping[str, Any]) -> int:
-    arrays, scalars = _split(kernel)
+    return int(function(as_arrays(kernel, args), as_scalars(kernel, args)))
+
+
+def as_arrays(kernel: Kernel, args: Mapping[str, Any]) -> Any:
+    """The arrays among `args` as the ABI has them; they must outlive it."""
+    arrays, _ = _split(kernel)
     described = (_Array * (len(arrays) or 1))()
     for d, p in zip(described, arrays, strict=False):
         a = args[p.name]
         d.data = a.ctypes.data
         d.dims[: a.ndim], d.strides[: a.ndim] = a.shape, a.strides
-    values = b"".join(_scalar(p, args[p.name]) for p in scalars)
-    return int(function(described, ctypes.create_string_buffer(values, len(values) or 8)))
+    return described
+
+
+def as_scalars(kernel: Kernel, args: Mapping[str, Any]) -> Any:
+    """The scalars among `args` as the ABI has them."""
+    values = b"".join(_scalar(p, args[p.name]) for p in _split(kernel)[1])
+    return ctypes.create_string_buffer(values, len(values) or 8)
 
 
 # -- under emulation: memory travels as blocks, in which arrays that overlap lie together
