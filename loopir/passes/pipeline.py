@@ -8,6 +8,7 @@ from ..machine import COMMON, Machine
 from ..nodes import Kernel
 from ..record import record
 from .canonical import canonical
+from .counts import counts
 from .halves import halves
 from .hoist import hoist
 from .if_convert import if_convert
@@ -66,6 +67,7 @@ PIPELINE = (
     Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),
     Pass(vectorize, "everything is in place", reorders=True),
+    Pass(counts, "the width of a loop is that of its widest lanes, which were its count's"),
     Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
     Pass(reuse, "iterations side by side load the same"),
     Pass(simplify, "names that only scalar code needed"),

@@ -55,3 +55,10 @@ static inline V tp_cast_i64_V(W a)
     if (tp_any_W(tp_long_W(a))) return __builtin_convertvector(a, V);
     return __builtin_convertvector(tp_cast_i64_Q(a), V);
 }
+
+/* u8 256: bytes are summed by eights */
+static inline int64_t tp_total_V(V a)
+{
+    i64x4 sums = (i64x4)__builtin_ia32_psadbw256((c8x32)a, (c8x32){0});
+    return tp_fold_add_1_i64x4(&sums);
+}

@@ -93,3 +93,11 @@ static inline V tp_fnma_V(V a, V b, V c)
     __asm__("vfnmadd231SUFFIX %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
+
+/* u8 512: bytes are summed by eights */
+static inline int64_t tp_total_V(V a)
+{
+    i64x8 sums;
+    __asm__("vpsadbw %2, %1, %0" : "=v"(sums) : "v"(a), "v"((V){0}));
+    return tp_fold_add_1_i64x8(&sums);
+}

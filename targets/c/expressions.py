@@ -14,7 +14,7 @@ from loopir.types import DTYPES
 from ..target import Target, Vec, mask_type, stored
 from .fold import c_name, fold_name
 from .masks import as_width, from_width, logic
-from .scope import Scope
+from .scope import Registers, Scope
 from .text import plain
 from .vecops import operation, scalar_operation
 
@@ -38,7 +38,8 @@ def expr(e: ir.Expr, s: Scope) -> str:
         case ir.Dim(array, axis):
             return s.use(f"{array}.n{axis}")
         case ir.Load(lanes=1):
-            return element(e.array, e.index, s)
+            text = element(e.array, e.index, s)
+            return f"({text} != 0)" if e.dtype == "bool" else text
         case ir.Load():
             return s.loaded.get(e) or _load(e, s)
         case ir.Call(op, args, dtype, lanes=1):
@@ -55,6 +56,9 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return _ramp(e, s)
         case ir.HReduce(op, ir.Var(name, dtype)):
             return _fold(op, name, dtype, s)
+        case ir.HReduce("add", ir.Call("cast", (ir.Var(name),), dtype)):
+            r = s.registers[name]
+            return f"{fold_name('wide', r.count, r.kind)}({_registers(r)})"
         case _:
             raise AssertionError(f"not legal: {e!r}")
 
@@ -173,8 +177,10 @@ def _fills_register(e: ir.Expr) -> bool:
 
 def _vector_call(e: ir.Call, s: Scope) -> str:
     assert isinstance(e.lanes, int)
-    args = tuple(expr(a, s) for a in e.args)
     operand = _operand(e)
+    if e.op == "cast" and operand == "bool" and e.dtype == "u8":
+        return _bytes(e.args[0], s)
+    args = tuple(expr(a, s) for a in e.args)
     if e.op == "cast":
         return _cast(args[0], operand, e.dtype, e.lanes, s)
     if operand == "bool":
@@ -230,6 +236,20 @@ def _cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
     return f"tp_cast_{source}_{v.name}({text})"
 
 
+def _bytes(e: ir.Expr, s: Scope) -> str:
+    """A vector of bools as bytes of 0 and 1; from an array they need not become a mask first."""
+    assert isinstance(e.lanes, int)
+    v = Vec("u8", e.lanes)
+    match e:
+        case ir.Load() if s.target.masks == "bits":
+            one = f"tp_splat_{v.name}(1)"
+            return operation("min", v, (_lanes_from(e, v, s), one), s.target)
+        case ir.Call("and" | "or" | "xor" as op, (a, b)) if s.target.masks == "bits":
+            return operation(f"bit{op}", v, (_bytes(a, s), _bytes(b, s)), s.target)
+        case _:
+            return f"tp_tobytes_{mask_type(s.target, e.lanes)}({expr(e, s)})"
+
+
 def _ramp(e: ir.Ramp, s: Scope) -> str:
     """Lanes that are no elements get lane 0's value."""
     assert isinstance(e.lanes, int)
@@ -245,6 +265,10 @@ def _ramp(e: ir.Ramp, s: Scope) -> str:
 
 def _fold(op: str, name: str, dtype: str, s: Scope) -> str:
     r = s.registers[name]
-    given = r.names[0] if r.array else f"({c_name(r.kind)}[]){{{', '.join(r.names)}}}"
-    call = f"{fold_name(op, r.count, r.kind)}({given})"
+    call = f"{fold_name(op, r.count, r.kind)}({_registers(r)})"
     return f"({call} & 1)" if dtype == "bool" else call
+
+
+def _registers(r: Registers) -> str:
+    """A pointer to them."""
+    return r.names[0] if r.array else f"({c_name(r.kind)}[]){{{', '.join(r.names)}}}"

@@ -27,10 +27,21 @@ def define_fold(name: str, target: Target) -> str | None:
     if not (m := _NAME.fullmatch(name)):
         return None
     op, registers, kind = m[1], int(m[2]), m[3]
+    if op == "wide":
+        return _widened(name, registers, kind)
     lines = _registers(op, registers, kind, target) + _lanes(op, kind, target)
     result = _element(kind)
     body = "\n".join("    " + line for line in lines)
     return f"static inline {result} {name}(const {c_name(kind)} *p)\n{{\n{body}\n}}"
+
+
+def _widened(name: str, registers: int, kind: str) -> str:
+    """The sum of all lanes, in 64 bits."""
+    one = f"tp_total_{kind}(p[k])" if vector_named(kind) else "p[k]"
+    return (
+        f"static inline int64_t {name}(const {c_name(kind)} *p)\n{{\n    int64_t r = 0;\n"
+        f"    for (int k = 0; k < {registers}; k++) r += {one};\n    return r;\n}}"
+    )
 
 
 def _element(kind: str) -> str:

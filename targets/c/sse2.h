@@ -40,3 +40,10 @@ static inline BYTES tp_tobytes_V(V a)
     unsigned on = __builtin_ia32_movmskpd((f64x2)a);
     return (BYTES)(uint16_t)((on & 1) | (on & 2) << 7);
 }
+
+/* u8 128: bytes are summed by eights */
+static inline int64_t tp_total_V(V a)
+{
+    i64x2 sums = (i64x2)__builtin_ia32_psadbw128((c8x16)a, (c8x16){0});
+    return tp_fold_add_1_i64x2(&sums);
+}

@@ -132,6 +132,14 @@ static inline V tp_cast_f64_V(DOUBLES a)
     return tp_cast_f32_V(tp_cast_f64_SINGLES((DOUBLES)kept));
 }
 
+/* u: the sum of all lanes, which is wider */
+static inline int64_t tp_total_V(V a)
+{
+    int64_t r = 0;
+    for (int k = 0; k < L; k++) r += a[k];
+    return r;
+}
+
 /* iuf lanes */
 static inline V tp_select_V(I m, V a, V b) { return (V)((m & (I)a) | (~m & (I)b)); }
 /* iu narrow bits */

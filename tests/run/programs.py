@@ -967,3 +967,25 @@ def two_maps_that_do_not_fuse(x, y):
     for i in range(1, len(x)):
         x[i] = y[i - 1] + y[0]
     return x, y
+
+
+@program(
+    bool=lambda n, rng: (rng.random(n) < 0.5, rng.random(n) < 0.9),
+    any_byte=lambda n, rng: (rng.integers(0, 3, n, np.uint8).view(bool), rng.random(n) < 0.9),
+)
+def how_many(a, b):
+    both = neither = 0
+    for i in range(len(a)):
+        if a[i] and b[i]:
+            both += 1
+        neither += not (a[i] or b[i])
+    return both, neither
+
+
+@program(**{t.__name__: one(whole, t) for t in (F32, np.int16)})
+def how_many_above(x):
+    above = 0
+    for v in x:
+        if 1 < v < 100:
+            above += 1
+    return above
