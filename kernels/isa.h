@@ -55,32 +55,34 @@ typedef uint64_t M;
 typedef I M;
 #endif
 
-/* x once a lane; the lanes' numbers, with the bit h turned: what the halves of each 2h lanes change places by. */
+/* x once a lane; F(h, k) for the number k of each lane. */
 #define TWICE(x) x, x
 #define FOUR(x) TWICE(x), TWICE(x)
 #define EIGHT(x) FOUR(x), FOUR(x)
 #define SIXTEEN(x) EIGHT(x), EIGHT(x)
-#define NUMBERS4(h, k) (k) ^ h, (k + 1) ^ h, (k + 2) ^ h, (k + 3) ^ h
-#define NUMBERS16(h, k) NUMBERS4(h, k), NUMBERS4(h, k + 4), NUMBERS4(h, k + 8), NUMBERS4(h, k + 12)
+#define FROM4(F, h, k) F(h, k), F(h, (k + 1)), F(h, (k + 2)), F(h, (k + 3))
+#define FROM16(F, h, k) FROM4(F, h, k), FROM4(F, h, k + 4), FROM4(F, h, k + 8), FROM4(F, h, k + 12)
 #if LANES == 2
 #define EVERY(x) TWICE(x)
-#define LANE_NUMBERS(h) 0 ^ h, 1 ^ h
+#define EACH_LANE(F, h) F(h, 0), F(h, 1)
 #elif LANES == 4
 #define EVERY(x) FOUR(x)
-#define LANE_NUMBERS(h) NUMBERS4(h, 0)
+#define EACH_LANE(F, h) FROM4(F, h, 0)
 #elif LANES == 8
 #define EVERY(x) EIGHT(x)
-#define LANE_NUMBERS(h) NUMBERS4(h, 0), NUMBERS4(h, 4)
+#define EACH_LANE(F, h) FROM4(F, h, 0), FROM4(F, h, 4)
 #elif LANES == 16
 #define EVERY(x) SIXTEEN(x)
-#define LANE_NUMBERS(h) NUMBERS16(h, 0)
+#define EACH_LANE(F, h) FROM16(F, h, 0)
 #elif LANES == 32
 #define EVERY(x) SIXTEEN(x), SIXTEEN(x)
-#define LANE_NUMBERS(h) NUMBERS16(h, 0), NUMBERS16(h, 16)
+#define EACH_LANE(F, h) FROM16(F, h, 0), FROM16(F, h, 16)
 #else
 #define EVERY(x) SIXTEEN(x), SIXTEEN(x), SIXTEEN(x), SIXTEEN(x)
-#define LANE_NUMBERS(h) NUMBERS16(h, 0), NUMBERS16(h, 16), NUMBERS16(h, 32), NUMBERS16(h, 48)
+#define EACH_LANE(F, h) FROM16(F, h, 0), FROM16(F, h, 16), FROM16(F, h, 32), FROM16(F, h, 48)
 #endif
+#define LANE(h, k) (k)
+#define PARTNER(h, k) ((k) ^ h)
 
 static inline V N(load)(const C *p) { return *(const N(loose) *)p; }
 static inline void N(store)(C *p, V v) { *(N(loose) *)p = v; }
@@ -145,7 +147,7 @@ static inline void N(store_part)(C *p, V v, int64_t n) { _mm512_mask_storeu_epi8
 
 static inline M N(first)(int64_t n)
 {
-    const M numbers = {LANE_NUMBERS(0)};
+    const M numbers = {EACH_LANE(LANE, 0)};
     return (M)(numbers < (M){EVERY(n)});
 }
 static inline M N(both)(M a, M b) { return a & b; }

@@ -2,7 +2,7 @@
 
 /* One value of a register's lanes, by halving; `op` takes two registers. */
 #define ADD(a, b) ((a) + (b))
-#define SWAPPED(v, h) TP_SHUFFLE(I, v, v, LANE_NUMBERS(h))
+#define SWAPPED(v, h) TP_SHUFFLE(I, v, v, EACH_LANE(PARTNER, h))
 #if LANES <= 2
 #define LANES_FOLDED(op, v) ({ V f_ = (v); f_ = op(f_, SWAPPED(f_, 1)); f_[0]; })
 #elif LANES == 4
@@ -131,7 +131,7 @@ static inline int64_t N(bytes)(V v)
 /* Ones in the first n bytes. */
 static inline V N(some)(int64_t n)
 {
-    const I numbers = {LANE_NUMBERS(0)};
+    const I numbers = {EACH_LANE(LANE, 0)};
     return (V)(numbers < (I){EVERY(n)}) & 1;
 }
 #endif

@@ -10,14 +10,14 @@ from batch import PAIRS, Call
 from loopir.nodes import Append, Disjoint, Param
 from loopir.tree import walk
 from loopir.types import DTYPES
-from targets.library import meaning
+from targets.library import library, meaning
 
 __all__ = ["LARGE", "SMALL", "bench_arguments", "calls", "elements"]
 
 SMALL = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 127, 130)
 """Lengths around the lanes of a register and of a group, which the interpreter runs too."""
 
-LARGE = (257, 1000, 4095, 4097, 20_000)
+LARGE = (257, 1000, 4095, 4097, 70_000)
 """Lengths around a block and beyond."""
 
 SLACK = 64
@@ -42,7 +42,52 @@ def elements(rng: np.random.Generator, dtype: str, shape: Any, wild: bool = Fals
     return values
 
 
-_MAKE: Mapping[str, Make] = {}
+def _whole(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Any:
+    """Small whole numbers, whose sums are exact in any order."""
+    return rng.integers(-9, 10, shape).astype(DTYPES[dtype].numpy)
+
+
+def _gemm(rng: np.random.Generator, dtype: str, n: int) -> dict[str, Any]:
+    rows, depth, columns = (n, n, n) if n in _SQUARES else (n % 9, n % 11, n % 71)
+    a, b = _whole(rng, dtype, (rows, depth)), _whole(rng, dtype, (depth, columns))
+    return {"a": a, "b": b, "c": _whole(rng, dtype, (rows, columns))}
+
+
+def _gemv(rng: np.random.Generator, dtype: str, n: int) -> dict[str, Any]:
+    rows, columns = (n, n) if n in _SQUARES else (n % 9, n % 5000)
+    a, x = _whole(rng, dtype, (rows, columns)), _whole(rng, dtype, (columns,))
+    return {"a": a, "x": x, "y": _whole(rng, dtype, (rows,))}
+
+
+def _transpose(rng: np.random.Generator, dtype: str, n: int) -> dict[str, Any]:
+    x = elements(rng, dtype, (n, n) if n in _SQUARES else (n % 41, n % 71))
+    return {"x": x, "y": np.zeros(x.shape[::-1], x.dtype)}
+
+
+def _stencil(rng: np.random.Generator, dtype: str, n: int) -> dict[str, Any]:
+    x = elements(rng, dtype, (n, n) if n in _SQUARES else (n % 11, n % 71))
+    return {"f": DTYPES[dtype].numpy.type(0.2), "x": x, "y": np.zeros_like(x)}
+
+
+def _place(rng: np.random.Generator, dtype: str, n: int) -> dict[str, Any]:
+    x = elements(rng, dtype, max(n, 1), wild=n % 2 == 1)
+    return {"x": x, "at": np.array(0)}
+
+
+def _histogram(rng: np.random.Generator, dtype: str, n: int) -> dict[str, Any]:
+    bins = 37 if n % 3 else 2000
+    x = rng.integers(0, bins, n).astype(DTYPES[dtype].numpy)
+    return {"x": x, "counts": rng.integers(0, 9, bins)}
+
+
+_SQUARES = (16, 64, 512, 2048)
+"""Sides of the square matrices that are timed."""
+
+_MAKE: Mapping[str, Make] = {
+    "gemm": _gemm, "gemv": _gemv, "transpose": _transpose, "stencil": _stencil,
+    "argmin": _place, "argmax": _place, "histogram": _histogram,
+}
+"""Kernels whose arguments are not as many elements for each array."""
 
 
 def calls(sizes: tuple[int, ...], seed: int = 1) -> Iterator[Call]:
@@ -82,6 +127,9 @@ def _in_place(name: str, dtype: str, args: dict[str, Any]) -> dict[str, Any]:
 
 def bench_arguments(rng: Any, name: str, dtype: str, n: int) -> dict[str, Any]:
     """Tame numbers; scalars are 1, thresholds 0, which half of the elements exceed."""
+    if name in _MAKE:
+        side = {16: 16, 4096: 64, 262144: 512, 4194304: 2048}.get(n, round(n**0.5))
+        return _MAKE[name](rng, dtype, side if "[:, " in library()[name].text else n)
     args = _arguments(rng, name, dtype, n, False)
     for p in meaning(name, dtype).params:
         if p.rank is None:

@@ -2,8 +2,8 @@
 
     python -m tests.bench.kernels [NAME …] [--sizes 16,4096,262144,4194304] [--target avx512]
 
-Both are called from C within the same rounds, on the same arrays; the shortest times are divided. Below 1.0
-the generated code is faster. ns: what an element takes by hand. Nothing is asserted.
+Both are called from C within the same rounds, on the same arrays; the shortest times are divided.
+Below 1.0 the generated code is faster. ns: what an element takes by hand. Nothing is asserted.
 """
 from __future__ import annotations
 
