@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from shutil import which
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from targets.library import c_source, function, library, meaning
 
 __all__ = ["PAIRS", "PLACES", "WAYS", "Call", "command", "generated", "run_batch", "table"]
 
-PAIRS = tuple((name, dtype) for name, k in library().items() for dtype in k.dtypes)
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
+
+PAIRS: Pairs = tuple((name, dtype) for name, k in library().items() for dtype in k.dtypes)
 """Each hand-written kernel with each dtype it is written for."""
 
 WAYS = ("generated", "by hand")
@@ -72,43 +74,43 @@ def generated(name: str, dtype: str, target: str) -> Kernel:
     return optimise(meaning(name, dtype), TARGETS[target].model)
 
 
-def command(place: str, level: str = "-O1") -> list[str]:
-    """The words that run a place's program there, compiled at that level."""
-    return [*PLACES[place], str(_program(place.split()[0], level))]
+def command(place: str, level: str = "-O1", pairs: Pairs = PAIRS) -> list[str]:
+    """The words that run a place's program of these kernels there, compiled at that level."""
+    return [*PLACES[place], str(_program(place.split()[0], level, pairs))]
 
 
 @cache
-def _program(target: str, level: str) -> Path:
-    """The executable with all of them."""
+def _program(target: str, level: str, pairs: Pairs) -> Path:
+    """The executable."""
     t = TARGETS[target]
     made = Path(tempfile.mkdtemp(prefix="batch-")) / target
     flags = [f for f in FLAGS if f not in ("-O2", "-fPIC", "-fvisibility=protected")] + [level]
     words = [*find_compiler_for(t.machine).command, *flags, *t.cflags, "-static", "-x", "c", "-"]
-    text = table(t) + DRIVER.read_text()
+    text = table(t, pairs) + DRIVER.read_text()
     subprocess.run([*words, "-o", made, "-lm"], input=text.encode(), check=True)
     return made
 
 
-def table(t: Target) -> str:
-    """C text of the array `kernels`: the generated ones in the order of PAIRS, then the others."""
-    texts = [text for way in WAYS for text in _functions(way, t)]
+def table(t: Target, pairs: Pairs = PAIRS) -> str:
+    """C text of the array `kernels`: the generated ones in the order of `pairs`, then the rest."""
+    texts = [text for way in WAYS for text in _functions(way, t, pairs)]
     names = ", ".join(f"tp_kernel_{k}" for k in range(len(texts)))
-    ours, by_hand = texts[: len(PAIRS)], texts[len(PAIRS) :]
+    ours, by_hand = texts[: len(pairs)], texts[len(pairs) :]
     last = f"static int64_t (*const kernels[])(const tp_array *, const tp_scalar *) = {{{names}}};"
-    return "\n".join([unit("\n".join(ours), t), c_source(PAIRS, t), *by_hand, last, ""])
+    return "\n".join([unit("\n".join(ours), t), c_source(pairs, t), *by_hand, last, ""])
 
 
-def _functions(way: str, t: Target) -> list[str]:
+def _functions(way: str, t: Target, pairs: Pairs) -> list[str]:
     """An entry a pair, with its body; each under a name of its own."""
     found = []
-    for k, (name, dtype) in enumerate(PAIRS):
+    for k, (name, dtype) in enumerate(pairs):
         legal = legalize(generated(name, dtype, t.name), t)
         if way == "generated":
             text = body(legal, t) + entry(legal, t)
             number = k
         else:
             text = entry(legal, t).replace("tp_body(", f"{function(name, dtype)}(")
-            number = k + len(PAIRS)
+            number = k + len(pairs)
         found.append(re.sub(r"\b(tp_body|tp_kernel)\b", rf"\1_{number}", text))
     return found
 

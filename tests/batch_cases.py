@@ -48,7 +48,7 @@ def _whole(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Any:
 
 
 def _gemm(rng: np.random.Generator, dtype: str, n: int) -> dict[str, Any]:
-    rows, depth, columns = (n, n, n) if n in _SQUARES else (n % 9, n % 11, n % 71)
+    rows, depth, columns = (n, n, n) if n in _SQUARES else (n % 9, n % 7, n % 71)
     a, b = _whole(rng, dtype, (rows, depth)), _whole(rng, dtype, (depth, columns))
     return {"a": a, "b": b, "c": _whole(rng, dtype, (rows, columns))}
 
@@ -60,7 +60,7 @@ def _gemv(rng: np.random.Generator, dtype: str, n: int) -> dict[str, Any]:
 
 
 def _transpose(rng: np.random.Generator, dtype: str, n: int) -> dict[str, Any]:
-    x = elements(rng, dtype, (n, n) if n in _SQUARES else (n % 41, n % 71))
+    x = elements(rng, dtype, (n, n) if n in _SQUARES else (n % 19, n % 71))
     return {"x": x, "y": np.zeros(x.shape[::-1], x.dtype)}
 
 

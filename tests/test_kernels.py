@@ -89,15 +89,16 @@ def _listed(count: Counter[str]) -> str:
 @pytest.mark.skipif("avx2 by qemu64" not in PLACES, reason="needs an emulator")
 def test_an_old_machine_has_no_avx2() -> None:
     """So the programs for SSE2, which run there, have no instruction of a later one."""
-    call = next(c for c in calls((64,)) if PAIRS[c.pair][0] == "map")
+    call = next(calls((64,)))
+    words = command("avx2 by qemu64", pairs=PAIRS[:1])
     with pytest.raises(subprocess.CalledProcessError) as died:
-        run_batch(command("avx2 by qemu64"), [call], WAYS[0])
+        run_batch(words, [call], WAYS[0])
     assert died.value.returncode == -signal.SIGILL
 
 
 def test_by_hand_is_the_meaning() -> None:
     """The interpreter runs what the passes made: the fixed order of float folds, else no change."""
-    todo = [c for c in calls(SMALL, seed=2)]
+    todo = list(calls(SMALL[::4], seed=2))
     place = next(iter(PLACES))
     target = place.split()[0]
     for call, got in zip(todo, run_batch(command(place), todo, WAYS[1]), strict=True):

@@ -66,7 +66,7 @@ def counts(kernel: Kernel) -> Kernel:
         return _blocked(s, size, names, fresh)
 
     done = map_stmts(kernel, edit)
-    return done if done is kernel else bottom_up(done, lambda n: totals.get(n, n))  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+    return done if done is kernel else bottom_up(done, lambda n: totals.get(n, n))
 
 
 def _size(loop: VecLoop) -> int | None:
