@@ -9,6 +9,7 @@ def and_count(x: T[::1], y: T[::1], total: mut(i64[()])):
     total[()] = k
 
 T: bool */
+#include "loops.h"
 
 KERNEL(and_count)
 {

@@ -4,12 +4,18 @@ def argmin(x: T[::1], at: mut(i64[()])):
     guard(x.shape[0] >= 1, "GUARD_EMPTY")
     disjoint(x, at)
     for i in loop(1, x.shape[0], best=x[0], k=0):
-        v = x[i]
-        k = step(select(v < best, i, k))
-        best = step(select(v < best, v, best))
+        if x[i] < best:
+            value = give(x[i])
+            place = give(i)
+        else:
+            value = give(best)
+            place = give(k)
+        best = step(value)
+        k = step(place)
     at[()] = k
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 #define TAKEN(m, x) N(lesser)(x, m)
 

@@ -7,6 +7,7 @@ def axpy(a: T, x: T[::1], y: mut(T[::1])):
         y[i] = y[i] + a * x[i]
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 KERNEL(axpy)
 {

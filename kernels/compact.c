@@ -13,6 +13,7 @@ def compact(keep: bool[::1], x: T[::1], kept: mut(T[::1]), count: mut(i64[()])):
     count[()] = k
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 /* LANES bytes of 0 and 1 as a mask. */
 static inline M N(flags)(const uint8_t *p)

@@ -7,6 +7,7 @@ def count(x: T[::1], total: mut(i64[()])):
     total[()] = k
 
 T: bool */
+#include "loops.h"
 
 KERNEL(count)
 {

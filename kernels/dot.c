@@ -9,6 +9,7 @@ def dot(x: T[::1], y: T[::1], total: mut(T[()])):
     total[()] = s
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 KERNEL(dot)
 {

@@ -11,6 +11,7 @@ def filter_map(low: T, x: T[::1], kept: mut(T[::1]), count: mut(i64[()])):
     count[()] = k
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 KERNEL(filter_map)
 {

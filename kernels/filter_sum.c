@@ -8,6 +8,7 @@ def filter_sum(low: T, x: T[::1], total: mut(T[()])):
     total[()] = s
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 static inline V N(or_nothing)(V v, V low)
 {

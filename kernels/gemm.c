@@ -13,6 +13,7 @@ def gemm(a: T[:, ::1], b: T[:, ::1], c: mut(T[:, ::1])):
             c[i, j] = s
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 #define GEMM_ROWS 4
 #define GEMM_DEPTH 256

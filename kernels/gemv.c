@@ -11,6 +11,7 @@ def gemv(a: T[:, ::1], x: T[::1], y: mut(T[::1])):
         y[i] = s
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 KERNEL(gemv)
 {

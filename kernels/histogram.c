@@ -7,6 +7,7 @@ def histogram(x: T[::1], counts: mut(i64[::1])):
         counts[j] = counts[j] + 1
 
 T: i32 i64 */
+#include "registers.h"
 
 #define MOST_BINS 1024
 

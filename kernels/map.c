@@ -7,6 +7,7 @@ def map(a: T, b: T, x: T[::1], y: mut(T[::1])):
         y[i] = x[i] * a + b
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 KERNEL(map)
 {

@@ -8,6 +8,7 @@ def map_map(a: T, low: T, x: T[::1], y: mut(T[::1])):
         y[i] = select(t > low, t, low)
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 static inline V N(map_map_of)(V x, V a, V low)
 {

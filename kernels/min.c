@@ -7,6 +7,7 @@ def min(start: T, x: T[::1], found: mut(T[()])):
     found[()] = m
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 #define TAKEN(m, x) N(lesser)(x, m)
 

@@ -9,6 +9,7 @@ def scan(x: T[::1], y: mut(T[::1])):
         s = step(t)
 
 T: i32 i64 */
+#include "loops.h"
 
 #define MOVED(h, k) ((k) >= h ? (k) - h : LANES)
 #define PLUS_MOVED(v, h) (v + TP_SHUFFLE(I, v, ((V){0}), EACH_LANE(MOVED, h)))

@@ -9,6 +9,7 @@ def stencil(f: T, x: T[:, ::1], y: mut(T[:, ::1])):
             y[i, j] = (x[i, j] + x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1]) * f
 
 T: f32 f64 */
+#include "loops.h"
 
 KERNEL(stencil)
 {

@@ -7,6 +7,7 @@ def sum(x: T[::1], total: mut(T[()])):
     total[()] = s
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 KERNEL(sum)
 {

@@ -9,6 +9,7 @@ def transpose(x: T[:, ::1], y: mut(T[:, ::1])):
             y[j, i] = x[i, j]
 
 T: f32 f64 i32 i64 */
+#include "registers.h"
 
 #define UPPER(h, k) ((k) & h ? LANES + ((k) ^ h) : (k))
 #define LOWER(h, k) ((k) & h ? LANES + (k) : (k) ^ h)

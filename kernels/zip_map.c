@@ -10,6 +10,7 @@ def zip_map(x: T[::1], y: T[::1], z: mut(T[::1])):
         z[i] = d * d
 
 T: f32 f64 i32 i64 */
+#include "loops.h"
 
 static inline V N(squared)(V d) { return d * d; }
 

@@ -1,7 +1,8 @@
 """The hand-written kernels: finding their C, reading what each means, and putting them together.
 
 A file ``kernels/NAME.c`` begins with a comment: a line of prose, its meaning as Loop IR text for an
-element type ``T``, and the dtypes that ``T`` stands for. The rest is C (see ``kernels/isa.h``).
+element type ``T``, and the dtypes that ``T`` stands for. Then it names the last header that it
+needs. The rest is C (see ``kernels/registers.h``).
 """
 from __future__ import annotations
 
@@ -19,19 +20,24 @@ from .target import Target
 
 __all__ = ["HandWritten", "c_source", "folder", "function", "library", "meaning"]
 
-_COMMENT = re.compile(r"/\* (.*?)\n\n(def .*?)\n\nT: ([\w ]+?) \*/\n", re.DOTALL)
+_FILE = re.compile(
+    r"/\* (.*?)\n\n(def .*?)\n\nT: ([\w ]+?) \*/\n#include \"([\w.]+)\"\n(.*)", re.DOTALL
+)
 _MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
-_INCLUDES = {"x86_64": "#include <immintrin.h>\n", "aarch64": "#include <arm_neon.h>\n"}
+_HEADERS = ("registers.h", "isa.h", "loops.h")
+"""Each stands behind the one before; the first needs none of the compiler's, which are slow."""
+_INTRINSICS = {"x86_64": "#include <immintrin.h>\n", "aarch64": "#include <arm_neon.h>\n"}
 
 
 @record(frozen=True, slots=True)
 class HandWritten:
-    """One file: the kernel ``name`` as it stands for each of ``dtypes``."""
+    """One file: the kernel ``name`` as it stands for each of ``dtypes``, behind ``headers``."""
 
     name: str
     summary: str
     text: str
     dtypes: tuple[str, ...]
+    headers: tuple[str, ...]
     c: str
 
 
@@ -56,10 +62,11 @@ def _file(name: str) -> str:
 
 
 def _read(name: str, text: str) -> HandWritten:
-    head = _COMMENT.match(text)
+    head = _FILE.match(text)
     assert head, f"kernels/{name}.c does not begin with its meaning"
-    summary, meant, dtypes = head.groups()
-    return HandWritten(name, summary, meant, tuple(dtypes.split()), text)
+    summary, meant, dtypes, last, c = head.groups()
+    headers = _HEADERS[: _HEADERS.index(last) + 1]
+    return HandWritten(name, summary, meant, tuple(dtypes.split()), headers, c)
 
 
 @cache
@@ -80,7 +87,9 @@ def c_source(wanted: Iterable[tuple[str, str]], target: Target) -> str:
         by_dtype.setdefault(dtype, []).append(name)
     types = [f"typedef {DTYPES[d].c} {_token(d)};" for d in by_dtype]
     sections = [_section(dtype, names) for dtype, names in by_dtype.items()]
-    return _INCLUDES.get(target.machine, "") + "\n".join([*types, *sections])
+    plain = all(len(library()[name].headers) == 1 for names in by_dtype.values() for name in names)
+    before = "" if plain else _INTRINSICS.get(target.machine, "")
+    return before + "\n".join([*types, *sections])
 
 
 def _section(dtype: str, names: Iterable[str]) -> str:
@@ -88,8 +97,9 @@ def _section(dtype: str, names: Iterable[str]) -> str:
     d = DTYPES[dtype]
     facts = {"T": _token(dtype), "T_BYTES": d.bytes, "T_FLOAT": int(d.kind == "f")}
     lines = [f"#define {name} {value}" for name, value in facts.items()]
-    kernels = (library()[name].c for name in names)
-    text = "\n".join([*lines, _file("isa.h"), _file("loops.h"), *kernels])
+    kernels = [library()[name] for name in names]
+    headers = max((k.headers for k in kernels), key=len)
+    text = "\n".join([*lines, *map(_file, headers), *(k.c for k in kernels)])
     macros = dict.fromkeys(_MACRO.findall(text))
     return "\n".join([text, *(f"#undef {name}" for name in macros)])
 

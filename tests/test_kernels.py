@@ -21,10 +21,15 @@ from tally import AGREED
 
 from loopir.interpret import run
 from loopir.nodes import Append
+from loopir.text import parse
 from loopir.tree import walk
 from loopir.types import DTYPES
 from loopir.verify import verify
+from targets.isa import TARGETS
 from targets.library import library, meaning
+from targets.select import served
+from targets.wins import WINS
+from transpile import fuse
 
 each_place = pytest.mark.parametrize("place", [p for p in PLACES if p != "avx2 by qemu64"])
 
@@ -109,3 +114,60 @@ def test_by_hand_is_the_meaning() -> None:
         status = run(kernel, args).status
         agree(call, got, (status, args), "by hand against the meaning")
         AGREED["by hand, interpreter"] += 1
+
+
+# -- selection
+
+
+def turned(a, b):
+    rows, columns = a.shape
+    for r in range(rows):
+        for c in range(columns):
+            b[c, r] = a[r, c]
+
+
+def doubled(a, b):
+    for r in range(a.shape[0]):
+        for c in range(a.shape[1]):
+            b[c, r] = a[r, c] * 2
+
+
+def test_wins_are_kernels_and_say_why() -> None:
+    for win in WINS:
+        assert set(win.dtypes) <= set(library()[win.name].dtypes)
+        assert set(win.targets) <= set(TARGETS)
+        assert win.measured
+
+
+def test_meanings_match_whatever_their_names() -> None:
+    same = """
+def k(out: mut(f64[:, ::1]), m: f64[:, ::1]):
+    disjoint(out, m)
+    for r in loop(0, m.shape[0]):
+        for s in loop(0, m.shape[1]):
+            out[s, r] = m[r, s]
+"""
+    target = TARGETS["avx512"]
+    found = served(parse(same), target)
+    assert found is not None
+    assert (found.win.name, found.arrays) == ("transpose", ("m", "out"))
+    changes = ("m[r, s]", "m[s, r]"), ("out, m", "m, m"), ("m: f64[:, ::1]", "m: f64[:, :]")
+    for old, new in (*changes, ("f64", "i16"), ("0, m.shape[0]", "1, m.shape[0]")):
+        assert served(parse(same.replace(old, new, 1)), target) is None, new
+    assert served(parse(same.replace("disjoint(", "disjoint_or_same(")), target) is None
+    assert served(parse(same), TARGETS["sse2"]) is None
+
+
+@pytest.mark.parametrize("target", [t for t in ("avx512", "avx2") if t in PLACES])
+def test_what_is_served_is_the_answer(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    serve, other = fuse(turned, target=target), fuse(doubled, target=target)
+    for shape in ((0, 5), (3, 4), (16, 16), (33, 70), (70, 33)):
+        a = np.random.default_rng(1).random((shape[0], shape[1] + 2))[:, : shape[1]]
+        b, c = np.zeros(shape[::-1]), np.zeros(shape[::-1])
+        serve(a, b)
+        other(a, c)
+        assert np.array_equal(b, a.T)
+        assert np.array_equal(c, a.T * 2)
+    assert "by hand (kernels/transpose.c)" in str(serve.report(a, b))
+    assert "by hand" not in str(other.report(a, c))

@@ -55,9 +55,9 @@ class Stages:
 
     def c(self, target: Target) -> str:
         """The kernel as C for `target`."""
-        from targets.c import emit
+        from targets.select import c_text
 
-        return emit(self.legal(target), target)
+        return c_text(self.plan.kernel, self.legal(target), target)
 
     @property
     def plain(self) -> Kernel:

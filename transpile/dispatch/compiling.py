@@ -9,10 +9,10 @@ from types import FunctionType
 
 from loopir.nodes import Disjoint, Kernel
 from targets.build import BuildError, NoCompiler, build
-from targets.c import emit
 from targets.host import available
 from targets.isa import Target
 from targets.load import load, prepare
+from targets.select import c_text
 
 from .. import knobs
 from ..options import Options, chosen_target
@@ -64,7 +64,7 @@ def compile_variant(
     if target not in available():
         raise BuildError(f"this machine does not run code for {target.name}")
     plan, kernel = stages.plan, stages.legal(target)
-    text = emit(kernel, target)
+    text = c_text(plan.kernel, kernel, target)
     clock.lap("stages")
     _tell(settings, stages, kernel, text, target)
     clock.lap("knobs")

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from loopir.nodes import Kernel
 from loopir.passes.vectorize import vectorize
 from targets.isa import Target
+from targets.select import served
 
 from ..rejections import Rejection
 from ..scope import Scope
@@ -31,6 +33,8 @@ def account(
     lines = dict(enumerate(source.lines, 1))
     still = scalar_loops(_unvectorised(stages), _words(source), lines, reassociate=reassociate)
     loops = loop_infos(stages.legal(target), stages.scalar, target)
+    if by_hand := served(compiled, target):
+        loops = tuple(replace(loop, notes=(*loop.notes, by_hand.note)) for loop in loops)
     return Report(
         function=source.qualname,
         path=source.path,
