@@ -60,23 +60,42 @@ static inline void N(stream)(C *p, V v) { N(store)(p, v); }
 static inline void N(streamed)(void) {}
 #endif
 
+/* F(k, op, value) for the number k of each register of a group; and the registers folded into the first, by halving. */
+#if REGISTERS == 4
+#define EACH_REGISTER(F, op, value) F(0, op, value) F(1, op, value) F(2, op, value) F(3, op, value)
+#define REGISTERS_FOLDED(op) HALF4(op)
+#elif REGISTERS == 8
+#define EACH_REGISTER(F, op, value) \
+    F(0, op, value) F(1, op, value) F(2, op, value) F(3, op, value) F(4, op, value) F(5, op, value) F(6, op, value) F(7, op, value)
+#define REGISTERS_FOLDED(op) HALF8(op) HALF4(op)
+#else
+#define EACH_REGISTER(F, op, value) \
+    F(0, op, value) F(1, op, value) F(2, op, value) F(3, op, value) F(4, op, value) F(5, op, value) F(6, op, value) F(7, op, value) \
+    F(8, op, value) F(9, op, value) F(10, op, value) F(11, op, value) F(12, op, value) F(13, op, value) F(14, op, value) F(15, op, value)
+#define REGISTERS_FOLDED(op) \
+    r0_ = op(r0_, r8_); r1_ = op(r1_, r9_); r2_ = op(r2_, r10_); r3_ = op(r3_, r11_); \
+    r4_ = op(r4_, r12_); r5_ = op(r5_, r13_); r6_ = op(r6_, r14_); r7_ = op(r7_, r15_); HALF8(op) HALF4(op)
+#endif
+#define HALF8(op) r0_ = op(r0_, r4_); r1_ = op(r1_, r5_); r2_ = op(r2_, r6_); r3_ = op(r3_, r7_);
+#define HALF4(op) r0_ = op(r0_, r2_); r1_ = op(r1_, r3_); r0_ = op(r0_, r1_);
+#define UNIT_REGISTER(k, op, value) V r##k##_ = unit_;
+#define FOLD_WHOLE(k, op, value) r##k##_ = op(r##k##_, value); i_ += LANES;
+#define FOLD_REST(k, op, value) \
+    if (n_ - i_ >= LANES) { enum { part_ = 0 }; r##k##_ = op(r##k##_, value); i_ += LANES; } \
+    else if (i_ < n_) { enum { part_ = 1 }; r##k##_ = op(r##k##_, N(select)(N(first)(n_ - i_), value, unit_)); i_ = n_; }
+
 /* op over value for lo <= i < hi, from `unit`, in GROUP lanes. A lane without an element takes the unit once more. */
 #define GROUP_FOLD(lo, hi, unit, op, value) ({ \
     int64_t i_ = (lo), n_ = (hi); \
-    V r_[REGISTERS]; \
     const V unit_ = N(splat)(unit); \
-    _Pragma("GCC unroll 16") for (int k_ = 0; k_ < REGISTERS; k_++) r_[k_] = unit_; \
+    EACH_REGISTER(UNIT_REGISTER, op, value) \
     while (n_ - i_ >= GROUP) { \
         enum { part_ = 0 }; \
-        _Pragma("GCC unroll 16") for (int k_ = 0; k_ < REGISTERS; k_++, i_ += LANES) r_[k_] = op(r_[k_], value); \
+        EACH_REGISTER(FOLD_WHOLE, op, value) \
     } \
-    _Pragma("GCC unroll 16") for (int k_ = 0; k_ < REGISTERS; k_++) { \
-        if (n_ - i_ >= LANES) { enum { part_ = 0 }; r_[k_] = op(r_[k_], value); i_ += LANES; } \
-        else if (i_ < n_) { enum { part_ = 1 }; r_[k_] = op(r_[k_], N(select)(N(first)(n_ - i_), value, unit_)); i_ = n_; } \
-    } \
-    _Pragma("GCC unroll 8") for (int h_ = REGISTERS / 2; h_; h_ /= 2) \
-        _Pragma("GCC unroll 8") for (int k_ = 0; k_ < h_; k_++) r_[k_] = op(r_[k_], r_[k_ + h_]); \
-    LANES_FOLDED(op, r_[0]); \
+    EACH_REGISTER(FOLD_REST, op, value) \
+    REGISTERS_FOLDED(op) \
+    LANES_FOLDED(op, r0_); \
 })
 
 /* 0 plus value for lo <= i < hi: in blocks where that changes the rounding. */

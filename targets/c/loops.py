@@ -22,6 +22,10 @@ def vector_loop(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
     return _VectorLoop(n, s, block).lines()
 
 
+_FEW = 4
+"""Registers of a group up to which the remainder is written out for each."""
+
+
 class _VectorLoop:
     """One loop. ``i`` and ``end`` are the C names of the next element and the end."""
 
@@ -158,9 +162,12 @@ class _VectorLoop:
     # -- the remainder
 
     def _remainder(self, s: Scope) -> Iterator[str]:
-        """Register by register; accumulators lie in memory meanwhile, to be numbered."""
+        """Register by register; many accumulators lie in memory meanwhile, to be numbered."""
         if not self.vectors or self.count == 1:
             yield from self._registers_until(self.end, 0, s)
+            return
+        if self.written_out and s.target.masks == "bits" and self.count <= _FEW:
+            yield from self._each_in_part(s)
             return
         r = s.fresh("r")
         yield f"int64_t {r} = 0;"
@@ -173,6 +180,14 @@ class _VectorLoop:
         yield from self._registers_until(self.end, r, s)
         for name, old in kept.items():
             yield " ".join(f"{old[k]} = {s.registers[name][k]};" for k in range(self.count))
+
+    def _each_in_part(self, s: Scope) -> Iterator[str]:
+        """Each register that has an element left, under a mask."""
+        for k in range(self.count):
+            yield f"if ({self.i} < {self.end}) {{"
+            yield from self._part(self.end, k, s.inner())
+            yield f"{self.i} += {self.width};"
+            yield "}"
 
     def _registers_until(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
         """Registers of elements before `stop`, the last in part; `r` numbers their accumulators."""

@@ -90,19 +90,50 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
             }
         }
         if (i < i_end) {
-            int64_t r_v1 = 0;
-            f32x16 s_all[4] = {s_0, s_1, s_2, s_3};
-            for (; i < i_end; i += 16, r_v1++) {
+            if (i < i_end) {
                 const int64_t count = i_end - i;
                 const m16 live = tp_first_m16(count);
                 {
                     f32x16 x_i = tp_loadpart_f32x16(x + i, count);
                     __asm__("" : "+v"(x_i));
                     const m16 on = (m16)(tp_gt_f32x16(x_i, tp_splat_f32x16(t)) & live);
-                    s_all[r_v1] = tp_select_f32x16(on, (s_all[r_v1] + x_i), s_all[r_v1]);
+                    s_0 = tp_select_f32x16(on, (s_0 + x_i), s_0);
                 }
+                i += 16;
             }
-            s_0 = s_all[0]; s_1 = s_all[1]; s_2 = s_all[2]; s_3 = s_all[3];
+            if (i < i_end) {
+                const int64_t count = i_end - i;
+                const m16 live = tp_first_m16(count);
+                {
+                    f32x16 x_i = tp_loadpart_f32x16(x + i, count);
+                    __asm__("" : "+v"(x_i));
+                    const m16 on = (m16)(tp_gt_f32x16(x_i, tp_splat_f32x16(t)) & live);
+                    s_1 = tp_select_f32x16(on, (s_1 + x_i), s_1);
+                }
+                i += 16;
+            }
+            if (i < i_end) {
+                const int64_t count = i_end - i;
+                const m16 live = tp_first_m16(count);
+                {
+                    f32x16 x_i = tp_loadpart_f32x16(x + i, count);
+                    __asm__("" : "+v"(x_i));
+                    const m16 on = (m16)(tp_gt_f32x16(x_i, tp_splat_f32x16(t)) & live);
+                    s_2 = tp_select_f32x16(on, (s_2 + x_i), s_2);
+                }
+                i += 16;
+            }
+            if (i < i_end) {
+                const int64_t count = i_end - i;
+                const m16 live = tp_first_m16(count);
+                {
+                    f32x16 x_i = tp_loadpart_f32x16(x + i, count);
+                    __asm__("" : "+v"(x_i));
+                    const m16 on = (m16)(tp_gt_f32x16(x_i, tp_splat_f32x16(t)) & live);
+                    s_3 = tp_select_f32x16(on, (s_3 + x_i), s_3);
+                }
+                i += 16;
+            }
         }
     }
     *(r) = tp_fold_add_4_f32x16((f32x16[]){s_0, s_1, s_2, s_3});

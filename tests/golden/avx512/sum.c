@@ -73,14 +73,30 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
             }
         }
         if (i < i_end) {
-            int64_t r_v1 = 0;
-            f32x16 s_all[4] = {s_0, s_1, s_2, s_3};
-            for (; i < i_end; i += 16, r_v1++) {
+            if (i < i_end) {
                 const int64_t count = i_end - i;
                 const m16 live = tp_first_m16(count);
-                s_all[r_v1] = tp_select_f32x16(live, (s_all[r_v1] + tp_loadpart_f32x16(x + i, count)), s_all[r_v1]);
+                s_0 = tp_select_f32x16(live, (s_0 + tp_loadpart_f32x16(x + i, count)), s_0);
+                i += 16;
             }
-            s_0 = s_all[0]; s_1 = s_all[1]; s_2 = s_all[2]; s_3 = s_all[3];
+            if (i < i_end) {
+                const int64_t count = i_end - i;
+                const m16 live = tp_first_m16(count);
+                s_1 = tp_select_f32x16(live, (s_1 + tp_loadpart_f32x16(x + i, count)), s_1);
+                i += 16;
+            }
+            if (i < i_end) {
+                const int64_t count = i_end - i;
+                const m16 live = tp_first_m16(count);
+                s_2 = tp_select_f32x16(live, (s_2 + tp_loadpart_f32x16(x + i, count)), s_2);
+                i += 16;
+            }
+            if (i < i_end) {
+                const int64_t count = i_end - i;
+                const m16 live = tp_first_m16(count);
+                s_3 = tp_select_f32x16(live, (s_3 + tp_loadpart_f32x16(x + i, count)), s_3);
+                i += 16;
+            }
         }
     }
     *(r) = tp_fold_add_4_f32x16((f32x16[]){s_0, s_1, s_2, s_3});
