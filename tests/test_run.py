@@ -18,7 +18,9 @@ import run.scans  # noqa: F401  # so does this
 from agree import Outcome, assert_same, outcome
 from native import RUNNABLE
 from run import nests as _nests  # noqa: F401  # it adds its programs
-from run.programs import PROGRAMS, Program
+from run.arrays import PROGRAMS as ON_ARRAYS
+from run.programs import PROGRAMS as IN_LOOPS
+from run.programs import Program
 from staged import Replayed, emulated, interpreted, through
 from tally import AGREED
 
@@ -32,10 +34,13 @@ from transpile.scope import Scope
 from transpile.signature import parameters, type_of
 from transpile.stages import Stages, compile_stages
 
-SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 1000)
+PROGRAMS = [*IN_LOOPS, *ON_ARRAYS]
 NATIVE = [t.name for t in available()]
 
-each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
+each_program = pytest.mark.parametrize(
+    "program",
+    [pytest.param(p, id=p.label, marks=[pytest.mark.long] if p.long else []) for p in PROGRAMS],
+)
 
 
 def arguments(program: Program, n: int) -> tuple[Any, ...]:
@@ -73,7 +78,7 @@ def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
 
 @each_program
 def test_core_python(program: Program) -> None:
-    for n in program.sizes or SIZES:
+    for n in program.sizes:
         stages, _ = stages_of(program, n)
         names = dict(program.function.__globals__)
         exec(compile(ast.Module([stages.python], []), "core Python", "exec"), names)
@@ -84,7 +89,7 @@ def test_core_python(program: Program) -> None:
 
 @each_program
 def test_interpreted_after_every_pass(program: Program) -> None:
-    for n in program.sizes or SIZES:
+    for n in program.sizes:
         stages, plan = stages_of(program, n)
         fused = stages.plan
         kernels = [("lowered", plan, plan.kernel), ("fused", fused, fused.kernel)]
@@ -99,9 +104,9 @@ def test_interpreted_after_every_pass(program: Program) -> None:
 def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
     fused = fuse(program.function, target=target)
-    for n in program.sizes or SIZES:
+    for n in program.sizes:
         agrees(program, n, target, outcome(fused, arguments(program, n)))
-    assert fused.stats.compiled == len(program.sizes or SIZES) - len(program.python_at)
+    assert fused.stats.compiled == len(program.sizes) - len(program.python_at)
     assert fused.stats.replays == {}
 
 
@@ -109,7 +114,7 @@ def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.skipif("neon" in NATIVE, reason="runs without emulation")
 @each_program
 def test_emulated(program: Program) -> None:
-    for n in program.sizes or SIZES:
+    for n in program.sizes:
         stages, _ = stages_of(program, n)
         call = through(stages, stages.plan, stages.vector, emulated(stages.vector, "neon"))
         agrees(program, n, "neon", outcome(call, arguments(program, n)))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from transpile.scope import Scope
+from transpile.signature import type_of
+from transpile.types import ArgType
 
 
 class World:
@@ -23,14 +25,10 @@ class World:
             return self.arguments[e.id]
         return self.scope.resolve(e)
 
-    def rank(self, expr: ast.expr) -> int | None:
+    def type(self, expr: ast.expr) -> ArgType | None:
         value = self._value(expr)
-        if isinstance(value, np.ndarray):
-            return value.ndim or None
-        return 0 if isinstance(value, (bool, int, float, np.generic)) else None
+        known = isinstance(value, (bool, int, float, np.generic, np.ndarray))
+        return type_of(value) if known else None
 
     def resolve(self, expr: ast.expr) -> object | None:
         return self.scope.resolve(expr)
-
-    def is_int(self, expr: ast.expr) -> bool:
-        return type(self._value(expr)) is int

@@ -58,7 +58,7 @@ class Scope:
                 return Origin.UNBOUND, None
         if name in self.globals:
             return Origin.GLOBAL, self.globals[name]
-        known = _builtins(self.globals)
+        known = {"_np": np, **_builtins(self.globals)}
         return (Origin.BUILTIN, known[name]) if name in known else (Origin.UNBOUND, None)
 
     def resolve(self, expr: ast.expr) -> object | None:

@@ -23,7 +23,7 @@ from .plan import Plan
 from .scope import Scope
 from .signature import type_of
 from .source import Source, read
-from .types import ArgType, ArrayType, ScalarType
+from .types import ArgType
 
 __all__ = ["Stages", "compile_stages"]
 
@@ -82,22 +82,10 @@ class _Env:
     types: Mapping[str, ArgType]
     scope: Scope
 
-    def rank(self, expr: ast.expr) -> int | None:
-        match self._type(expr):
-            case ArrayType(rank=rank):
-                return rank
-            case ScalarType():
-                return 0
-            case _:
-                return None
-
     def resolve(self, expr: ast.expr) -> object | None:
         return self.scope.resolve(expr)
 
-    def is_int(self, expr: ast.expr) -> bool:
-        return self._type(expr) == ScalarType("i64", weak=True)
-
-    def _type(self, expr: ast.expr) -> ArgType | None:
+    def type(self, expr: ast.expr) -> ArgType | None:
         if isinstance(expr, ast.Name) and expr.id in self.types:
             return self.types[expr.id]
         value = self.scope.resolve(expr)

@@ -12,10 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["PROGRAMS", "Program"]
+__all__ = ["PROGRAMS", "SIZES", "Program"]
 
 Rng: TypeAlias = np.random.Generator
 Make: TypeAlias = Callable[[int, Rng], tuple[Any, ...]]
+
+
+SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 1000)
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Program:
 
     ``python_at``: sizes at which the answer has to come from Python itself, for it raises.
     ``ulps``: how far results may be from Python's (reassociated folds, transcendental functions).
-    ``sizes``: those it runs at, where they are not all.
+    ``sizes``: those it runs at. ``long``: it is run with ``--long`` only.
     """
 
     function: Callable[..., Any]
@@ -32,7 +35,8 @@ class Program:
     label: str
     python_at: frozenset[int] = frozenset()
     ulps: float = 0
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = SIZES
+    long: bool = False
 
 
 PROGRAMS: list[Program] = []
@@ -42,7 +46,9 @@ def program(
     *,
     python_at: tuple[int, ...] = (),
     ulps: float = 0,
-    sizes: tuple[int, ...] = (),
+    into: list[Program] = PROGRAMS,
+    sizes: tuple[int, ...] = SIZES,
+    long: bool = False,
     **makes: Make,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The decorated function is a program on the arguments that each of `makes` gives."""
@@ -50,7 +56,7 @@ def program(
     def keep(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, make in makes.items():
             label = f"{function.__name__}-{name}"
-            PROGRAMS.append(Program(function, make, label, frozenset(python_at), ulps, sizes))
+            into.append(Program(function, make, label, frozenset(python_at), ulps, sizes, long))
         return function
 
     return keep

@@ -43,6 +43,27 @@ copy(np.ones(7), np.zeros(8))
 """,
     ),
     Code(
+        code="GUARD_SHAPE",
+        title="the shapes of whole arrays ask for more than one nest of loops",
+        why="Operations on whole arrays are compiled for operands of equal lengths, and for axes "
+            "that the source itself makes of length one. Where lengths differ, NumPy stretches an "
+            "axis of length one, or raises; so it does for a minimum of nothing.",
+        bad="""\
+@fuse
+def add(x, y):
+    return x + y
+
+add(np.ones(5), np.ones(1))
+""",
+        good="""\
+@fuse
+def add(x, y):
+    return x + y
+
+add(np.ones(5), np.ones(5))
+""",
+    ),
+    Code(
         code="GUARD_ALIAS",
         title="arrays overlap",
         why="The compiled code is right for arrays that share no memory or are the same array; "

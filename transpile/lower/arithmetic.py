@@ -51,7 +51,7 @@ class Arithmetic(Integers):
         if x.python_int and y.python_int and name in ("add", "sub", "mul"):
             return self._int_linear(name, x, y, node)
         if name == "pow":
-            return self._power(x, y, node)
+            return self._power(x, y, node, spelled)
         if depends(function, x, y):
             if (got := self._either_int(name, x, y, node, spelled)) is not None:
                 return got
@@ -145,13 +145,13 @@ class Arithmetic(Integers):
         factor = constant(1 << int(by))
         return self.binary(ast.Mult if name == "shl" else ast.FloorDiv, x, factor, node)
 
-    def _power(self, x: Num, y: Num, node: ast.AST) -> Num:
+    def _power(self, x: Num, y: Num, node: ast.AST, spelled: str) -> Num:
         exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
         whole = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
         if x.boxed and x.dtype == "bool":
             refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
         if exponent in (2, 3) and x.dtype != "bool":
-            return self._small_power(x, y, int(exponent), node)
+            return self._small_power(x, y, int(exponent), node, spelled)
         ty = self._result(operator.pow, (x, y), node)
         if DTYPES[ty.dtype].kind != "f":
             if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
@@ -160,7 +160,7 @@ class Arithmetic(Integers):
         a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
         if ty.weak:
             return typed(self.defined("pow", (a, c), node), ty, x, y)
-        self.b.source("pow", "scalar power", node)
+        self.b.source("pow", spelled, node)
         return typed(self.b.apply("pow", a, c), ty, x, y)
 
     def _any_power(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
@@ -195,7 +195,9 @@ class Arithmetic(Integers):
         a, c = (convert(self.b, n, ty.dtype, node) for n in (x, y))
         return typed(Call("mul", (a, c), ty.dtype), ty, x, y)
 
-    def _small_power(self, x: Num, y: Num, exponent: int, node: ast.AST) -> Num:
+    def _small_power(
+        self, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str
+    ) -> Num:
         """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's
         integers wrap and do not warn.
         """
@@ -211,7 +213,7 @@ class Arithmetic(Integers):
             product = self.b.bind(product)
             self.b.require(defined("pow", (e,), product), "GUARD_RAISES", node)
         elif DTYPES[ty.dtype].kind == "f":
-            self.b.source("pow", "scalar power", node, ("over", "under"))
+            self.b.source("pow", spelled, node, ("over", "under"))
         return typed(product, ty, x, y)
 
     def defined(self, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:

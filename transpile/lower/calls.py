@@ -13,7 +13,7 @@ from loopir.ops import Op
 from loopir.passes.values import is_lossless
 from loopir.types import DTYPES, dtype_of
 
-from ..infer import Num, cast, logic
+from ..infer import Num, cast, fits, logic
 from ..scope import made_in_c
 from .functions import COMPARISONS, MATH, OPERATORS, OURS, UFUNCS
 from .operands import convert, rounded, truth, typed
@@ -48,6 +48,8 @@ class Calls(PythonCalls):
             return self._numpy_float(np.dtype(function), args, node)
         if function is np.int64:
             return self._numpy_int(args, node)
+        if function in _WHOLE:
+            return self._numpy_constant(_WHOLE[function], args, node)
         special = _SPECIAL.get(function) if callable(function) else None
         if special is not None:
             return special(self, args, node)
@@ -70,6 +72,13 @@ class Calls(PythonCalls):
         if x.either or not x.exact or not is_lossless(x.dtype, "i64"):
             refuse("LOWER_TYPE", f"`{ast.unparse(node)}` may not hold its operand", node)
         return Num(cast(x.ir, "i64"), strong="i64", linear=x.linear, interval=x.interval)
+
+    def _numpy_constant(self, dtype: str, args: list[Num], node: ast.Call) -> Num:
+        """``np.int64(0)``: of a literal."""
+        (x,) = self._count(args, 1, node)
+        if not (isinstance(x.ir, Const) and fits(x.ir, dtype)):
+            return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not made of a literal", node)
+        return Num(cast(x.ir, dtype), strong=dtype)
 
     # -- NumPy on scalars
 
@@ -101,6 +110,14 @@ class Calls(PythonCalls):
         operands = [convert(self.b, n, ty.dtype, node) for n in args]
         return typed(self.b.apply(op.name, *operands), ty, *args)
 
+    def _square(self, args: list[Num], node: ast.Call) -> Num:
+        (x,) = self._count(args, 1, node)
+        ty = self._result(np.square, (x,), node)
+        e = self.b.bind(convert(self.b, x, ty.dtype, node), "base")
+        if DTYPES[ty.dtype].kind == "f":
+            self.b.source("mul", "square", node)
+        return typed(Call("mul", (e, e), ty.dtype), ty, x)
+
     def _where(self, args: list[Num], node: ast.Call) -> Num:
         cond, x, y = self._count(args, 3, node)
         ty = self._result(np.where, (Num(truth(cond), strong="bool"), x, y), node)
@@ -120,6 +137,7 @@ class Calls(PythonCalls):
         return typed(Call("min", (raised, high), ty.dtype), ty, x)
 
 
+_WHOLE = {d.numpy.type: d.name for d in DTYPES.values() if d.kind != "f"}
 _Special = Callable[[Calls, list[Num], ast.Call], Num]
 _BY_NAME: dict[str, tuple[Any, _Special]] = {
     "abs": (builtins, Calls._abs),
@@ -129,6 +147,7 @@ _BY_NAME: dict[str, tuple[Any, _Special]] = {
     "int": (builtins, Calls._as_int),
     "float": (builtins, Calls._as_float),
     "bool": (builtins, Calls._as_bool),
+    "square": (np, Calls._square),
     "where": (np, Calls._where),
     "clip": (np, Calls._clip),
 }

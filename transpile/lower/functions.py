@@ -40,6 +40,7 @@ OPERATORS: dict[str, type[ast.operator]] = {
     "bitand": ast.BitAnd,
     "bitor": ast.BitOr,
     "bitxor": ast.BitXor,
+    "pow": ast.Pow,
     "shl": ast.LShift,
     "shr": ast.RShift,
 }

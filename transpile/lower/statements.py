@@ -8,7 +8,9 @@ from dataclasses import replace
 from loopir.nodes import Const, Expr, Var
 
 from ..infer import Num, logic
+from ..macros.flow import left_to_python
 from ..ranges import LENGTH
+from ..scope import Origin
 from .arrays import ALLOCATORS, allocation
 from .leaving import Leaving
 from .lists import ARRAY_OF
@@ -70,6 +72,9 @@ class Statements(Leaving):
                 self.store(
                     target, self.binary(type(op), self.num(read_at), self.num(value), stmt), stmt
                 )
+            case ast.If(test=test, orelse=orelse) if left_to_python(stmt):
+                self._unless(test, stmt)
+                self.statements(orelse, live)
             case ast.If(test=test, body=[ast.Raise()], orelse=[]):
                 self.b.require(logic("not", self.test(test)), "GUARD_RAISES", stmt)
             case ast.If(test=test, body=body, orelse=orelse):
@@ -86,6 +91,11 @@ class Statements(Leaving):
             case _:
                 kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
                 refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
+
+    def _unless(self, test: ast.expr, stmt: ast.stmt) -> None:
+        """Where one of the alternatives of `test` holds, Python must answer."""
+        for each in test.values if isinstance(test, ast.BoolOp) else [test]:
+            self.b.require(logic("not", self.test(each)), "GUARD_SHAPE", stmt)
 
     def _assign(self, name: str, value: ast.expr, stmt: ast.stmt) -> None:
         b = self.b
@@ -158,6 +168,8 @@ class Statements(Leaving):
         ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
         text = inlined(call, self.b, frozenset(self.arguments))
         unique = b.name(name)
+        while self.scope.find(unique)[0] not in (Origin.LOCAL, Origin.UNBOUND):
+            unique = b.name(name)  # the wrapper calls it so, and other things by theirs
         b.allocate(unique, text, ty)
         b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape)
 

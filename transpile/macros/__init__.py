@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .comprehensions import collected, list_comprehension
 from .context import Context
@@ -16,6 +17,7 @@ from .env import Env
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .loops import for_loop
 from .ranges import in_range, named_range
+from .reductions import array_fold, array_moment
 from .subscripts import row_element
 
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
@@ -27,12 +29,18 @@ MACROS: tuple[Macro, ...] = (
     augmented,           # a[i] += e
     named_range,         # r = range(n)
     in_range,            # i in range(n)
+    array_assigned,      # u = x * 2 + y
+    array_stored,        # X[i] = y
+    array_augmented,     # x += y
     for_loop,            # for v in x, enumerate, zip, reversed
     row_element,         # x[i][j]
     sum_fold,            # sum(e for v in x if c)
     minmax_fold,         # min(x), max(e for v in x)
     any_fold,            # any(e for v in x)
     all_fold,            # all(e for v in x)
+    array_fold,          # np.sum(X, axis=0), x.max()
+    array_moment,        # np.var(x), np.ptp(x)
+    array_value,         # f(x + 1)
     collected,           # list(e for v in x)
     list_comprehension,  # [e for v in x if c]
 )

@@ -3,6 +3,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Callable
+
+import numpy as np
 
 from .env import Env
 from .facts import Fact
@@ -23,6 +26,7 @@ class Context:
         self._taken = used(tree)
         self._local = bound(*tree.body) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
         self._before: list[ast.stmt] = []
+        self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
         self._tree = tree
         self.ranges: dict[str, ast.expr] = {}  # what a name of a range stands for
 
@@ -65,6 +69,32 @@ class Context:
         """The statements given to `before` since the last call."""
         taken, self._before = self._before, []
         return taken
+
+    def expanded(self, statement: ast.stmt) -> list[ast.stmt]:
+        """`statement` with all macros applied; facts follow."""
+        at, (outer, self._before) = self.at, (self._before, [])
+        out = self.expand([statement])
+        self.at, self._before = at, outer
+        return out
+
+    def whole(self, make: Callable[[], list[ast.stmt] | None]) -> list[ast.stmt] | None:
+        """For a macro on a statement: what `make` gives, after the statements it gave to `before`;
+        nothing of either where it is None.
+        """
+        outer, self._before = self._before, []
+        made = make()
+        taken, self._before = self._before, outer
+        return None if made is None else [*taken, *made]
+
+    @property
+    def numpy(self) -> ast.expr:
+        """NumPy by a name that it has in the function; ``_np`` is always one."""
+        names = (ast.Name(n, ast.Load()) for n in ("np", "numpy", "_np"))
+        return next(n for n in names if n.id == "_np" or self.resolve(n) is np)
+
+    def is_numpy(self, func: ast.expr, name: str) -> bool:
+        """Whether `func` is NumPy's function of that name."""
+        return name in vars(np) and self.resolve(func) is getattr(np, name)
 
     def fact(self, expr: ast.expr) -> Fact:
         """What is known of `expr` where the node being replaced stands."""

@@ -9,7 +9,7 @@ from .context import Context
 from .copying import copied
 from .env import Env
 from .exits import structured
-from .flow import joined
+from .flow import joined, left_to_python
 from .lifting import Lifted, lift_statement
 
 __all__ = ["Macro", "expand_with"]
@@ -31,6 +31,7 @@ class _Driver:
     def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
         self.macros = macros
         self.cx = cx
+        cx.expand = self.block
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         return [out for s in statements for out in self.statement(s)]
@@ -70,6 +71,8 @@ class _Driver:
                 facts.enter(s)
                 s.body = self.block(s.body)
                 facts.known = joined(before, facts.known)
+                s.orelse = self.block(s.orelse)
+            case ast.If() if left_to_python(s):
                 s.orelse = self.block(s.orelse)
             case ast.If():
                 before = dict(facts.known)

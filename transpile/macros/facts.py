@@ -1,26 +1,62 @@
-"""What is known of an expression: its rank, and whether it is a Python int."""
+"""What is known of an expression: its types, its rank, the shape and the owner of an array."""
 from __future__ import annotations
 
 import ast
+import functools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from ..types import ArrayType, ScalarType
 from . import calls
 from .env import Env
 from .names import bound, free_of
+from .samples import OPERATORS, Display, Exactly, Sample, Types, ask, is_pure, method
 
-__all__ = ["INT", "SCALAR", "UNKNOWN", "Fact", "Facts", "join", "may_be_bool"]
+__all__ = ["INT", "SCALAR", "UNKNOWN", "Fact", "Facts", "join", "may_be_bool", "typed"]
+
+_NONE: Types = frozenset()
 
 
 class Fact(NamedTuple):
-    """``rank`` as in Env.rank, 1 for a list of scalars; ``is_int``: a Python int on every path."""
+    """``rank``: that of an array, 1 for a list of scalars, 0 for a scalar (not for a 0-d array).
+
+    ``types``: what it may be, by the path taken; empty where that is not known, and for lists.
+    ``shape``: the lengths of an array made here, as Python. ``owner``: the name of the array that
+    it is, or is a view of.
+    """
 
     rank: int | None
-    is_int: bool = False
+    types: Types = _NONE
+    shape: tuple[str, ...] | None = None
+    owner: str | None = None
+
+    @property
+    def is_int(self) -> bool:
+        """Whether it is a Python int, whatever the path taken."""
+        return self.types == _INT
+
+    @property
+    def array(self) -> ArrayType | None:
+        """The type of what is surely an array; its layout is that of one of the paths."""
+        arrays = [t for t in self.types if isinstance(t, ArrayType)]
+        if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
+            return None
+        return min(arrays, key=lambda t: (t.unit is not None, t.unit))
 
 
-UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, True)
-_INT_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+_INT: Types = frozenset({ScalarType("i64", weak=True)})
+_SHAPED = (np.zeros, np.ones, np.empty, np.full)
+_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
+UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, _INT)
+
+
+def typed(types: Types) -> Fact:
+    """The fact that a value has one of `types`."""
+    ranks = {t.rank if isinstance(t, ArrayType) else 0 for t in types}
+    return Fact(ranks.pop(), types) if len(ranks) == 1 else UNKNOWN
 
 
 class Facts:
@@ -35,30 +71,50 @@ class Facts:
         self.known: dict[str, Fact] = {}
         for a in ast.walk(tree.args):
             if isinstance(a, ast.arg):
-                name = ast.copy_location(ast.Name(a.arg, ast.Load()), a)
-                self.known[a.arg] = Fact(env.rank(name), env.is_int(name))
+                self.known[a.arg] = self._given(ast.copy_location(ast.Name(a.arg, ast.Load()), a))
+        self.moving = self.own - _bound_once(tree) - self._kept(tree)
+
+    def _kept(self, tree: ast.FunctionDef) -> set[str]:
+        """Parameters that are arrays, and are changed in place if at all."""
+        in_place = {s.target for s in ast.walk(tree) if isinstance(s, ast.AugAssign)}
+        stores = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n not in in_place)
+        rebound = {n.id for n in stores if not isinstance(n.ctx, ast.Load)}
+        return {name for name, fact in self.known.items() if fact.rank} - rebound
+
+    def _given(self, e: ast.expr) -> Fact:
+        ty = self._env.type(e)
+        if not isinstance(ty, (ArrayType, ScalarType)):
+            return UNKNOWN
+        if isinstance(ty, ArrayType):
+            return Fact(ty.rank, frozenset({ty}), owner=ast.unparse(e)) if ty.rank else UNKNOWN
+        return typed(frozenset({ty}))
 
     def of(self, e: ast.expr) -> Fact:
         """What is known of the value of `e` here."""
         match e:
             case ast.Name(id=name) if name in self.known:
                 return self.known[name]
-            case ast.Constant(value=bool() | float() | complex()):
+            case ast.Constant(value=bool() | float() | int() as value):
+                kind = {bool: "bool", int: "i64", float: "f64"}[type(value)]
+                return typed(frozenset({ScalarType(kind, weak=True)}))
+            case ast.Constant(value=complex()):
                 return SCALAR
-            case ast.Constant(value=int()):
-                return INT
             case ast.Constant() | ast.Starred():
                 return UNKNOWN
             case ast.UnaryOp(op=ast.Not()):
-                return SCALAR
-            case ast.UnaryOp(operand=operand):
-                return self.of(operand)
+                return typed(frozenset({ScalarType("bool", weak=True)}))
+            case ast.UnaryOp(op=op, operand=operand):
+                fact = self.of(operand)
+                return self._asked(op, fact) or Fact(fact.rank)
             case ast.BinOp(left=left, op=op, right=right):
-                return self.binary(op, self.of(left), self.of(right))
+                return self._power(e) or self.binary(op, self.of(left), self.of(right))
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                sides = self.of(left), self.of(right)
+                return self._asked(op, *sides) or _broadcast(sides, at_most=True)
             case ast.Compare(left=left, comparators=rest):
-                return _broadcast([self.of(x) for x in (left, *rest)], at_most=len(rest) == 1)
+                return _broadcast([self.of(x) for x in (left, *rest)], at_most=False)
             case ast.BoolOp(values=values):
-                return _broadcast([self.of(v) for v in values], at_most=False)
+                return _either([self.of(v) for v in values])
             case ast.IfExp(body=body, orelse=orelse):
                 return join(self.of(body), self.of(orelse))
             case ast.Subscript():
@@ -67,22 +123,77 @@ class Facts:
                 return self._attribute(e)
             case ast.List(elts=elts):
                 return Fact(1) if all(self.of(x).rank == 0 for x in elts) else UNKNOWN
-            case ast.Call(func=func, args=args):
-                return self._call(e, func, args)
+            case ast.Call():
+                return self._call(e)
         return self._outside(e)
 
     def binary(self, op: ast.operator, left: Fact, right: Fact) -> Fact:
         """What is known of ``left op right``."""
-        if left.is_int and right.is_int and isinstance(op, _INT_OPERATORS):
-            return INT
-        return _broadcast([left, right], at_most=True)
+        if left.is_int and right.is_int and isinstance(op, ast.Pow):
+            return SCALAR  # an int or a float
+        return self._asked(op, left, right) or _broadcast([left, right], at_most=True)
+
+    def _power(self, e: ast.BinOp) -> Fact | None:
+        """Of ints, to a constant."""
+        match e:
+            case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=int(value))) if value >= 0:
+                return self._asked(e.op, self.of(e.left), self.of(e.right))
+        return None
+
+    def _asked(self, op: ast.AST, *facts: Fact) -> Fact | None:
+        function = OPERATORS.get(type(op).__name__)
+        return _known(ask(function, [f.types for f in facts])) if function else None
+
+    def samples(self, e: ast.expr, index: bool = False) -> list[Sample]:
+        """What `e` may be, as samples; ints below any length where it is an `index`."""
+        if index and self.of(e).is_int:
+            return [Exactly(0, int)]
+        if self.is_new_axis(e):
+            return [Exactly(None, type(None))]
+        match e:
+            case ast.Constant(value=None | bool() | int() | float() | str() as value):
+                return [Exactly(value, type(value))]
+            case ast.Slice(step=step):
+                steps = self.samples(step) if step else [Exactly(None, type(None))]
+                return [Display(slice, (*[Exactly(None, type(None))] * 2, s)) for s in steps]
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return [Exactly(-value, type(value))]
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                make = tuple if isinstance(e, ast.Tuple) else list
+                return self._display(make, elts, index)
+            case ast.Name() | ast.Attribute() if (given := self._object(e)) is not None:
+                return [Exactly(given, type(given))]
+            case ast.Attribute(attr="shape", value=array) if rank := self.of(array).rank:
+                return [Display(tuple, tuple(_INT) * rank)]
+        return list(self.of(e).types)
+
+    def is_new_axis(self, e: ast.expr) -> bool:
+        """Whether `e` is ``np.newaxis``, which is None."""
+        return isinstance(e, ast.Attribute) and e.attr == "newaxis" and self.resolve(e.value) is np
+
+    def _object(self, e: ast.expr) -> object | None:
+        """A type or function that stands as an argument, such as a dtype."""
+        value = self.resolve(e)
+        return value if isinstance(value, type) else None
+
+    def _display(self, make: Callable[..., object], elts: Sequence[ast.expr], index: bool
+                 ) -> list[Sample]:
+        parts: list[tuple[Sample, ...]] = [()]
+        for x in elts:
+            parts = [(*p, s) for p in parts for s in self.samples(x, index)]
+        return [Display(make, p) for p in parts]
 
     def _subscript(self, e: ast.Subscript) -> Fact:
         if isinstance(e.value, ast.Attribute) and e.value.attr == "shape":
             return INT if self.of(e.value.value).rank else self._outside(e)
-        rank = self.of(e.value).rank
-        if not rank:
+        of = self.of(e.value)
+        if not of.rank:
             return self._outside(e)
+        if of.types:
+            read = OPERATORS["Subscript"]
+            fact = _known(ask(read, [of.types, self.samples(e.slice, index=True)]))
+            return fact._replace(owner=of.owner) if fact and fact.rank else fact or UNKNOWN
+        rank = of.rank
         for index in e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]:
             if isinstance(index, ast.Slice):
                 continue
@@ -92,36 +203,91 @@ class Facts:
         return Fact(rank) if rank >= 0 else UNKNOWN
 
     def _attribute(self, e: ast.Attribute) -> Fact:
-        if isinstance(self.resolve(e), (int, float)):
-            return SCALAR
-        rank = self.of(e.value).rank
-        if rank and e.attr in ("size", "ndim"):
+        value = self.resolve(e)
+        if type(value) in (int, float):
+            return typed(frozenset({ScalarType("i64" if type(value) is int else "f64", weak=True)}))
+        of = self.of(e.value)
+        if of.rank and e.attr in ("size", "ndim"):
             return INT
-        return Fact(rank) if rank and e.attr == "T" else self._outside(e)
+        if of.rank and e.attr == "T":
+            fact = _known(ask(np.transpose, [of.types])) or Fact(of.rank)
+            return fact._replace(owner=of.owner)
+        return self._outside(e)
 
-    def _call(self, e: ast.Call, func: ast.expr, args: Sequence[ast.expr]) -> Fact:
-        target = self.resolve(func)
+    def _call(self, e: ast.Call) -> Fact:
+        target = self.resolve(e.func)
         if target is len:
             return INT
-        ranks = [self.of(a).rank for a in args]
-        if target is not None:
-            rank = calls.rank_of(target, e, ranks)
-        elif isinstance(func, ast.Attribute):
-            rank = calls.rank_of_method(func.attr, e, self.of(func.value).rank)
+        facts = [self.of(a) for a in e.args]
+        if target in (min, max) and len(facts) > 1 and not e.keywords:
+            return _either(facts)
+        function, operands = target, [self.samples(a) for a in e.args]
+        if target is None and isinstance(e.func, ast.Attribute):
+            of = self.of(e.func.value)
+            function, operands = method(e.func.attr), [list(of.types), *operands]
+            rank = calls.rank_of_method(e.func.attr, e, of.rank)
         else:
-            rank = None
+            rank = None if target is None else calls.rank_of(target, e, [f.rank for f in facts])
+        named = {k.arg: self.samples(k.value) for k in e.keywords if k.arg}
+        pure = callable(function) and (target is None or is_pure(function))
+        if pure and callable(function) and len(named) == len(e.keywords):
+            fact = _known(ask(function, [*operands, *named.values()], *named))
+            if fact is not None:
+                return fact._replace(shape=self._shape(target, e), owner=_NEW)
         return self._outside(e) if rank is None else Fact(rank)
+
+    def _shape(self, target: object, e: ast.Call) -> tuple[str, ...] | None:
+        """The lengths of what an allocator makes, where the names in them keep their values."""
+        match e.args:
+            case [ast.Tuple(elts=elts), *_] if any(target is f for f in _SHAPED):
+                pass
+            case [n, *_] if any(target is f for f in _SHAPED) and self.of(n).is_int:
+                elts = [n]
+            case [ast.Name() as like, *_] if any(target is f for f in _LIKE):
+                known = self.of(like)
+                if known.shape is not None or known.owner != like.id or not known.rank:
+                    return known.shape
+                axes = range(known.rank)
+                elts = [ast.parse(f"{like.id}.shape[{k}]", mode="eval").body for k in axes]
+            case _:
+                return None
+        return tuple(map(ast.unparse, elts)) if all(map(self.lasting, elts)) else None
+
+    def lasting(self, e: ast.expr) -> bool:
+        """Whether `e`, of lengths and ints, has the same value wherever it is asked."""
+        return free_of(e, self.moving)
 
     def _outside(self, e: ast.expr) -> Fact:
         """What the environment knows, of an expression without local names."""
         if not free_of(e, self.own | set(self.known)):
             return UNKNOWN
-        return Fact(self._env.rank(e), self._env.is_int(e))
+        return self._given(e)
+
+
+_NEW = ""
+"""The owner of an array that was just made."""
+
+
+def _bound_once(tree: ast.FunctionDef) -> set[str]:
+    """The names that `tree` binds at one place, outside loops."""
+    inside = {n for s in ast.walk(tree) if isinstance(s, (ast.For, ast.While)) for n in ast.walk(s)}
+    stores = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    stores = [n for n in stores if not isinstance(n.ctx, ast.Load)]
+    count = Counter(n.id for n in stores)
+    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    return {n.id for n in stores if count[n.id] == 1 and n not in inside} - given
+
+
+def _known(types: Types) -> Fact | None:
+    return typed(types) if types else None
 
 
 def join(a: Fact, b: Fact) -> Fact:
     """What holds of a value that is one or the other."""
-    return Fact(a.rank if a.rank == b.rank else None, a.is_int and b.is_int)
+    types = a.types | b.types if a.types and b.types else _NONE
+    rank = a.rank if a.rank == b.rank else None
+    shape = a.shape if a.shape == b.shape else None
+    return Fact(rank, types, shape, a.owner if a.owner == b.owner else None)
 
 
 def _broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:
@@ -131,6 +297,11 @@ def _broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:
         return UNKNOWN
     rank = max(r for r in ranks if r is not None)
     return Fact(rank) if at_most or rank == 0 else UNKNOWN
+
+
+def _either(facts: Sequence[Fact]) -> Fact:
+    """What is known of a value that is one of several, if all are scalars."""
+    return functools.reduce(join, facts) if all(f.rank == 0 for f in facts) else UNKNOWN
 
 
 def may_be_bool(e: ast.expr) -> bool:

@@ -9,7 +9,10 @@ from . import calls
 from .facts import INT, SCALAR, UNKNOWN, Fact, Facts, join
 from .names import bound
 
-__all__ = ["Flow", "joined"]
+__all__ = ["PYTHON", "Flow", "joined", "left_to_python"]
+
+PYTHON = "Python's to answer"
+"""Stands first in a branch that macros leave as it was, beside one that is compiled."""
 
 _Element: TypeAlias = "Fact | tuple[_Element, ...]"
 
@@ -34,6 +37,8 @@ class Flow(Facts):
                 self._method(name, method, args)
             case ast.For() | ast.While():
                 self._loop(s)
+            case ast.If(orelse=orelse) if left_to_python(s):
+                self.branches([orelse])
             case ast.If(body=body, orelse=orelse):
                 self.branches([body, orelse])
             case _:
@@ -83,7 +88,8 @@ class Flow(Facts):
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         match target, value:
             case ast.Name(id=name), _:
-                self.known[name] = self.of(value)
+                fact = self.of(value)
+                self.known[name] = fact._replace(owner=fact.owner or name) if fact.rank else fact
             case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
                 facts = [self.of(v) for v in values]
                 for t, f in zip(targets, facts, strict=True):
@@ -118,8 +124,7 @@ class Flow(Facts):
                 return tuple(self._element(a) for a in args)
             case ast.Call(func=func, args=[a]) if self.resolve(func) is reversed:
                 return self._element(a)
-        rank = self.of(e).rank
-        return Fact(rank - 1) if rank else UNKNOWN
+        return self.of(ast.Subscript(e, ast.Constant(0), ast.Load()))
 
     def _set(self, target: ast.expr, fact: Fact) -> None:
         if isinstance(target, ast.Name):
@@ -134,3 +139,11 @@ class Flow(Facts):
 def joined(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:
     """What holds on either of two paths; a name that only one binds has its fact, or no value."""
     return {n: join(a.get(n, b.get(n, UNKNOWN)), b.get(n, a.get(n, UNKNOWN))) for n in a | b}
+
+
+def left_to_python(s: ast.If) -> bool:
+    """Whether the branch that `s` takes stays as it was."""
+    match s.body:
+        case [ast.Expr(value=ast.Constant(value=said)), *_]:
+            return said == PYTHON
+    return False

@@ -12,7 +12,9 @@ from loopir.record import record
 from .context import Context
 from .names import free_of
 
-__all__ = ["Element", "Stream", "integer_constant", "numpy_range", "range_bounds", "stream"]
+__all__ = [
+    "Element", "Stream", "integer_constant", "minus", "numpy_range", "plus", "range_bounds", "stream",
+]
 
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"
 
@@ -71,7 +73,7 @@ def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream |
         stop = cx.expr("N - K" if high < 0 else "min(N, K)", N=length, K=ast.Constant(abs(high)))
         length = stop
     shift: ast.expr = ast.Constant(low)
-    return Stream(whole.setup, _minus(length, shift, cx), lambda i: whole.at(_plus(i, shift, cx)))
+    return Stream(whole.setup, minus(length, shift, cx), lambda i: whole.at(plus(i, shift, cx)))
 
 
 def range_bounds(call: ast.Call, cx: Context) -> tuple[ast.expr, ast.expr, ast.expr] | None:
@@ -102,17 +104,17 @@ def _range(call: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | No
         size, also = _held(step, cx, rebound)
         trips = cx.expr("len(range(A, B, C))", A=low, B=stop, C=size)
         return Stream(
-            (*setup, *also), trips, lambda i: _plus(low, cx.expr("I * C", I=i, C=size), cx)
+            (*setup, *also), trips, lambda i: plus(low, cx.expr("I * C", I=i, C=size), cx)
         )
-    trips = _minus(stop, low, cx) if by > 0 else _minus(low, stop, cx)
+    trips = minus(stop, low, cx) if by > 0 else minus(low, stop, cx)
     if abs(by) > 1:
         up, size = ast.Constant(abs(by) - 1), ast.Constant(abs(by))
         trips = cx.expr("(N + UP) // SIZE", N=trips, UP=up, SIZE=size)
 
     def at(i: ast.expr) -> ast.expr:
         if by == -1:
-            return _minus(low, i, cx)
-        return _plus(low, i if by == 1 else cx.expr("I * C", I=i, C=step), cx)
+            return minus(low, i, cx)
+        return plus(low, i if by == 1 else cx.expr("I * C", I=i, C=step), cx)
 
     return Stream(setup, trips, at)
 
@@ -163,7 +165,7 @@ def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | 
     if s is None or not cx.fact(first).is_int:
         return None
     start, setup = _held(first, cx, rebound)
-    return Stream((*s.setup, *setup), s.length, lambda i: (_plus(start, i, cx), s.at(i)))
+    return Stream((*s.setup, *setup), s.length, lambda i: (plus(start, i, cx), s.at(i)))
 
 
 def _zip(args: Iterable[ast.expr], cx: Context, rebound: Collection[str]) -> Stream | None:
@@ -188,8 +190,8 @@ def _reversed(a: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | No
     s = stream(a, cx, rebound)
     if s is None:
         return None
-    n, setup = _held(_minus(s.length, ast.Constant(1), cx), cx, rebound)
-    return Stream((*s.setup, *setup), s.length, lambda i: s.at(_minus(n, i, cx)))
+    n, setup = _held(minus(s.length, ast.Constant(1), cx), cx, rebound)
+    return Stream((*s.setup, *setup), s.length, lambda i: s.at(minus(n, i, cx)))
 
 
 def _held(
@@ -225,7 +227,7 @@ def integer_constant(e: ast.expr | None, default: int | None = None) -> int | No
     return None
 
 
-def _plus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
+def plus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
     """``a + b`` of ints."""
     match integer_constant(a), integer_constant(b):
         case 0, _:
@@ -237,11 +239,15 @@ def _plus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
     return cx.expr("A + B", A=a, B=b)
 
 
-def _minus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
+def minus(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
     """``a - b`` of ints."""
     match integer_constant(a), integer_constant(b):
         case _, 0:
             return a
         case int(x), int(y) if x >= y:
             return ast.copy_location(ast.Constant(x - y), cx.at)
+        case None, int(y) if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub):
+            less = integer_constant(a.right, None)
+            if less is not None:
+                return minus(a.left, ast.Constant(less + y), cx)
     return cx.expr("A - B", A=a, B=b)

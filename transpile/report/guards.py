@@ -13,6 +13,7 @@ _PHRASES: dict[str, str] = {
     "GUARD_DIVISION": "`{}` does not divide by zero",
     "GUARD_INT_RANGE": "`{}` fits its integers",
     "GUARD_EMPTY": "`{}` has a value",
+    "GUARD_SHAPE": "the arrays of `{}` fit",
     "GUARD_RAISES": "`{}` does not raise",
 }
 

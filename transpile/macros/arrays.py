@@ -1,0 +1,176 @@
+"""Whole-array statements → loop nests over the elements."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import numpy as np
+
+from loopir.types import DTYPES
+
+from ..types import ArrayType
+from .context import Context
+from .elementwise import is_elementwise, operation
+from .nests import allocated, nest, unless
+from .views import View, broadcast, materialised, view
+
+__all__ = ["array_assigned", "array_augmented", "array_stored", "array_value"]
+
+
+def array_assigned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """A new array, filled by a nest.
+
+        u = x * 2.0 + y
+    →
+        if x.shape[0] != y.shape[0]:
+            "Python's to answer"
+            u = x * 2.0 + y
+        else:
+            u = np.empty(x.shape[0], np.float64)
+            for _i in range(x.shape[0]):
+                u[_i] = np.add(np.multiply(x[_i], 2.0), y[_i])
+    """
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_elementwise(value, cx):
+            return cx.whole(lambda: _assigned(node, name, value, cx))
+    return None
+
+
+def array_value(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A new array has a name.
+
+        s = len(x + 1.0)
+    →
+        _a = np.empty(x.shape[0], np.float64)
+        for _i in range(x.shape[0]):
+            _a[_i] = np.add(x[_i], 1.0)
+        s = len(_a)
+    """
+    if not isinstance(node, ast.expr) or not is_elementwise(node, cx):
+        return None
+    name = cx.fresh("a")
+    (take,) = cx.code("NAME = E", NAME=name, E=node)
+    new = array_assigned(take, cx)
+    if new is None:
+        return None
+    cx.before(*new)
+    return cx.expr("NAME", NAME=name)
+
+
+def array_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """An array, a row or a slice takes the elements of another, which is read first.
+
+        X[i] = y
+        x[1:] = x[:-1]
+    →
+        if X.shape[1] < 1 or X.shape[1] != y.shape[0]:
+            "Python's to answer"
+            X[i] = y
+        else:
+            for _i in range(X.shape[1]):
+                X[i, _i] = y[_i]
+        _a = np.empty(max(x.shape[0] - 1, 0), np.float64)
+        for _i_1 in range(max(x.shape[0] - 1, 0)):
+            _a[_i_1] = x[_i_1]
+        for _i_2 in range(max(x.shape[0] - 1, 0)):
+            x[_i_2 + 1] = _a[_i_2]
+    """
+    match node:
+        case ast.Assign(targets=[ast.Subscript() as target], value=value):
+            return cx.whole(lambda: _stored(node, target, None, value, cx))
+    return None
+
+
+def array_augmented(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """In place, element by element.
+
+        x += y * 2.0
+    →
+        if x.shape[0] != y.shape[0]:
+            "Python's to answer"
+            x += y * 2.0
+        else:
+            for _i in range(x.shape[0]):
+                x[_i] = np.add(x[_i], np.multiply(y[_i], 2.0))
+    """
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
+            target = ast.copy_location(ast.Name(name, ast.Load()), node.target)
+            return cx.whole(lambda: _stored(node, target, op, value, cx))
+        case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
+            return cx.whole(lambda: _stored(node, target, op, value, cx))
+    return None
+
+
+def _assigned(s: ast.stmt, name: str, value: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    of, ty = view(value, cx), cx.fact(value).array
+    if of is None or ty is None or (ty.rank > 1 and ty.unit is None):
+        return None
+    reads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+    into = cx.fresh("a") if name in reads else name
+    back = ty.rank > 1 and ty.unit == 0
+    lines = [allocated(into, of.shape, ty.dtype, cx, backward=back)]
+    lines += nest(of.shape, lambda at: _store(into, at, of.at(at), cx), cx, back)
+    if into != name:
+        lines += cx.code("NAME = NEW", NAME=name, NEW=into)
+    return unless(of.checks, s, lines, cx)
+
+
+def _store(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[ast.stmt]:
+    index = at[0] if len(at) == 1 else ast.Tuple(list(at), ast.Load())
+    return cx.code("NAME[AT] = E", NAME=name, AT=index, E=e)
+
+
+def _stored(
+    s: ast.stmt, target: ast.expr, op: ast.operator | None, value: ast.expr, cx: Context
+) -> list[ast.stmt] | None:
+    ty = cx.fact(target).array
+    read = ast.Subscript(target.value, target.slice, ast.Load()) if isinstance(
+        target, ast.Subscript) else target
+    if ty is None or not _fits(ty, op, value, cx):
+        return None
+    into, of = view(read, cx), view(value, cx)
+    if into is None or of is None or len(of.shape) > len(into.shape):
+        return None
+    if _reads_elsewhere(into, of, cx.fact(target).owner, cx):
+        of = materialised(cx.expr("NP.copy(E)", NP=cx.numpy, E=value), cx)
+    both = broadcast([into, of], lambda parts: parts[1], cx)
+    if list(map(ast.dump, both.shape)) != list(map(ast.dump, into.shape)):
+        return None
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        place, e = into.at(at), both.at(at)
+        if op is not None:
+            e = ast.Call(operation(op, [place, value], cx), [place, e], [])
+        return cx.code("PLACE = E", PLACE=place, E=e)
+
+    lines = nest(into.shape, body, cx, ty.rank > 1 and ty.unit == 0)
+    return unless(both.checks, s, lines, cx)
+
+
+def _reads_elsewhere(into: View, of: View, owner: str | None, cx: Context) -> bool:
+    """Whether an element depends on others of the array that takes them."""
+    probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(into.shape))]
+    place = ast.dump(into.at(probe))
+    read = of.at(probe[len(probe) - len(of.shape) :])
+    for n in ast.walk(read):
+        elsewhere = isinstance(n, ast.Subscript) and ast.dump(n) != place
+        if elsewhere and cx.fact(n.value).owner in (owner, None):
+            return True
+    return False
+
+
+def _fits(ty: ArrayType, op: ast.operator | None, value: ast.expr, cx: Context) -> bool:
+    """Whether storing element by element converts as NumPy's assignment of arrays does."""
+    types = cx.fact(value).types
+    if not types:
+        return False
+    to = DTYPES[ty.dtype]
+    for t in types:
+        of = DTYPES[t.dtype]
+        weak = getattr(t, "weak", False)
+        if not (np.can_cast(of.numpy, to.numpy) or of.kind == to.kind == "f" or weak):
+            return False
+        if op is not None and to.kind != "f" and not weak and of != to:
+            return False
+    return True

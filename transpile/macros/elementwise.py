@@ -1,0 +1,100 @@
+"""Elementwise operations on whole arrays → NumPy's functions on their elements."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import ops
+from .context import Context
+from .views import View, broadcast, view
+
+__all__ = ["elementwise", "is_elementwise", "operation"]
+
+_OPERATORS = {
+    "Add": "add", "Sub": "subtract", "Mult": "multiply", "Div": "divide",
+    "FloorDiv": "floor_divide", "Mod": "remainder", "Pow": "power", "LShift": "left_shift",
+    "RShift": "right_shift", "BitOr": "bitwise_or", "BitXor": "bitwise_xor",
+    "BitAnd": "bitwise_and", "USub": "negative", "Invert": "invert",
+    "Lt": "less", "LtE": "less_equal", "Gt": "greater", "GtE": "greater_equal",
+    "Eq": "equal", "NotEq": "not_equal",
+}
+"""The function of NumPy that an operator on arrays stands for: its warnings name it."""
+
+_SQUARED = {2: "square", 0.5: "sqrt"}
+_FUNCTIONS = (np.where, np.clip, *(getattr(ops, name) for name in ops.__all__))
+
+
+def is_elementwise(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` makes a new array of what it computes for each element."""
+    return cx.fact(e).array is not None and _operands(e, cx) is not None
+
+
+def elementwise(e: ast.expr, cx: Context) -> View | None:
+    """`e` as a function of its operands' elements; None where it is none, or not known."""
+    found = _operands(e, cx)
+    if found is None:
+        return None
+    function, operands = found
+    if function is None:
+        return view(operands[0], cx)
+    parts = []
+    for operand in operands:
+        part = view(operand, cx)
+        if part is None:
+            return None
+        parts.append(part)
+    return broadcast(parts, lambda elements: _call(function, elements, cx), cx)
+
+
+def operation(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """The function of NumPy that `op` stands for; powers have names of their own."""
+    name = _OPERATORS[type(op).__name__]
+    if isinstance(op, ast.Pow) and isinstance(operands[1], ast.Constant):
+        name = _SQUARED.get(operands[1].value, name)  # type: ignore[arg-type]
+    if name == "invert" and _all_bool(operands[0], cx):
+        name = "logical_not"
+    return cx.expr(f"NP.{name}", NP=cx.numpy)
+
+
+def _operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]] | None:
+    """The function and the operands; no function for a mere copy."""
+    match e:
+        case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.MatMult):
+            function = operation(op, [left, right], cx)
+            single = ast.unparse(function).endswith((".square", ".sqrt"))
+            return function, [left] if single else [left, right]
+        case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
+            return operation(op, [operand], cx), [operand]
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if (
+            type(op).__name__ in _OPERATORS
+        ):
+            return operation(op, [left, right], cx), [left, right]
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return None, [operand]
+        case ast.Call(func=ast.Attribute(value=array, attr="copy") as func, args=[], keywords=[]):
+            return (None, [array]) if cx.resolve(func) is None else None
+        case ast.Call(func=func, args=[array], keywords=[]) if cx.is_numpy(func, "copy"):
+            return None, [array]
+        case ast.Call(func=func, args=args, keywords=[]) if args:
+            function_ = cx.resolve(func)
+            if cx.builtin(e) == "abs":
+                return cx.expr("NP.absolute", NP=cx.numpy), args
+            if isinstance(function_, np.ufunc) and function_.nin == len(args):
+                return (func, args) if function_.nout == 1 and not function_.signature else None
+            if any(function_ is f for f in _FUNCTIONS):
+                return func, args
+            if function_ is None and isinstance(func, ast.Attribute) and func.attr == "clip":
+                return cx.expr("NP.clip", NP=cx.numpy), [func.value, *args]
+    return None
+
+
+def _call(function: ast.expr, elements: list[ast.expr], cx: Context) -> ast.expr:
+    call = ast.Call(function, elements, [])
+    return ast.copy_location(call, cx.at)
+
+
+def _all_bool(e: ast.expr, cx: Context) -> bool:
+    types = cx.fact(e).types
+    return bool(types) and all(t.dtype == "bool" for t in types)

@@ -1,0 +1,197 @@
+"""Views by index: slices, new axes, reversed and permuted ones."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from .context import Context
+from .streams import constant, minus, plus
+from .views import View, is_one, view
+
+__all__ = ["indexed"]
+
+_Axis = Callable[[ast.expr], ast.expr]
+
+
+def indexed(e: ast.expr, cx: Context) -> View | None:
+    """`e` as a view of another array; None where it is not one that is known."""
+    match e:
+        case ast.Subscript(value=array, slice=index):
+            return _subscript(array, index, cx)
+        case ast.Attribute(value=array, attr="T"):
+            return _permuted(array, None, cx)
+        case ast.Call(func=ast.Attribute(value=array, attr=name), args=args, keywords=[]) if (
+            cx.resolve(e.func) is None
+        ):
+            return _call(name, array, args, cx)
+        case ast.Call(func=func, args=[array, *args], keywords=[]):
+            name = getattr(cx.resolve(func), "__name__", "")
+            return _call(name, array, args, cx) if cx.is_numpy(func, name) else None
+    return None
+
+
+def _call(name: str, array: ast.expr, args: Sequence[ast.expr], cx: Context) -> View | None:
+    match name, [constant(a, None) for a in args]:
+        case "transpose", []:
+            return _permuted(array, None, cx)
+        case "transpose", [int(), *_] as axes:
+            return _permuted(array, axes, cx)
+        case "transpose", [None] if isinstance(args[0], (ast.Tuple, ast.List)):
+            return _permuted(array, [constant(a, None) for a in args[0].elts], cx)
+        case "swapaxes", [int(p), int(q)]:
+            rank = cx.fact(array).rank or 0
+            order: list[int | None] = list(range(rank))
+            order[p], order[q] = order[q], order[p]
+            return _permuted(array, order, cx)
+        case "flip", []:
+            return _flipped(array, range(cx.fact(array).rank or 0), cx)
+        case "flip", [int(axis)]:
+            return _flipped(array, [axis % (cx.fact(array).rank or 1)], cx)
+        case "flipud", []:
+            return _flipped(array, [0], cx)
+        case "fliplr", []:
+            return _flipped(array, [1], cx)
+    return None
+
+
+def _permuted(array: ast.expr, order: Sequence[int | None] | None, cx: Context) -> View | None:
+    of = view(array, cx)
+    if of is None:
+        return None
+    rank = len(of.shape)
+    axes = [k % rank for k in order if k is not None] if order else list(range(rank))[::-1]
+    if sorted(axes) != list(range(rank)):
+        return None
+
+    def at(index: Sequence[ast.expr]) -> ast.expr:
+        return of.at([index[axes.index(k)] for k in range(rank)])
+
+    return View(tuple(of.shape[k] for k in axes), at, of.checks)
+
+
+def _flipped(array: ast.expr, axes: Sequence[int], cx: Context) -> View | None:
+    of = view(array, cx)
+    if of is None:
+        return None
+    last = {k: minus(of.shape[k], ast.Constant(1), cx) for k in axes}
+
+    def at(index: Sequence[ast.expr]) -> ast.expr:
+        return of.at([minus(last[k], i, cx) if k in last else i for k, i in enumerate(index)])
+
+    return View(of.shape, at, of.checks)
+
+
+def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
+    items = [ast.Constant(None) if cx.facts.is_new_axis(i) else i for i in items]
+    if any(_is_numbers(i, cx) for i in items):
+        return None
+    of = view(array, cx)
+    if of is None:
+        return None
+    items = _whole(items, len(of.shape))
+    axes: list[tuple[ast.expr, _Axis] | None] = []  # of the result; None: a new one
+    places: list[ast.expr | int] = []  # of the array: a subscript, or which axis of the result
+    rows: list[ast.expr] = []
+    lengths = iter(of.shape)
+    for item in items:
+        if isinstance(item, ast.Constant) and item.value is None:
+            axes.append(None)
+            continue
+        length = next(lengths)
+        if isinstance(item, ast.Slice):
+            axis = _slice(item, length, cx)
+            if axis is None:
+                return None
+            places.append(len(axes))
+            axes.append(axis)
+        else:
+            places.append(_steady(item, cx))
+            rows.append(item)
+
+    def at(given: Sequence[ast.expr]) -> ast.expr:
+        return of.at([p if isinstance(p, ast.expr) else _moved(axes[p], given[p]) for p in places])
+
+    shape = tuple(ast.Constant(1) if a is None else a[0] for a in axes)
+    empty = [cx.expr("N < 1", N=n) for n in shape if rows and not is_one(n)]
+    return View(shape, at, (*of.checks, *empty))
+
+
+def _moved(axis: tuple[ast.expr, _Axis] | None, i: ast.expr) -> ast.expr:
+    assert axis is not None
+    return axis[1](i)
+
+
+def _is_numbers(item: ast.expr, cx: Context) -> bool:
+    """Whether a subscript is an array, a mask, or not known."""
+    if isinstance(item, ast.Slice) or _is_axis(item):
+        return False
+    types = cx.fact(item).types
+    return not types or any(getattr(t, "rank", 0) or t.dtype[0] in "fb" for t in types)
+
+
+def _is_axis(item: ast.expr) -> bool:
+    """Whether it is None or an ellipsis."""
+    return isinstance(item, ast.Constant) and item.value in (None, ...)
+
+
+def _whole(items: Sequence[ast.expr], rank: int) -> list[ast.expr]:
+    """The subscripts with a slice for each axis that they leave out."""
+    taken = sum(not _is_axis(i) for i in items)
+    rest: list[ast.expr] = [ast.Slice() for _ in range(rank - taken)]
+    for k, item in enumerate(items):
+        if isinstance(item, ast.Constant) and item.value is ...:
+            return [*items[:k], *rest, *items[k + 1 :]]
+    return [*items, *rest]
+
+
+def _steady(item: ast.expr, cx: Context) -> ast.expr:
+    """A subscript whose value is the same for all elements."""
+    from .views import scalar
+
+    return scalar(item, cx).at(())
+
+
+def _slice(item: ast.Slice, n: ast.expr, cx: Context) -> tuple[ast.expr, _Axis] | None:
+    """The length of a slice of an axis of length `n`, and where its elements are."""
+    step = constant(item.step, 1)
+    if step is None or step == 0:
+        return None
+    if step < 0:
+        if item.lower is not None or item.upper is not None:
+            return None
+        last = minus(n, ast.Constant(1), cx)
+        return _stepped(n, -step, cx), lambda i: minus(last, _times(i, -step, cx), cx)
+    if item.lower is None and item.upper is None:
+        start: ast.expr = ast.Constant(0)
+        length = n
+    else:
+        low, high = constant(item.lower, 0), constant(item.upper, 0)
+        if low is None or high is None:
+            return None
+        start = ast.Constant(low) if low >= 0 else _upto(n, -low, cx)
+        stop = n if item.upper is None else _stop(n, high, cx)
+        room = minus(stop, start, cx)
+        length = room if start == n else cx.expr("max(R, 0)", R=room)
+    return _stepped(length, step, cx), lambda i: plus(_times(i, step, cx), start, cx)
+
+
+def _upto(n: ast.expr, k: int, cx: Context) -> ast.expr:
+    """``n - k``, or the first element."""
+    return cx.expr("max(N - K, 0)", N=n, K=ast.Constant(k))
+
+
+def _stop(n: ast.expr, high: int, cx: Context) -> ast.expr:
+    if high < 0:
+        return cx.expr("N - K", N=n, K=ast.Constant(-high))
+    return cx.expr("min(N, K)", N=n, K=ast.Constant(high))
+
+
+def _stepped(length: ast.expr, step: int, cx: Context) -> ast.expr:
+    if step == 1:
+        return length
+    return cx.expr("(N + UP) // STEP", N=length, UP=ast.Constant(step - 1), STEP=ast.Constant(step))
+
+
+def _times(i: ast.expr, step: int, cx: Context) -> ast.expr:
+    return i if step == 1 else cx.expr("I * K", I=i, K=ast.Constant(step))

@@ -1,0 +1,271 @@
+"""``np.sum`` and its kin, over some axes or all → loop nests."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from loopir.record import record
+
+from ..types import ArrayType, ScalarType
+from .context import Context
+from .nests import allocated, dtype, indices, unless
+from .streams import constant
+from .views import View, held, is_one, view
+
+__all__ = ["Fold", "array_fold", "array_moment"]
+
+_FOLDS: dict[str, tuple[str, int | None]] = {
+    "sum": ("add", 0), "prod": ("multiply", 1), "mean": ("add", 0),
+    "any": ("logical_or", 0), "all": ("logical_and", 1),
+    "min": ("minimum", None), "max": ("maximum", None),
+    "amin": ("minimum", None), "amax": ("maximum", None),
+}
+"""The function that takes in one element, and what it starts from: None for the first element."""
+
+_ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
+
+
+@record(frozen=True, slots=True)
+class Fold:
+    """A call ``np.name(array, axis, keepdims=…, …)``."""
+
+    name: str
+    array: ast.expr
+    axes: tuple[int, ...]
+    rank: int
+    keepdims: bool = False
+    ddof: int = 0
+
+
+def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
+    """In the order in which memory lies; a minimum of nothing is NumPy's to answer.
+
+        s = np.sum(x * y)
+        u = X.max(axis=0)
+        w = np.mean(X, axis=1, keepdims=True)
+    →
+        if x.shape[0] != y.shape[0]:
+            "Python's to answer"
+            _sum = np.sum(x * y)
+        else:
+            _sum = np.float64(0)
+            for _i in range(x.shape[0]):
+                _sum = np.add(_sum, np.multiply(x[_i], y[_i]))
+        s = _sum
+        if X.shape[0] < 1:
+            "Python's to answer"
+            _max = X.max(axis=0)
+        else:
+            _max = np.empty(X.shape[1], np.float64)
+            for _i_2 in range(X.shape[1]):
+                _max[_i_2] = X[0, _i_2]
+            for _i_1 in range(X.shape[0]):
+                for _i_2 in range(X.shape[1]):
+                    _max[_i_2] = np.maximum(_max[_i_2], X[_i_1, _i_2])
+        u = _max
+        if X.shape[1] < 1:
+            "Python's to answer"
+            _mean = np.mean(X, axis=1, keepdims=True)
+        else:
+            _mean = np.empty((X.shape[0], 1), np.float64)
+            for _i_3 in range(X.shape[0]):
+                _acc = np.float64(0)
+                for _i_4 in range(X.shape[1]):
+                    _acc = np.add(_acc, X[_i_3, _i_4])
+                _mean[_i_3, 0] = np.divide(_acc, X.shape[1])
+        w = _mean
+    """
+    fold = _fold(node, cx)
+    if fold is None or fold.name not in _FOLDS:
+        return None
+    assert isinstance(node, ast.expr)
+    name = cx.fresh(fold.name)
+    lines = cx.whole(lambda: _lines(fold, name, node, cx))
+    if lines is None:
+        return None
+    cx.before(*lines)
+    return cx.expr("NAME", NAME=name)
+
+
+def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What is made of other folds.
+
+        s = np.count_nonzero(x)
+    →
+        _sum = np.int64(0)
+        for _i in range(x.shape[0]):
+            _sum = np.add(_sum, np.not_equal(x[_i], 0))
+        s = _sum
+    """
+    fold = _fold(node, cx)
+    if fold is None or fold.name in _FOLDS:
+        return None
+    x = fold.array if isinstance(fold.array, ast.Name) else held(fold.array, "a", cx)
+    axes = ast.Tuple([ast.Constant(k) for k in fold.axes], ast.Load())
+    parts = {"NP": cx.numpy, "X": x, "A": axes, "K": ast.Constant(fold.keepdims)}
+    if fold.name == "ptp":
+        text = "NP.subtract(NP.max(X, axis=A, keepdims=K), NP.min(X, axis=A, keepdims=K))"
+        return cx.expr(text, **parts)
+    if fold.name == "count_nonzero":
+        call = cx.expr("NP.sum(NP.not_equal(X, 0), axis=A, keepdims=K)", **parts)
+        weak = ScalarType("i64", weak=True) in cx.fact(node).types  # type: ignore[arg-type]
+        return cx.expr("int(E)", E=call) if weak else call
+    mean = held(cx.expr("NP.mean(X, axis=A, keepdims=True)", **parts), "mean", cx)
+    square = cx.expr("NP.square(NP.subtract(X, M))", M=mean, **parts)
+    lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in fold.axes]
+    count = _product(lengths, cx)
+    if fold.ddof:
+        count = cx.expr("max(N - D, 0)", N=count, D=ast.Constant(fold.ddof))
+    text = "NP.divide(NP.sum(S, axis=A, keepdims=K), N)"
+    variance = cx.expr(text, S=square, N=count, **parts)
+    return variance if fold.name == "var" else cx.expr("NP.sqrt(V)", NP=cx.numpy, V=variance)
+
+
+_MOMENTS = ("ptp", "count_nonzero", "var", "std")
+
+
+def _fold(node: ast.AST, cx: Context) -> Fold | None:
+    """The fold that `node` calls, by function or by method, with arguments that are known."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if (
+            cx.resolve(node.func) is None and cx.fact(array).array
+        ):
+            pass
+        case ast.Call(func=func, args=[array, *args]):
+            name = getattr(cx.resolve(func), "__name__", "")
+            if not cx.is_numpy(func, name):
+                return None
+        case _:
+            return None
+    rank = cx.fact(array).rank
+    if name not in (*_FOLDS, *_MOMENTS) or not cx.fact(array).array or not rank or len(args) > 1:
+        return None
+    given = {k.arg: k.value for k in node.keywords}
+    given |= dict(zip(["axis"], args, strict=False))
+    axes = _axes(given.pop("axis", None), rank)
+    keepdims = given.pop("keepdims", ast.Constant(False))
+    ddof = constant(given.pop("ddof", None), 0) if name in ("var", "std") else 0
+    known = isinstance(keepdims, ast.Constant) and isinstance(keepdims.value, bool)
+    if given or axes is None or not known or ddof is None or ddof < 0:
+        return None
+    assert isinstance(keepdims, ast.Constant)
+    return Fold(name, array, axes, rank, bool(keepdims.value), ddof)
+
+
+def _axes(given: ast.expr | None, rank: int) -> tuple[int, ...] | None:
+    """Which axes are folded, in order; None where that is not known, or wrong."""
+    if given is None or (isinstance(given, ast.Constant) and given.value is None):
+        return tuple(range(rank))
+    several = given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given]
+    axes = [constant(a, None) for a in several]
+    if any(a is None or not -rank <= a < rank for a in axes):
+        return None
+    found = {a % rank for a in axes if a is not None}
+    return tuple(sorted(found)) if len(found) == len(axes) else None
+
+
+def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    """Statements that leave the result of `fold` under `name`."""
+    of, ty, types = view(fold.array, cx), cx.fact(fold.array).array, cx.fact(node).types
+    if of is None or ty is None or len(types) != 1:
+        return None
+    (out,) = types
+    folded = [of.shape[k] for k in fold.axes]
+    checks = list(of.checks)
+    if _FOLDS[fold.name][1] is None or fold.name == "mean":
+        checks += [cx.expr("N < 1", N=n) for n in folded if not is_one(n)]
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    nests = _Nests(fold, of, ty, out, cx)
+    lines = nests.scalar(name) if isinstance(out, ScalarType) else nests.array(name, out)
+    return unless(checks, original, lines, cx)
+
+
+class _Nests:
+    """The loops of one fold. Axes run in the order of memory, the fastest innermost."""
+
+    def __init__(
+        self, fold: Fold, of: View, ty: ArrayType, out: ArrayType | ScalarType, cx: Context
+    ) -> None:
+        self.fold, self.of, self.cx, self.dtype = fold, of, cx, out.dtype
+        self.names = indices(of.shape, cx)
+        self.at = [n or ast.Constant(0) for n in self.names]
+        back = ty.unit == 0 and ty.rank > 1
+        self.order = list(range(ty.rank))[:: -1 if back else 1]
+        self.fastest = ty.rank - 1 if ty.unit is None else ty.unit
+
+    def scalar(self, name: str) -> list[ast.stmt]:
+        """Over all axes."""
+        acc = ast.Name(name, ast.Load())
+        lines = [self._set(acc, self._start()), *self._loops(self.order, [self._step(acc)])]
+        end = self._end(acc)
+        return lines if end is acc else [*lines, self._set(acc, end)]
+
+    def array(self, name: str, ty: ArrayType) -> list[ast.stmt]:
+        """Over some axes. If the fastest is one of them each result is summed up at a time, else
+        all are that lie side by side.
+        """
+        fold, one = self.fold, ast.Constant(1)
+        kept = [k for k in range(fold.rank) if fold.keepdims or k not in fold.axes]
+        shape = [one if k in fold.axes else self.of.shape[k] for k in kept]
+        places = [ast.Constant(0) if k in fold.axes else self.at[k] for k in kept]
+        index = places[0] if len(places) == 1 else ast.Tuple(list(places), ast.Load())
+        place = self.cx.expr("NAME[AT]", NAME=name, AT=index)
+        back = ty.rank > 1 and ty.unit == 0
+        lines = [allocated(name, shape, self.dtype, self.cx, backward=back)]
+        outer = [k for k in self.order if k not in fold.axes]
+        if self.fastest in fold.axes:
+            inner = [k for k in self.order if k in fold.axes]
+            acc = ast.Name(self.cx.fresh("acc"), ast.Load())
+            body = [self._set(acc, self._start()), *self._loops(inner, [self._step(acc)])]
+            return [*lines, *self._loops(outer, [*body, self._set(place, self._end(acc))])]
+        first = next(k for k, axis in enumerate(self.order) if axis in fold.axes)
+        around, inside = self.order[:first], self.order[first:]
+        beside = [k for k in inside if k not in fold.axes]
+        body = self._loops(beside, [self._set(place, self._start())])
+        body += self._loops(inside, [self._step(place)])
+        end = self._end(place)
+        if end is not place:
+            body += self._loops(beside, [self._set(place, end)])
+        return [*lines, *self._loops(around, body)]
+
+    def _set(self, target: ast.expr, value: ast.expr) -> ast.stmt:
+        (line,) = self.cx.code("TARGET = E", TARGET=target, E=value)
+        return line
+
+    def _start(self) -> ast.expr:
+        value = _FOLDS[self.fold.name][1]
+        if value is None:
+            zero = ast.Constant(0)
+            at = [zero if k in self.fold.axes else i for k, i in enumerate(self.at)]
+            return self.of.at(at)
+        given = ast.Constant(bool(value) if self.dtype == "bool" else value)
+        return self.cx.expr("T(V)", T=dtype(self.dtype, self.cx), V=given)
+
+    def _step(self, acc: ast.expr) -> ast.stmt:
+        function = _FOLDS[self.fold.name][0]
+        if self.dtype == "bool":
+            function = _ON_BOOLS.get(function, function)
+        text = f"NP.{function}(ACC, E)"
+        e = self.cx.expr(text, NP=self.cx.numpy, ACC=acc, E=self.of.at(self.at))
+        return self._set(acc, e)
+
+    def _end(self, acc: ast.expr) -> ast.expr:
+        if self.fold.name != "mean":
+            return acc
+        count = _product([self.of.shape[k] for k in self.fold.axes], self.cx)
+        return self.cx.expr("NP.divide(ACC, N)", NP=self.cx.numpy, ACC=acc, N=count)
+
+    def _loops(self, axes: Sequence[int], body: list[ast.stmt]) -> list[ast.stmt]:
+        for k in reversed(axes):
+            name = self.names[k]
+            if name is not None:
+                text = "for I in range(N): BODY"
+                body = self.cx.code(text, I=name, N=self.of.shape[k], BODY=body)
+        return body
+
+
+def _product(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
+    out = lengths[0]
+    for n in lengths[1:]:
+        out = cx.expr("A * B", A=out, B=n)
+    return out

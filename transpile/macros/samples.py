@@ -1,0 +1,147 @@
+"""What an operation gives for operands of known types: it is asked itself, on small samples."""
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from loopir.types import DTYPES
+
+from .. import ops
+from ..signature import type_of
+from ..types import ArgType, ArrayType, Opaque, ScalarType
+
+__all__ = ["OPERATORS", "Display", "Exactly", "Sample", "Types", "ask", "is_pure", "method"]
+
+Types: TypeAlias = "frozenset[ArrayType | ScalarType]"
+"""What a value may be, depending on the path taken; empty where that is not known."""
+
+
+class Exactly(NamedTuple):
+    """A constant; with its type, for ``1 == True``."""
+
+    value: object
+    type: type
+
+
+class Display(NamedTuple):
+    """A tuple, list or slice of samples."""
+
+    make: Callable[..., object]
+    parts: tuple[Any, ...]
+
+
+Sample: TypeAlias = "ArrayType | ScalarType | Exactly | Display"
+
+_EXTENT = 3
+_WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True}
+_MOST = 16
+
+_NAMES = """
+    all amax amin any array asarray ascontiguousarray broadcast_to clip concatenate copy
+    count_nonzero cross diag diff dot empty empty_like expand_dims eye fliplr flip flipud full
+    full_like hstack identity inner matmul max mean min moveaxis ones ones_like outer prod ptp ravel
+    repeat reshape roll round squeeze stack std sum swapaxes tile trace transpose var vdot vstack
+    where zeros zeros_like
+"""
+_PURE: tuple[Any, ...] = (
+    *(getattr(np, name) for name in _NAMES.split()),
+    *(f for f in vars(np).values() if isinstance(f, np.ufunc)),
+    *(d.numpy.type for d in DTYPES.values()),
+    *(f for name, f in vars(math).items() if callable(f) and name[0] != "_"),
+    *(getattr(ops, name) for name in ops.__all__),
+    *(abs, bool, float, int, len, round),
+)
+_METHODS = """
+    all any astype clip copy dot max mean min prod ptp ravel reshape round squeeze std sum swapaxes
+    trace transpose var
+"""
+
+
+def is_pure(function: object) -> bool:
+    """Whether `function` may be asked: it computes, and does nothing else."""
+    return any(function is f for f in _PURE)
+
+
+def method(name: str) -> Callable[..., Any] | None:
+    """``array.name`` as a function of the array and the arguments, if it may be asked."""
+    return _method(name) if name in _METHODS.split() else None
+
+
+@functools.cache
+def _method(name: str) -> Callable[..., Any]:
+    return lambda array, *args, **kwargs: getattr(array, name)(*args, **kwargs)
+
+
+def ask(
+    operation: Callable[..., Any], operands: Iterable[Iterable[Sample]], *names: str
+) -> Types:
+    """The types of ``operation(*operands)``, of which the last go by `names`.
+
+    Empty where one of them is not known.
+    """
+    found: set[ArrayType | ScalarType] = set()
+    for k, samples in enumerate(itertools.product(*operands)):
+        got = _asked(operation, samples, names) if k < _MOST else None
+        if got is None:
+            return frozenset()
+        found.add(got)
+    return frozenset(found)
+
+
+@functools.lru_cache(maxsize=4096)
+def _asked(
+    operation: Callable[..., Any], samples: tuple[Sample, ...], names: tuple[str, ...]
+) -> ArrayType | ScalarType | None:
+    values = [_value(s) for s in samples]
+    place = len(values) - len(names)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            out = operation(*values[:place], **dict(zip(names, values[place:], strict=True)))
+        except Exception:  # whatever it raises, it gives no type
+            return None
+    if isinstance(out, np.ndarray) and out.ndim == 0:
+        out = out[()]
+    ty: ArgType = type_of(out)
+    return None if isinstance(ty, Opaque) else ty
+
+
+def _value(sample: Sample) -> Any:
+    match sample:
+        case Exactly(value):
+            return value
+        case Display(make, parts):
+            return make(map(_value, parts)) if make is not slice else slice(*map(_value, parts))
+        case ScalarType(dtype, weak):
+            return _WEAK[dtype] if weak else DTYPES[dtype].numpy.type(1)
+        case _:
+            return _array(sample)
+
+
+def _array(ty: ArrayType) -> np.ndarray:
+    """Ones, with the axis that has unit stride last in memory."""
+    dtype, shape = DTYPES[ty.dtype].numpy, (_EXTENT,) * ty.rank
+    if ty.unit is None:
+        return np.ones((*shape[1:], 2 * _EXTENT), dtype)[..., ::2]
+    if ty.unit == 0:
+        return np.ones(shape, dtype, order="F")
+    return np.moveaxis(np.ones(shape, dtype), -1, ty.unit)
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
+    "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow,
+    "LShift": operator.lshift, "RShift": operator.rshift, "BitOr": operator.or_,
+    "BitXor": operator.xor, "BitAnd": operator.and_, "MatMult": operator.matmul,
+    "USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert,
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
+    "Eq": operator.eq, "NotEq": operator.ne, "Subscript": operator.getitem,
+}
+"""By the name of the tree's node."""

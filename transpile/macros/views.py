@@ -1,0 +1,118 @@
+"""Array expressions by index: the lengths of one, and its element at given subscripts."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+
+from loopir.record import record
+
+from .context import Context
+from .streams import constant
+
+__all__ = [
+    "View", "broadcast", "element", "held", "is_one", "leaf", "materialised", "scalar", "unique",
+    "view",
+]
+
+
+@record(frozen=True, slots=True)
+class View:
+    """``at(i, …)`` is the element for `i` in ``range(shape[0])`` …; where one of ``checks`` holds,
+    only Python knows.
+    """
+
+    shape: tuple[ast.expr, ...]
+    at: Callable[[Sequence[ast.expr]], ast.expr]
+    checks: tuple[ast.expr, ...] = ()
+
+
+def view(e: ast.expr, cx: Context) -> View | None:
+    """`e` by index; what cannot be is computed beforehand. None where it is no array or scalar."""
+    from .elementwise import elementwise
+    from .indexing import indexed
+
+    fact = cx.fact(e)
+    if fact.rank == 0:
+        return scalar(e, cx)
+    if fact.array is None:
+        return None
+    if isinstance(e, ast.Name):
+        return leaf(e, cx)
+    return elementwise(e, cx) or indexed(e, cx) or materialised(e, cx)
+
+
+def scalar(e: ast.expr, cx: Context) -> View:
+    """One value for all elements, computed once."""
+    if not isinstance(e, (ast.Constant, ast.Name)) and constant(e, None) is None:
+        e = held(e, "s", cx)
+    return View((), lambda _: e)
+
+
+def held(e: ast.expr, hint: str, cx: Context) -> ast.expr:
+    """A fresh name for the value of `e` now."""
+    name = cx.fresh(hint)
+    (take,) = cx.code("NAME = E", NAME=name, E=e)
+    cx.before(*cx.expanded(take))
+    return cx.expr("NAME", NAME=name)
+
+
+def leaf(e: ast.expr, cx: Context) -> View:
+    """An array by its name."""
+    fact = cx.fact(e)
+    rank = fact.rank or 0
+    if fact.shape is not None:
+        shape = tuple(cx.expr(text) for text in fact.shape)
+    else:
+        shape = tuple(cx.expr("X.shape[K]", X=e, K=ast.Constant(k)) for k in range(rank))
+    if not all(map(cx.facts.lasting, shape)):
+        shape = tuple(held(n, "n", cx) for n in shape)
+    return View(shape, lambda at: element(e, at, cx))
+
+
+def element(array: ast.expr, at: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """``array[at]``"""
+    index = at[0] if len(at) == 1 else ast.Tuple(list(at), ast.Load())
+    return cx.expr("X[I]", X=array, I=index)
+
+
+def materialised(e: ast.expr, cx: Context) -> View:
+    """`e` computed beforehand, under a name of its own."""
+    return leaf(held(e, "a", cx), cx)
+
+
+def broadcast(
+    parts: Sequence[View], combine: Callable[[list[ast.expr]], ast.expr], cx: Context
+) -> View:
+    """``combine`` of the parts' elements, under NumPy's broadcasting.
+
+    An axis is stretched where its length is 1 in the source; where it is only at the call, or
+    lengths differ, Python knows.
+    """
+    rank = max(len(p.shape) for p in parts)
+    checks = [c for p in parts for c in p.checks]
+    shape: list[ast.expr] = []
+    for axis in range(-rank, 0):
+        lengths = [p.shape[axis] for p in parts if len(p.shape) >= -axis]
+        first, *others = unique([n for n in lengths if not is_one(n)] or lengths[:1])
+        shape.append(first)
+        checks += [cx.expr("A != B", A=first, B=n) for n in others]
+
+    def at(index: Sequence[ast.expr]) -> ast.expr:
+        return combine([p.at(_fitted(p.shape, index)) for p in parts])
+
+    return View(tuple(shape), at, tuple(unique(checks)))
+
+
+def _fitted(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -> list[ast.expr]:
+    own = index[len(index) - len(shape) :]
+    return [ast.Constant(0) if is_one(n) else i for n, i in zip(shape, own, strict=True)]
+
+
+def is_one(length: ast.expr) -> bool:
+    """Whether an axis is stretched."""
+    return isinstance(length, ast.Constant) and length.value == 1
+
+
+def unique(nodes: Iterable[ast.expr]) -> list[ast.expr]:
+    """`nodes` without those that are there already."""
+    return list({ast.dump(n): n for n in nodes}.values())
