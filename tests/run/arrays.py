@@ -113,3 +113,29 @@ def stored_and_shifted(X, y):
     y[1:] -= y[:-1]
     y[::2] = 1.0
     return X[::-1] - y
+
+
+# -- products
+
+def two_matrices(dtype=F64):
+    return lambda n, rng: (
+        whole(3 * n, rng, dtype).reshape(n, 3), whole(5 * n, rng, dtype).reshape(n, 5)
+    )  # fmt: skip
+
+
+@on_arrays(python_at=EMPTY, f64=two_matrices(), f32=two_matrices(F32), i8=two_matrices(np.int8))
+def products(X, Y):
+    u = X.T @ Y
+    return u, np.dot(X, u), X @ Y[0, :3], Y[:, 0] @ X, np.inner(X, X), Y[:, 1].dot(Y[:, 2])
+
+
+# -- put together
+
+@on_arrays(
+    python_at=(0, 1), f64=matrix_and_row, f32=lambda n, rng: matrix_and_row(n, rng, F32)
+)
+def put_together(X, y):
+    u = np.concatenate((y, y[1:], 2.0 * y))
+    v, w = np.vstack((X, X[::-1])), np.stack([y, -y], axis=1)
+    z = np.hstack((X, X * 0.5))
+    return u, v, w, z, np.diff(X), np.roll(y, 2), np.trace(X), np.eye(3), np.outer(y, y[:2])

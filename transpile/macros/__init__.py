@@ -15,9 +15,12 @@ from .context import Context
 from .driver import Macro, expand_with
 from .env import Env
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
+from .joining import array_joined
 from .loops import for_loop
+from .products import array_outer, array_product
 from .ranges import in_range, named_range
 from .reductions import array_fold, array_moment
+from .rewriting import array_copied, array_said
 from .subscripts import row_element
 
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
@@ -31,6 +34,7 @@ MACROS: tuple[Macro, ...] = (
     in_range,            # i in range(n)
     array_assigned,      # u = x * 2 + y
     array_stored,        # X[i] = y
+    array_copied,        # np.copyto(x, y)
     array_augmented,     # x += y
     for_loop,            # for v in x, enumerate, zip, reversed
     row_element,         # x[i][j]
@@ -40,6 +44,10 @@ MACROS: tuple[Macro, ...] = (
     all_fold,            # all(e for v in x)
     array_fold,          # np.sum(X, axis=0), x.max()
     array_moment,        # np.var(x), np.ptp(x)
+    array_product,       # X @ Y, np.dot(x, y), np.inner(x, y)
+    array_outer,         # np.outer(x, y)
+    array_joined,        # np.concatenate((x, y)), np.stack
+    array_said,          # np.diff(x), np.trace(X), np.eye(n), np.roll(x, 1)
     array_value,         # f(x + 1)
     collected,           # list(e for v in x)
     list_comprehension,  # [e for v in x if c]

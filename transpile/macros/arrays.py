@@ -8,9 +8,9 @@ import numpy as np
 
 from loopir.types import DTYPES
 
-from ..types import ArrayType
 from .context import Context
 from .elementwise import is_elementwise, operation
+from .facts import Fact
 from .nests import allocated, nest, unless
 from .views import View, broadcast, materialised, view
 
@@ -63,7 +63,8 @@ def array_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         X[i] = y
         x[1:] = x[:-1]
     →
-        if X.shape[1] < 1 or X.shape[1] != y.shape[0]:
+        _row = X[i]
+        if X.shape[1] != y.shape[0]:
             "Python's to answer"
             X[i] = y
         else:
@@ -104,11 +105,14 @@ def array_augmented(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 def _assigned(s: ast.stmt, name: str, value: ast.expr, cx: Context) -> list[ast.stmt] | None:
     of, ty = view(value, cx), cx.fact(value).array
-    if of is None or ty is None or (ty.rank > 1 and ty.unit is None):
+    if of is None or ty is None:
+        return None
+    order = {0: "F", ty.rank - 1: "C"}.get(ty.unit or 0, "?") if of.order == "C+F" else of.order
+    if ty.rank > 1 and order == "?":
         return None
     reads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
     into = cx.fresh("a") if name in reads else name
-    back = ty.rank > 1 and ty.unit == 0
+    back = ty.rank > 1 and order == "F"
     lines = [allocated(into, of.shape, ty.dtype, cx, backward=back)]
     lines += nest(of.shape, lambda at: _store(into, at, of.at(at), cx), cx, back)
     if into != name:
@@ -127,7 +131,7 @@ def _stored(
     ty = cx.fact(target).array
     read = ast.Subscript(target.value, target.slice, ast.Load()) if isinstance(
         target, ast.Subscript) else target
-    if ty is None or not _fits(ty, op, value, cx):
+    if ty is None or not _fits(cx.fact(target), op, cx.fact(value), cx):
         return None
     into, of = view(read, cx), view(value, cx)
     if into is None or of is None or len(of.shape) > len(into.shape):
@@ -154,23 +158,23 @@ def _reads_elsewhere(into: View, of: View, owner: str | None, cx: Context) -> bo
     place = ast.dump(into.at(probe))
     read = of.at(probe[len(probe) - len(of.shape) :])
     for n in ast.walk(read):
-        elsewhere = isinstance(n, ast.Subscript) and ast.dump(n) != place
-        if elsewhere and cx.fact(n.value).owner in (owner, None):
-            return True
+        match n:
+            case ast.Subscript(value=array) if ast.dump(n) != place:
+                if cx.fact(array).owner in (owner, None):
+                    return True
     return False
 
 
-def _fits(ty: ArrayType, op: ast.operator | None, value: ast.expr, cx: Context) -> bool:
+def _fits(target: Fact, op: ast.operator | None, value: Fact, cx: Context) -> bool:
     """Whether storing element by element converts as NumPy's assignment of arrays does."""
-    types = cx.fact(value).types
-    if not types:
+    ty = target.array
+    types = value.types if op is None else cx.facts.binary(op, target, value).types
+    if ty is None or not types:
         return False
     to = DTYPES[ty.dtype]
     for t in types:
-        of = DTYPES[t.dtype]
-        weak = getattr(t, "weak", False)
-        if not (np.can_cast(of.numpy, to.numpy) or of.kind == to.kind == "f" or weak):
-            return False
-        if op is not None and to.kind != "f" and not weak and of != to:
+        of, weak = DTYPES[t.dtype], getattr(t, "weak", False)
+        same = of == to or of.kind == to.kind == "f"
+        if not same and (op is not None or not (weak or np.can_cast(of.numpy, to.numpy))):
             return False
     return True

@@ -3,8 +3,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+
+from loopir.types import DTYPES
 
 from .. import ops
 from .context import Context
@@ -22,7 +25,6 @@ _OPERATORS = {
 }
 """The function of NumPy that an operator on arrays stands for: its warnings name it."""
 
-_SQUARED = {2: "square", 0.5: "sqrt"}
 _FUNCTIONS = (np.where, np.clip, *(getattr(ops, name) for name in ops.__all__))
 
 
@@ -38,7 +40,9 @@ def elementwise(e: ast.expr, cx: Context) -> View | None:
         return None
     function, operands = found
     if function is None:
-        return view(operands[0], cx)
+        of = view(operands[0], cx)
+        own = isinstance(e, ast.Call) and len(e.args) == 0  # x.copy() is in C order
+        return replace(of, order="C") if of and own else of
     parts = []
     for operand in operands:
         part = view(operand, cx)
@@ -52,15 +56,25 @@ def operation(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
     """The function of NumPy that `op` stands for; powers have names of their own."""
     name = _OPERATORS[type(op).__name__]
     if isinstance(op, ast.Pow) and isinstance(operands[1], ast.Constant):
-        name = _SQUARED.get(operands[1].value, name)  # type: ignore[arg-type]
+        name = _power(operands[0], operands[1].value, cx)
     if name == "invert" and _all_bool(operands[0], cx):
         name = "logical_not"
     return cx.expr(f"NP.{name}", NP=cx.numpy)
 
 
+def _power(base: ast.expr, exponent: object, cx: Context) -> str:
+    """NumPy squares, and takes roots of floats."""
+    kinds = {DTYPES[t.dtype].kind for t in cx.fact(base).types}
+    if exponent == 2 and "b" not in kinds:
+        return "square"
+    return "sqrt" if exponent == 0.5 and kinds == {"f"} else "power"
+
+
 def _operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]] | None:
     """The function and the operands; no function for a mere copy."""
     match e:
+        case ast.BinOp(left=left, op=ast.Pow()) if _all_bool(left, cx):
+            return None  # an int8, or an int64
         case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.MatMult):
             function = operation(op, [left, right], cx)
             single = ast.unparse(function).endswith((".square", ".sqrt"))

@@ -151,7 +151,7 @@ class Facts:
         if self.is_new_axis(e):
             return [Exactly(None, type(None))]
         match e:
-            case ast.Constant(value=None | bool() | int() | float() | str() as value):
+            case ast.Constant(value=value) if not isinstance(value, (bytes, complex)):
                 return [Exactly(value, type(value))]
             case ast.Slice(step=step):
                 steps = self.samples(step) if step else [Exactly(None, type(None))]

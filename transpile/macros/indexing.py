@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 from .context import Context
 from .streams import constant, minus, plus
-from .views import View, is_one, view
+from .views import View, element, is_one, view
 
 __all__ = ["indexed"]
 
+_SWAP = str.maketrans("CF", "FC")
 _Axis = Callable[[ast.expr], ast.expr]
 
 
@@ -66,7 +67,9 @@ def _permuted(array: ast.expr, order: Sequence[int | None] | None, cx: Context) 
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return of.at([index[axes.index(k)] for k in range(rank)])
 
-    return View(tuple(of.shape[k] for k in axes), at, of.checks)
+    whole = {tuple(range(rank)): of.order, tuple(range(rank))[::-1]: of.order.translate(_SWAP)}
+    lies = whole.get(tuple(axes), "?") if rank > 1 else "C"
+    return View(tuple(of.shape[k] for k in axes), at, of.checks, lies)
 
 
 def _flipped(array: ast.expr, axes: Sequence[int], cx: Context) -> View | None:
@@ -78,7 +81,7 @@ def _flipped(array: ast.expr, axes: Sequence[int], cx: Context) -> View | None:
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return of.at([minus(last[k], i, cx) if k in last else i for k, i in enumerate(index)])
 
-    return View(of.shape, at, of.checks)
+    return View(of.shape, at, of.checks, of.order)
 
 
 def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
@@ -92,6 +95,7 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
     items = _whole(items, len(of.shape))
     axes: list[tuple[ast.expr, _Axis] | None] = []  # of the result; None: a new one
     places: list[ast.expr | int] = []  # of the array: a subscript, or which axis of the result
+    checks: list[ast.expr] = []
     rows: list[ast.expr] = []
     lengths = iter(of.shape)
     for item in items:
@@ -106,15 +110,39 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
             places.append(len(axes))
             axes.append(axis)
         else:
+            known = constant(item, None)
+            if known is None:
+                rows.append(item)
+            else:
+                checks.append(_outside(known, length, cx))
             places.append(_steady(item, cx))
-            rows.append(item)
 
     def at(given: Sequence[ast.expr]) -> ast.expr:
         return of.at([p if isinstance(p, ast.expr) else _moved(axes[p], given[p]) for p in places])
 
     shape = tuple(ast.Constant(1) if a is None else a[0] for a in axes)
-    empty = [cx.expr("N < 1", N=n) for n in shape if rows and not is_one(n)]
-    return View(shape, at, (*of.checks, *empty))
+    if isinstance(array, ast.Name) and rows == items[: len(rows)] and all(map(_is_int(cx), rows)):
+        _row(array, rows, cx)
+    elif rows:
+        checks += [cx.expr("N < 1", N=n) for n in shape if not is_one(n)]
+    several = sum(isinstance(p, int) for p in places) > 1
+    return View(shape, at, (*of.checks, *checks), of.order if several else "C")
+
+
+def _outside(k: int, length: ast.expr, cx: Context) -> ast.expr:
+    """Whether an axis has no element `k`."""
+    least = ast.Constant(k + 1 if k >= 0 else -k)
+    return cx.expr("N < LEAST", N=length, LEAST=least)
+
+
+def _is_int(cx: Context) -> Callable[[ast.expr], bool]:
+    return lambda e: cx.fact(e).is_int
+
+
+def _row(array: ast.Name, rows: list[ast.expr], cx: Context) -> None:
+    """Takes the row, which raises where there is none; its elements are taken from the array."""
+    if rows:
+        cx.before(*cx.code("ROW = E", ROW=cx.fresh("row"), E=element(array, rows, cx)))
 
 
 def _moved(axis: tuple[ast.expr, _Axis] | None, i: ast.expr) -> ast.expr:

@@ -10,7 +10,7 @@ from ..types import ArrayType, ScalarType
 from .context import Context
 from .nests import allocated, dtype, indices, unless
 from .streams import constant
-from .views import View, held, is_one, view
+from .views import View, element, held, is_one, view
 
 __all__ = ["Fold", "array_fold", "array_moment"]
 
@@ -38,7 +38,7 @@ class Fold:
 
 
 def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
-    """In the order in which memory lies; a minimum of nothing is NumPy's to answer.
+    """One result after the other; a minimum of nothing is NumPy's to answer.
 
         s = np.sum(x * y)
         u = X.max(axis=0)
@@ -58,10 +58,10 @@ def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         else:
             _max = np.empty(X.shape[1], np.float64)
             for _i_2 in range(X.shape[1]):
-                _max[_i_2] = X[0, _i_2]
-            for _i_1 in range(X.shape[0]):
-                for _i_2 in range(X.shape[1]):
-                    _max[_i_2] = np.maximum(_max[_i_2], X[_i_1, _i_2])
+                _acc = X[0, _i_2]
+                for _i_1 in range(X.shape[0]):
+                    _acc = np.maximum(_acc, X[_i_1, _i_2])
+                _max[_i_2] = _acc
         u = _max
         if X.shape[1] < 1:
             "Python's to answer"
@@ -69,10 +69,10 @@ def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         else:
             _mean = np.empty((X.shape[0], 1), np.float64)
             for _i_3 in range(X.shape[0]):
-                _acc = np.float64(0)
+                _acc_1 = np.float64(0)
                 for _i_4 in range(X.shape[1]):
-                    _acc = np.add(_acc, X[_i_3, _i_4])
-                _mean[_i_3, 0] = np.divide(_acc, X.shape[1])
+                    _acc_1 = np.add(_acc_1, X[_i_3, _i_4])
+                _mean[_i_3, 0] = np.divide(_acc_1, X.shape[1])
         w = _mean
     """
     fold = _fold(node, cx)
@@ -181,7 +181,7 @@ def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt]
 
 
 class _Nests:
-    """The loops of one fold. Axes run in the order of memory, the fastest innermost."""
+    """The loops of one fold, in the order of memory."""
 
     def __init__(
         self, fold: Fold, of: View, ty: ArrayType, out: ArrayType | ScalarType, cx: Context
@@ -189,9 +189,8 @@ class _Nests:
         self.fold, self.of, self.cx, self.dtype = fold, of, cx, out.dtype
         self.names = indices(of.shape, cx)
         self.at = [n or ast.Constant(0) for n in self.names]
-        back = ty.unit == 0 and ty.rank > 1
-        self.order = list(range(ty.rank))[:: -1 if back else 1]
-        self.fastest = ty.rank - 1 if ty.unit is None else ty.unit
+        self.back = ty.rank > 1 and (of.order == "F" or (of.order == "C+F" and ty.unit == 0))
+        self.order = list(range(ty.rank))[:: -1 if self.back else 1]
 
     def scalar(self, name: str) -> list[ast.stmt]:
         """Over all axes."""
@@ -201,32 +200,23 @@ class _Nests:
         return lines if end is acc else [*lines, self._set(acc, end)]
 
     def array(self, name: str, ty: ArrayType) -> list[ast.stmt]:
-        """Over some axes. If the fastest is one of them each result is summed up at a time, else
-        all are that lie side by side.
-        """
+        """Over some axes, one result after the other."""
         fold, one = self.fold, ast.Constant(1)
         kept = [k for k in range(fold.rank) if fold.keepdims or k not in fold.axes]
         shape = [one if k in fold.axes else self.of.shape[k] for k in kept]
         places = [ast.Constant(0) if k in fold.axes else self.at[k] for k in kept]
-        index = places[0] if len(places) == 1 else ast.Tuple(list(places), ast.Load())
-        place = self.cx.expr("NAME[AT]", NAME=name, AT=index)
-        back = ty.rank > 1 and ty.unit == 0
-        lines = [allocated(name, shape, self.dtype, self.cx, backward=back)]
+        place = element(ast.Name(name, ast.Load()), places, self.cx)
+        acc = ast.Name(self.cx.fresh("acc"), ast.Load())
+        body = [
+            self._set(acc, self._start()),
+            *self._loops([k for k in self.order if k in fold.axes], [self._step(acc)]),
+            self._set(place, self._end(acc)),
+        ]
+        back = self.back and ty.rank > 1
         outer = [k for k in self.order if k not in fold.axes]
-        if self.fastest in fold.axes:
-            inner = [k for k in self.order if k in fold.axes]
-            acc = ast.Name(self.cx.fresh("acc"), ast.Load())
-            body = [self._set(acc, self._start()), *self._loops(inner, [self._step(acc)])]
-            return [*lines, *self._loops(outer, [*body, self._set(place, self._end(acc))])]
-        first = next(k for k, axis in enumerate(self.order) if axis in fold.axes)
-        around, inside = self.order[:first], self.order[first:]
-        beside = [k for k in inside if k not in fold.axes]
-        body = self._loops(beside, [self._set(place, self._start())])
-        body += self._loops(inside, [self._step(place)])
-        end = self._end(place)
-        if end is not place:
-            body += self._loops(beside, [self._set(place, end)])
-        return [*lines, *self._loops(around, body)]
+        return [
+            allocated(name, shape, self.dtype, self.cx, backward=back), *self._loops(outer, body)
+        ]
 
     def _set(self, target: ast.expr, value: ast.expr) -> ast.stmt:
         (line,) = self.cx.code("TARGET = E", TARGET=target, E=value)

@@ -18,12 +18,14 @@ __all__ = [
 @record(frozen=True, slots=True)
 class View:
     """``at(i, …)`` is the element for `i` in ``range(shape[0])`` …; where one of ``checks`` holds,
-    only Python knows.
+    only Python knows. ``order``: C or F, as the elements lie in memory, C+F for
+    NumPy to choose, or ? where not known.
     """
 
     shape: tuple[ast.expr, ...]
     at: Callable[[Sequence[ast.expr]], ast.expr]
     checks: tuple[ast.expr, ...] = ()
+    order: str = "C"
 
 
 def view(e: ast.expr, cx: Context) -> View | None:
@@ -66,7 +68,9 @@ def leaf(e: ast.expr, cx: Context) -> View:
         shape = tuple(cx.expr("X.shape[K]", X=e, K=ast.Constant(k)) for k in range(rank))
     if not all(map(cx.facts.lasting, shape)):
         shape = tuple(held(n, "n", cx) for n in shape)
-    return View(shape, lambda at: element(e, at, cx))
+    unit = fact.array.unit if fact.array else None
+    order = "C" if rank == 1 or unit == rank - 1 else "F" if unit == 0 else "?"
+    return View(shape, lambda at: element(e, at, cx), order=order)
 
 
 def element(array: ast.expr, at: Sequence[ast.expr], cx: Context) -> ast.expr:
@@ -100,7 +104,15 @@ def broadcast(
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return combine([p.at(_fitted(p.shape, index)) for p in parts])
 
-    return View(tuple(shape), at, tuple(unique(checks)))
+    full = [p for p in parts if len(p.shape) == rank > 1]
+    orders = {p.order for p in full if not any(map(is_one, p.shape))} or {p.order for p in full}
+    orders = orders or {"C"}
+    return View(tuple(shape), at, tuple(unique(checks)), _agreed(orders))
+
+
+def _agreed(orders: set[str]) -> str:
+    """The order of what is computed of arrays in these; C+F where NumPy's choice is another."""
+    return orders.pop() if len(orders) == 1 else "?" if "?" in orders else "C+F"
 
 
 def _fitted(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -> list[ast.expr]:

@@ -1,0 +1,189 @@
+"""Macros on whole arrays: Python gives the same answer before and after, on every kind of array."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from test_macros import expanded, runnable
+
+from loopir.types import DTYPES
+
+NAN = float("nan")
+
+
+def arrays() -> list[np.ndarray]:
+    """Of every dtype, in every order, with every kind of length."""
+    rng = np.random.default_rng(0)
+    out = [rng.integers(0, 5, (3, 4)).astype(d.numpy) for d in DTYPES.values()]
+    base = np.arange(24.0).reshape(4, 6) - 7
+    out += [np.asfortranarray(base), base[::2, ::-1], base[::-1].T, base[:, :1], base[1:1]]
+    out += [base[:, 2:2], np.array([[NAN, 1.0], [-0.0, 0.0]]), base.reshape(2, 3, 4)]
+    out += [base.reshape(2, 3, 4).T, base[0], base[0, ::-2], base[0, :0], base[0].astype("f4")]
+    return out
+
+
+def folds(X):
+    return np.sum(X), X.prod(), np.sum(X, axis=0), X.sum(axis=-1, keepdims=True), X.any(axis=0)
+
+
+def more_folds(X):
+    return np.all(X, axis=-1), X.all(), np.count_nonzero(X), np.count_nonzero(X, axis=0)
+
+
+def extremes(X):
+    return X.min(), np.max(X, axis=0), np.amin(X, axis=-1), X.max(axis=0, keepdims=True)
+
+
+def spread(X):
+    return np.ptp(X), np.ptp(X, axis=0)
+
+
+def middle(X):
+    return X.mean(), np.mean(X, axis=0), np.var(X), X.std(axis=-1), X.var(axis=0, ddof=1)
+
+
+def several_axes(X):
+    return X.sum(axis=(0, 1)), X.sum(axis=(-1, 0), keepdims=True), X.mean(axis=(0, 1))
+
+
+def wrong_axis(X):
+    return X.sum(axis=5)
+
+
+def folds_with_more(X):
+    return np.sum(X, axis=0, initial=3), X.sum(dtype=np.float64), np.max(X, initial=0)
+
+
+def operators(X):
+    Y = X * 2
+    return X + Y, X - 1 if X.dtype != bool else Y, Y**2, Y / 2, Y // 3, Y % 3, X == Y, X <= 1
+
+
+def powers(X):
+    return X**2, X**0.5, X**3, 2**X
+
+
+def unary(X):
+    return abs(X), +X, ~(X > 1), np.where(X > 1, X, 0), np.maximum(X, 1), np.clip(X, 1, 3)
+
+
+def bits(X):
+    return X & 1, X | 2, X ^ X, ~X, X << 1, X >> 1
+
+
+def stretched(X):
+    return X + X[0], X * X[:1], X[..., None] - X[0], X + X[:2]
+
+
+def slices(X):
+    u, v = X[1:] * 1, X[:-1] + X[1:]
+    return u, v, X[::2] - 1, X[-2:] * X[-2:], X[::-1] + X, X[:99] + 0, X[5:2] + 0
+
+
+def permuted(X):
+    return X.T + 0, np.transpose(X) * X.T, np.flip(X) - 0, X.swapaxes(0, -1) + 0, np.flip(X, 0) + 0
+
+
+def in_place(X):
+    Y = X
+    X[1:] = X[:-1]
+    X += X[::-1]
+    Y[0] = 1
+    Y[::2] = Y[::-2]
+    X *= 2
+    return X
+
+
+def rows(X):
+    for i in range(len(X) - 1):
+        X[i] = X[i + 1]
+        X[i + 1] += X[0] * X[i]
+    for row in X:
+        row += 1
+    return X
+
+
+def row_out_of_bounds(X):
+    X[7] = X[0]
+    return X
+
+
+def rows_of_rows(X):
+    out = np.zeros_like(X)
+    for i, row in enumerate(X):
+        out[i] = row * 2
+        out[i, :] = out[i] + X[-1]
+    return out
+
+
+def joined(X):
+    return np.concatenate((X, X)), np.stack((X, X * 2)), np.vstack((X, X)), np.hstack((X, X[:, :1]))
+
+
+def joined_unequal(X):
+    return np.concatenate((X, X[..., 1:])), np.concatenate((X, X[1:]))
+
+
+def said_otherwise(X):
+    return np.diff(X), np.copy(X), X.copy(), np.eye(len(X)), np.outer(X[0], X[-1])
+
+
+def rolled(X):
+    return np.roll(X, 1), np.roll(X, -3), np.roll(X, 9), np.roll(X, 0)
+
+
+def products(X):
+    return X @ X.T, np.dot(X.T, X), np.matmul(X, X[0]), np.inner(X, X), X[0].dot(X.T), X @ X
+
+
+def vector_products(X):
+    return X @ X, np.dot(X, X[::-1]), np.inner(X, X), np.vdot(X, X), np.outer(X, X), X @ X[1:]
+
+
+def traced(X):
+    return np.trace(X), X.trace()
+
+
+def scalars_are_left_alone(X):
+    s = X.sum()
+    s += s * 2
+    return s, X[0] * 1 if X.ndim == 1 else 0
+
+
+PROGRAMS = [
+    folds, more_folds, extremes, spread, middle, several_axes, wrong_axis, folds_with_more,
+    operators, powers, unary, bits, stretched, slices, permuted, in_place, rows, row_out_of_bounds,
+    rows_of_rows, joined, joined_unequal, said_otherwise, rolled, products, vector_products, traced,
+    scalars_are_left_alone,
+]
+
+
+@pytest.mark.parametrize("fn", PROGRAMS, ids=lambda f: f.__name__)
+def test_same_answer(fn: Callable[..., Any]) -> None:
+    for x in arrays():
+        wanted, tree = outcome(fn, (x,)), expanded(fn, x)
+        got = outcome(runnable(tree, fn), (x,))
+        assert_same(got, wanted, f"{x.dtype}{x.shape}:\n{ast.unparse(tree)}", 16)
+        assert layouts(got.value) == layouts(wanted.value), ast.unparse(tree)
+
+
+def layouts(value: Any) -> Any:
+    """Which of the arrays lie in Fortran's order."""
+    if isinstance(value, tuple):
+        return [layouts(v) for v in value]
+    return isinstance(value, np.ndarray) and value.flags.f_contiguous
+
+
+def test_other_arrays_are_left_alone() -> None:
+    def f(x, y):
+        z = x + y
+        x += y
+        return z, np.sum(x, axis=0), x @ y
+
+    text = ast.unparse(expanded(f, [1, 2], object()))
+    assert "for" not in text
+    assert "x += y" in text

@@ -1,0 +1,112 @@
+"""``np.concatenate``, ``stack`` and their kin → an array that is filled part by part."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .context import Context
+from .nests import allocated, nest, unless
+from .streams import constant, plus
+from .views import View, element, view
+
+__all__ = ["array_joined"]
+
+
+class _Join(NamedTuple):
+    """``parts`` one after the other along ``axis``; ``new``: an axis of its own for each."""
+
+    parts: list[ast.expr]
+    axis: int
+    new: bool
+
+
+def array_joined(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Parts of a number that the source tells.
+
+        w = np.concatenate((x, y))
+    →
+        _a = np.empty(x.shape[0] + y.shape[0], np.float64)
+        for _i in range(x.shape[0]):
+            _a[_i] = x[_i]
+        for _i_1 in range(y.shape[0]):
+            _a[_i_1 + x.shape[0]] = y[_i_1]
+        w = _a
+    """
+    join = _join(node, cx)
+    if join is None:
+        return None
+    assert isinstance(node, ast.expr)
+    name = cx.fresh("a")
+    lines = cx.whole(lambda: _lines(name, node, join, cx))
+    if lines is None:
+        return None
+    cx.before(*lines)
+    return cx.expr("NAME", NAME=name)
+
+
+def _join(node: ast.AST, cx: Context) -> _Join | None:
+    match node:
+        case ast.Call(func=func, args=[ast.Tuple(elts=parts) | ast.List(elts=parts), *rest]):
+            name = getattr(cx.resolve(func), "__name__", "")
+        case _:
+            return None
+    ranks = {cx.fact(p).rank for p in parts}
+    given = [*rest, *(k.value for k in node.keywords if k.arg == "axis")]
+    known = cx.is_numpy(func, name) and len(rest) + len(node.keywords) == len(given) <= 1
+    axis = constant(given[0] if given else None, 0)
+    if not known or len(ranks) != 1 or not all(cx.fact(p).array for p in parts) or axis is None:
+        return None
+    rank = ranks.pop() or 0
+    match name, rank:
+        case "concatenate", _ if -rank <= axis < rank:
+            return _Join(parts, axis % rank, new=False)
+        case "stack", _ if -rank <= axis <= rank:
+            return _Join(parts, axis % (rank + 1), new=True)
+        case "vstack", 1:
+            return _Join(parts, 0, new=True)
+        case "vstack", _:
+            return _Join(parts, 0, new=False)
+        case "hstack", _:
+            return _Join(parts, min(rank, 2) - 1, new=False)
+        case "column_stack", 1:
+            return _Join(parts, 1, new=True)
+    return None
+
+
+def _lines(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast.stmt] | None:
+    ty = cx.fact(node).array
+    parts = [view(p, cx) for p in join.parts]
+    known = [_with_axis(p, join.axis) if join.new else p for p in parts if p is not None]
+    if ty is None or len(known) < len(parts) or ty.unit not in (0, ty.rank - 1):
+        return None
+    first, back = known[0], ty.rank > 1 and ty.unit == 0
+    checks = [c for p in known for c in p.checks]
+    for p in known[1:]:
+        for k, (n, m) in enumerate(zip(first.shape, p.shape, strict=True)):
+            if k != join.axis and ast.dump(n) != ast.dump(m):
+                checks.append(cx.expr("A != B", A=n, B=m))
+    lines, start = [], cx.expr("0")
+    for p in known:
+        lines += _part(name, p, join.axis, start, back, cx)
+        start = plus(start, p.shape[join.axis], cx)
+    shape = [*first.shape[: join.axis], start, *first.shape[join.axis + 1 :]]
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    whole = [allocated(name, shape, ty.dtype, cx, backward=back), *lines]
+    return unless(checks, original, whole, cx)
+
+
+def _with_axis(p: View, axis: int) -> View:
+    shape = (*p.shape[:axis], ast.Constant(1), *p.shape[axis:])
+    return View(shape, lambda at: p.at([*at[:axis], *at[axis + 1 :]]), p.checks)
+
+
+def _part(
+    name: str, p: View, axis: int, start: ast.expr, back: bool, cx: Context
+) -> list[ast.stmt]:
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        place = [plus(i, start, cx) if k == axis else i for k, i in enumerate(at)]
+        target = element(ast.Name(name, ast.Load()), place, cx)
+        return cx.code("TARGET = E", TARGET=target, E=p.at(at))
+
+    return nest(p.shape, body, cx, back)

@@ -1,0 +1,112 @@
+"""Functions of whole arrays that others say as well."""
+from __future__ import annotations
+
+import ast
+
+from .context import Context
+from .nests import dtype, unless
+from .streams import constant
+from .views import held
+
+__all__ = ["array_copied", "array_said"]
+
+
+def array_said(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Differences, the trace, the identity.
+
+        s = np.trace(X)
+    →
+        _trace = np.float64(0)
+        for _i in range(min(X.shape[0], X.shape[1])):
+            _trace = np.add(_trace, X[_i, _i])
+        s = _trace
+    """
+    match node:
+        case ast.Call(func=func, args=[x], keywords=[]) if cx.is_numpy(func, "diff"):
+            function = "not_equal" if _is_bool(x, cx) else "subtract"
+            if cx.fact(x).array is not None:
+                x = x if isinstance(x, ast.Name) else held(x, "a", cx)
+                return cx.expr(f"NP.{function}(X[..., 1:], X[..., :-1])", NP=cx.numpy, X=x)
+        case ast.Call(func=func, args=[n], keywords=[]) if (
+            cx.is_numpy(func, "eye") or cx.is_numpy(func, "identity")
+        ):
+            if cx.fact(n).is_int:
+                n = n if isinstance(n, (ast.Name, ast.Constant)) else held(n, "n", cx)
+                return _eye(n, cx)
+        case ast.Call(func=func, args=[x], keywords=[]) if cx.is_numpy(func, "trace"):
+            return _trace(node, x, cx)
+        case ast.Call(func=ast.Attribute(value=x, attr="trace"), args=[], keywords=[]):
+            return _trace(node, x, cx) if cx.resolve(node.func) is None else None
+        case ast.Call(func=func, args=[x, by], keywords=[]) if cx.is_numpy(func, "roll"):
+            return _rolled(node, x, constant(by, None), cx)
+    return None
+
+
+def array_copied(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Into an array that is there.
+
+        np.copyto(x, y)
+    →
+        if x.shape[0] != y.shape[0]:
+            "Python's to answer"
+            x[...] = y
+        else:
+            for _i in range(x.shape[0]):
+                x[_i] = y[_i]
+    """
+    match node:
+        case ast.Expr(value=ast.Call(func=func, args=[x, y], keywords=[])) if (
+            cx.is_numpy(func, "copyto") and cx.fact(x).array and cx.fact(y).types
+        ):
+            types = {t.dtype for t in cx.fact(y).types}
+            same = types == {t.dtype for t in cx.fact(x).types}
+            return cx.code("X[...] = Y", X=x, Y=y) if same else None
+    return None
+
+
+def _is_bool(x: ast.expr, cx: Context) -> bool:
+    return {t.dtype for t in cx.fact(x).types} == {"bool"}
+
+
+def _eye(n: ast.expr, cx: Context) -> ast.expr:
+    name = cx.fresh("eye")
+    text = """
+        NAME = NP.zeros((N, N))
+        for I in range(N):
+            NAME[I, I] = 1.0
+    """
+    cx.before(*cx.code(text, NAME=name, NP=cx.numpy, N=n, I=cx.fresh("i")))
+    return cx.expr("NAME", NAME=name)
+
+
+def _trace(node: ast.expr, x: ast.expr, cx: Context) -> ast.expr | None:
+    types = cx.fact(node).types
+    if cx.fact(x).rank != 2 or len(types) != 1:
+        return None
+    (out,) = types
+    x = x if isinstance(x, ast.Name) else held(x, "a", cx)
+    name = cx.fresh("trace")
+    text = """
+        NAME = T(0)
+        for I in range(min(X.shape[0], X.shape[1])):
+            NAME = NP.add(NAME, X[I, I])
+    """
+    i, of = cx.fresh("i"), dtype(out.dtype, cx)
+    cx.before(*cx.code(text, NAME=name, T=of, I=i, X=x, NP=cx.numpy))
+    return cx.expr("NAME", NAME=name)
+
+
+def _rolled(node: ast.expr, x: ast.expr, by: int | None, cx: Context) -> ast.expr | None:
+    """Of a vector, by fewer places than it has; else NumPy does."""
+    if by is None or cx.fact(x).rank != 1 or cx.fact(x).array is None:
+        return None
+    x = x if isinstance(x, ast.Name) else held(x, "a", cx)
+    if not by:
+        return cx.expr("X.copy()", X=x)
+    sides = "X[-K:], X[:-K]" if by > 0 else "X[K:], X[:K]"
+    name, size = cx.fresh("a"), ast.Constant(abs(by))
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    text = f"NAME = NP.concatenate(({sides}))"
+    lines = cx.code(text, NAME=name, NP=cx.numpy, X=x, K=size)
+    cx.before(*unless([cx.expr("X.shape[0] < K", X=x, K=size)], original, lines, cx))
+    return cx.expr("NAME", NAME=name)
