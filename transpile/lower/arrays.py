@@ -37,12 +37,17 @@ def allocation(
     )
     given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
     for keyword in node.keywords:
-        if keyword.arg not in ("dtype", "shape", "fill_value"):
+        if keyword.arg not in ("dtype", "shape", "fill_value", "order"):
             refuse(
                 "LOWER_CALL", f"`{ast.unparse(node)}` has an argument that is not compiled", node
             )
         given[keyword.arg or ""] = keyword.value
     dtype = given_dtype(given.get("dtype"), array, resolve, node)
+    order = given.get("order", ast.Constant("C"))
+    if not (isinstance(order, ast.Constant) and order.value in ("C", "F")) or (
+        "order" in given and function in _LIKE
+    ):
+        refuse("LOWER_CALL", f"`{ast.unparse(node)}` has an order that is not compiled", node)
     if function in _LIKE:
         like = array(given["shape"])
         if like is None or like.prefix or like.unit not in (None, like.rank - 1):
@@ -58,7 +63,8 @@ def allocation(
     if dtype is None and function is np.full:
         value = num(given["fill_value"])
         dtype = value.strong or value.weak
-    return ArrayType(dtype or "f64", len(shape), len(shape) - 1), shape
+    unit = 0 if order.value == "F" else len(shape) - 1
+    return ArrayType(dtype or "f64", len(shape), unit), shape
 
 
 def given_dtype(
