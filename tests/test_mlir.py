@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from agree import outcome
 from mlir_machine import Machine, parsed
-from run.programs import PROGRAMS, Program
+from run.programs import PROGRAMS, SIZES, Program
 from staged import through
 from test_examples import EXAMPLES, FOLDER, NEEDS
 from test_ops import (
@@ -21,7 +21,7 @@ from test_ops import (
     operation_case,
     operation_kernel,
 )
-from test_run import SIZES, agrees, arguments, stages_of
+from test_run import agrees, arguments, stages_of
 
 from loopir.ops import OPS, evaluate
 from loopir.text import parse

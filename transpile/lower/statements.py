@@ -73,7 +73,7 @@ class Statements(Leaving):
                     target, self.binary(type(op), self.num(read_at), self.num(value), stmt), stmt
                 )
             case ast.If(test=test, orelse=orelse) if left_to_python(stmt):
-                self._unless(test, stmt)
+                self._fitting(test, stmt)
                 self.statements(orelse, live)
             case ast.If(test=test, body=[ast.Raise()], orelse=[]):
                 self.b.require(logic("not", self.test(test)), "GUARD_RAISES", stmt)
@@ -92,7 +92,7 @@ class Statements(Leaving):
                 kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
                 refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
 
-    def _unless(self, test: ast.expr, stmt: ast.stmt) -> None:
+    def _fitting(self, test: ast.expr, stmt: ast.stmt) -> None:
         """Where one of the alternatives of `test` holds, Python must answer."""
         for each in test.values if isinstance(test, ast.BoolOp) else [test]:
             self.b.require(logic("not", self.test(each)), "GUARD_SHAPE", stmt)
