@@ -5,7 +5,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from .context import Context
-from .streams import constant, minus, plus
+from .streams import integer_constant, minus, plus
 from .views import View, element, is_one, view
 
 __all__ = ["indexed"]
@@ -32,13 +32,13 @@ def indexed(e: ast.expr, cx: Context) -> View | None:
 
 
 def _call(name: str, array: ast.expr, args: Sequence[ast.expr], cx: Context) -> View | None:
-    match name, [constant(a, None) for a in args]:
+    match name, [integer_constant(a, None) for a in args]:
         case "transpose", []:
             return _permuted(array, None, cx)
         case "transpose", [int(), *_] as axes:
             return _permuted(array, axes, cx)
         case "transpose", [None] if isinstance(args[0], (ast.Tuple, ast.List)):
-            return _permuted(array, [constant(a, None) for a in args[0].elts], cx)
+            return _permuted(array, [integer_constant(a, None) for a in args[0].elts], cx)
         case "swapaxes", [int(p), int(q)]:
             rank = cx.fact(array).rank or 0
             order: list[int | None] = list(range(rank))
@@ -110,7 +110,7 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
             places.append(len(axes))
             axes.append(axis)
         else:
-            known = constant(item, None)
+            known = integer_constant(item, None)
             if known is None:
                 rows.append(item)
             else:
@@ -182,7 +182,7 @@ def _steady(item: ast.expr, cx: Context) -> ast.expr:
 
 def _slice(item: ast.Slice, n: ast.expr, cx: Context) -> tuple[ast.expr, _Axis] | None:
     """The length of a slice of an axis of length `n`, and where its elements are."""
-    step = constant(item.step, 1)
+    step = integer_constant(item.step, 1)
     if step is None or step == 0:
         return None
     if step < 0:
@@ -194,7 +194,7 @@ def _slice(item: ast.Slice, n: ast.expr, cx: Context) -> tuple[ast.expr, _Axis] 
         start: ast.expr = ast.Constant(0)
         length = n
     else:
-        low, high = constant(item.lower, 0), constant(item.upper, 0)
+        low, high = integer_constant(item.lower, 0), integer_constant(item.upper, 0)
         if low is None or high is None:
             return None
         start = ast.Constant(low) if low >= 0 else _upto(n, -low, cx)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .context import Context
 from .nests import allocated, nest, unless
-from .streams import constant, plus
+from .streams import integer_constant, plus
 from .views import View, element, view
 
 __all__ = ["array_joined"]
@@ -54,7 +54,7 @@ def _join(node: ast.AST, cx: Context) -> _Join | None:
     ranks = {cx.fact(p).rank for p in parts}
     given = [*rest, *(k.value for k in node.keywords if k.arg == "axis")]
     known = cx.is_numpy(func, name) and len(rest) + len(node.keywords) == len(given) <= 1
-    axis = constant(given[0] if given else None, 0)
+    axis = integer_constant(given[0] if given else None, 0)
     if not known or len(ranks) != 1 or not all(cx.fact(p).array for p in parts) or axis is None:
         return None
     rank = ranks.pop() or 0

@@ -9,7 +9,7 @@ from loopir.record import record
 from ..types import ArrayType, ScalarType
 from .context import Context
 from .nests import allocated, dtype, indices, unless
-from .streams import constant
+from .streams import integer_constant
 from .views import View, element, held, is_one, view
 
 __all__ = ["Fold", "array_fold", "array_moment"]
@@ -144,7 +144,7 @@ def _fold(node: ast.AST, cx: Context) -> Fold | None:
     given |= dict(zip(["axis"], args, strict=False))
     axes = _axes(given.pop("axis", None), rank)
     keepdims = given.pop("keepdims", ast.Constant(False))
-    ddof = constant(given.pop("ddof", None), 0) if name in ("var", "std") else 0
+    ddof = integer_constant(given.pop("ddof", None), 0) if name in ("var", "std") else 0
     known = isinstance(keepdims, ast.Constant) and isinstance(keepdims.value, bool)
     if given or axes is None or not known or ddof is None or ddof < 0:
         return None
@@ -157,7 +157,7 @@ def _axes(given: ast.expr | None, rank: int) -> tuple[int, ...] | None:
     if given is None or (isinstance(given, ast.Constant) and given.value is None):
         return tuple(range(rank))
     several = given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given]
-    axes = [constant(a, None) for a in several]
+    axes = [integer_constant(a, None) for a in several]
     if any(a is None or not -rank <= a < rank for a in axes):
         return None
     found = {a % rank for a in axes if a is not None}

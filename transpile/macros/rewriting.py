@@ -5,7 +5,7 @@ import ast
 
 from .context import Context
 from .nests import dtype, unless
-from .streams import constant
+from .streams import integer_constant
 from .views import held
 
 __all__ = ["array_copied", "array_said"]
@@ -38,7 +38,7 @@ def array_said(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Call(func=ast.Attribute(value=x, attr="trace"), args=[], keywords=[]):
             return _trace(node, x, cx) if cx.resolve(node.func) is None else None
         case ast.Call(func=func, args=[x, by], keywords=[]) if cx.is_numpy(func, "roll"):
-            return _rolled(node, x, constant(by, None), cx)
+            return _rolled(node, x, integer_constant(by, None), cx)
     return None
 
 

@@ -13,7 +13,8 @@ from .context import Context
 from .names import free_of
 
 __all__ = [
-    "Element", "Stream", "integer_constant", "minus", "numpy_range", "plus", "range_bounds", "stream",
+    "Element", "Stream", "integer_constant", "minus", "numpy_range", "plus", "range_bounds",
+    "stream",
 ]
 
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"

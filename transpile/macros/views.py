@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from loopir.record import record
 
 from .context import Context
-from .streams import constant
+from .streams import integer_constant
 
 __all__ = [
     "View", "broadcast", "element", "held", "is_one", "leaf", "materialised", "scalar", "unique",
@@ -45,7 +45,7 @@ def view(e: ast.expr, cx: Context) -> View | None:
 
 def scalar(e: ast.expr, cx: Context) -> View:
     """One value for all elements, computed once."""
-    if not isinstance(e, (ast.Constant, ast.Name)) and constant(e, None) is None:
+    if not isinstance(e, (ast.Constant, ast.Name)) and integer_constant(e, None) is None:
         e = held(e, "s", cx)
     return View((), lambda _: e)
 
