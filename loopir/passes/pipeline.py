@@ -19,6 +19,7 @@ from .permute import permute
 from .places import places
 from .promote import promote
 from .reuse import reuse
+from .search import search
 from .simplify import simplify
 from .sink import sink
 from .split import split
@@ -65,6 +66,7 @@ PIPELINE = (
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
     Pass(reuse, "after if-conversion both sides stand in one block"),
     Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
+    Pass(search, "what is left of a search when it is no fold; tile sees its blocks"),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),
     Pass(vectorize, "everything is in place", reorders=True),
     Pass(counts, "the width of a loop is that of its widest lanes, which were its count's"),

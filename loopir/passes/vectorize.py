@@ -33,6 +33,7 @@ from .lift import WIDTH, Lift, wide
 from .names import Fresh
 from .predicate import predicated
 from .rules import rewrite
+from .search import sought
 from .ties import is_settled, settled
 from .values import raised
 from .zeros import unsigned
@@ -90,14 +91,15 @@ def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, R
     """The innermost loops of `kernel` that stay scalar, each with its reason.
 
     A loop with branches is judged as if-conversion would leave it; one in a vector loop is run by
-    its lanes.
+    its lanes, and what `search` takes is none.
     """
     fresh = Fresh(kernel)
     vectors = (n for n in walk(kernel) if isinstance(n, VecLoop | PredLoop))
     taken = {id(n) for v in vectors for n in walk(v)}
     loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in taken]
     inner = [n for n in loops if not any(isinstance(x, LoopLike) for s in n.body for x in walk(s))]
-    judged = ((n, straight(n, kernel, fresh) or n) for n in inner)
+    scalar = [n for n in inner if sought(n) is None]
+    judged = ((n, straight(n, kernel, fresh) or n) for n in scalar)
     found = ((n, explain(flat, kernel, reassociate=reassociate)) for n, flat in judged)
     return tuple((n, reason) for n, reason in found if reason is not None)
 

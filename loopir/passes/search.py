@@ -1,0 +1,117 @@
+"""Searches: loops that are left at the first hit skip, as vectors, the blocks without one."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..names import bound
+from ..nodes import Accum, Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var
+from ..tree import walk
+from ..types import INDEX
+from .blocks import map_stmts
+from .names import Fresh, reads, substitute
+from .values import raised, trips
+
+__all__ = ["search", "sought"]
+
+BLOCK = 256
+"""Elements that are looked at before anything is asked."""
+
+
+def search(kernel: Kernel) -> Kernel:
+    """A loop that only waits for a condition skips the blocks in which it never holds. At least one
+    iteration is left to it, for it says what the names are after the last. Before::
+
+        def k(x: f64[::1], t: f64, at: mut(i64[()])):
+            for i in loop(0, x.shape[0], left=False, k=-1):
+                left = step(x[i] > t)
+                k = step(i)
+                until(left)
+            at[()] = k
+
+    after::
+
+        def k(x: f64[::1], t: f64, at: mut(i64[()])):
+            for block in loop(0, (x.shape[0] - 1) // 256, start=0, hit=False):
+                for i_1 in loop(start, start + 256, some=False):
+                    some = step(some | (x[i_1] > t))
+                start = step(select(some, start, start + 256))
+                hit = step(some)
+                until(hit)
+            for i in loop(start, x.shape[0], left=False, k=-1):
+                left = step(x[i] > t)
+                k = step(i)
+                until(left)
+            at[()] = k
+    """
+    fresh = Fresh(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        cond = sought(s) if isinstance(s, Loop) else None
+        return s if cond is None or not isinstance(s, Loop) else _in_blocks(s, cond, fresh)
+
+    return map_stmts(kernel, edit)
+
+
+def sought(loop: Loop) -> Expr | None:
+    """The condition of a pure search over its loop variable; None for any other loop."""
+    accs = {a.name: a for a in loop.accs}
+    if not (isinstance(loop.until, Var) and isinstance(loop.range, Interval)) or len(accs) < 2:
+        return None
+    parts = [n for s in loop.body for n in walk(s) if isinstance(n, Stmt)]
+    if not all(isinstance(s, Assign | If) for s in parts):
+        return None
+    if reads(*loop.body, *(a.step for a in loop.accs)) & set(accs):
+        return None
+    cond = substitute(accs[loop.until.name].step, _values(loop))
+    names = reads(cond)
+    if loop.var not in names or names & bound(loop) - {loop.var} or raised(cond):
+        return None
+    return cond if _is_long(loop.range) else None
+
+
+def _is_long(r: Interval) -> bool:
+    """Whether there may be a whole block, and none has been looked at before."""
+    count = trips(r)
+    return r.lo == Const(0, INDEX) and (count is None or count > BLOCK)
+
+
+def _values(loop: Loop) -> Mapping[str, Expr]:
+    values: dict[str, Expr] = {}
+    for s in loop.body:
+        if isinstance(s, Assign):
+            values[s.name] = substitute(s.value, values)
+        elif isinstance(s, If):
+            chosen = ((y.name, _as_bool(y.then, y.orelse, s.cond)) for y in s.yields)
+            values.update((name, substitute(c, values)) for name, c in chosen if c is not None)
+    return values
+
+
+def _as_bool(then: Expr, orelse: Expr, cond: Expr) -> Expr | None:
+    """``True if cond else False``"""
+    match then, orelse:
+        case Const(True, "bool"), Const(False, "bool"):
+            return cond
+        case _:
+            return None
+
+
+def _in_blocks(loop: Loop, cond: Expr, fresh: Fresh) -> tuple[Stmt, ...]:
+    assert isinstance(loop.range, Interval)
+    lo, hi = loop.range.lo, loop.range.hi
+    block, one = Const(BLOCK, INDEX), Const(1, INDEX)
+    start, i = Var(fresh.name("start"), INDEX), Var(fresh.name(loop.var), INDEX)
+    some, hit = Var(fresh.name("some"), "bool"), Var(fresh.name("hit"), "bool")
+    end = Call("add", (start, block), INDEX)
+    here = substitute(cond, {loop.var: i})
+    no = Const(False, "bool")
+    found = Accum(some.name, no, Call("or", (some, here), "bool"))
+    inner = Loop(i.name, Interval(start, end), (), (found,), span=loop.span)
+    others = Call("sub", (hi, one), INDEX)
+    blocks = Interval(Const(0, INDEX), Call("floordiv", (others, block), INDEX))
+    accs = (
+        Accum(start.name, lo, Call("select", (some, start, end), INDEX)),
+        Accum(hit.name, no, some),
+    )
+    outer = Loop(fresh.name("block"), blocks, (inner,), accs, hit, span=loop.span)
+    return outer, replace(loop, range=Interval(start, hi))
