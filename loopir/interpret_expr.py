@@ -81,6 +81,8 @@ class Values:
 
     def halve(self, op: str, value: Any, dtype: str) -> Any:
         value = np.atleast_1d(value)
+        if op == "or":  # of the lanes there are, which need not be a power of two
+            return np.bool_(value.any())
         while (half := len(value) // 2) > 0:
             value = evaluate(op, (value[:half], value[half:]), dtype)
         return value[0]

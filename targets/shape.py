@@ -34,7 +34,7 @@ def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
     if shares_loops(loop):
-        return columns(target.model, _accumulators(loop))
+        return 1 << (columns(target.model, _accumulators(loop)).bit_length() - 1)
     cost = weight(loop)
     return 4 if cost <= 8 else 2 if cost <= 16 else 1
 
@@ -43,12 +43,12 @@ def shares_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
     """Whether registers side by side can run the loops in `loop` together."""
     inside = [n for s in loop.body for n in walk(s) if isinstance(n, ir.LoopLike)]
     plain = isinstance(loop, ir.VecLoop) and not loop.accs and loop.tail is None
-    return plain and bool(inside) and all(isinstance(n, ir.Loop) for n in inside)
+    return plain and bool(inside) and all(isinstance(n, ir.Loop | ir.While) for n in inside)
 
 
 def _accumulators(loop: ir.VecLoop | ir.PredLoop) -> int:
     """The most vectors that a loop in `loop` carries from one iteration to the next."""
-    loops = (n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop))
+    loops = (n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While))
     return max(sum(a.init.lanes != 1 for a in n.accs) for n in loops)
 
 

@@ -137,6 +137,9 @@ def test_every_pass_keeps_the_meaning(file: Path) -> None:
             now = step.run(now)
             well_formed(now)
             after, got = results(now, args)
+            added = sum(STATUS[c] for c in set(now.strict) - set(kernel.strict))
+            if after & added & ~status:  # of lanes that Python would not compute: it answers
+                break
             exact = after == status and all(same(got[k], wanted[k]) for k in wanted)
             assert exact or (step.reorders and near(got, wanted)), (step.name, n, got, wanted)
             status, wanted = after, got  # in another order, infinities may meet or miss each other

@@ -13,7 +13,7 @@ from .masks import Masked, either_way, negated
 from .names import Fresh
 from .rules import rewrite
 
-__all__ = ["if_convert", "straight"]
+__all__ = ["flattened", "if_convert", "straight"]
 
 
 def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -65,6 +65,11 @@ def straight(loop: Loop, kernel: Kernel, fresh: Fresh) -> Loop | None:
     tidied = map_inner(bottom_up(flat, rewrite), tidier(kernel))
     made: Loop = bottom_up(tidied, rewrite)
     return made
+
+
+def flattened(stmts: Iterable[Stmt], fresh: Fresh) -> tuple[Stmt, ...]:
+    """`stmts` without branches; loops among them stay as they are."""
+    return tuple(bottom_up(s, rewrite) for s in _Flattening(fresh).block(stmts, Masked(None)))
 
 
 def _convertible(loop: Loop) -> bool:

@@ -9,6 +9,7 @@ from ..nodes import Kernel
 from ..record import record
 from .canonical import canonical
 from .counts import counts
+from .escape import escape
 from .halves import halves
 from .hoist import hoist
 from .if_convert import if_convert
@@ -65,6 +66,7 @@ PIPELINE = (
     Pass(interchange, "blocks and vectors are for loops that walk memory"),
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
     Pass(reuse, "after if-conversion both sides stand in one block"),
+    Pass(escape, "it takes the loops that others leave alone, for each iteration ends by itself"),
     Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
     Pass(search, "what is left of a search when it is no fold; tile sees its blocks"),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),

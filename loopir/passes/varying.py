@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..affine import affine
-from ..nodes import Accum, Assign, Expr, If, Load, Loop, Stmt, Store, Yield
+from ..nodes import Accum, Assign, Expr, If, Load, Loop, Stmt, Store, While, Yield
 from ..tree import walk
 from ..types import INDEX
 from .names import reads, substitute
@@ -77,7 +77,7 @@ def _bindings(s: Stmt) -> Iterator[tuple[str, Expr] | tuple[str, Expr, Expr]]:
         match n:
             case Assign():
                 yield n.name, n.value
-            case Loop():
+            case Loop() | While():
                 yield from ((a.name, a.init, a.step) for a in n.accs)
             case If():
                 yield from ((y.name, y.then, y.orelse) for y in n.yields)

@@ -13,7 +13,7 @@ from loopir.types import DTYPES
 
 from ..target import Target, Vec, mask_type, stored
 from .fold import c_name, fold_name
-from .masks import as_width, from_width, logic
+from .masks import any_lane, as_width, both, from_width, logic
 from .scope import Registers, Scope
 from .text import plain
 from .vecops import operation, scalar_operation
@@ -54,6 +54,11 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return f"tp_{'fill' if e.dtype == 'bool' else 'splat'}_{kind}({expr(value, s)})"
         case ir.Ramp():
             return _ramp(e, s)
+        case ir.HReduce("or", ir.Var(lanes=lanes) as mask) if s.region and lanes == s.region.lanes:
+            known = both((expr(mask, s), s.region.live), lanes, s.target)
+            return any_lane(str(known), lanes, s.target)
+        case ir.HReduce("or", ir.Var(name, "bool", 1)) if name not in s.registers:
+            return s.use(name)
         case ir.HReduce(op, ir.Var(name, dtype)):
             return _fold(op, name, dtype, s)
         case ir.HReduce("add", ir.Call("cast", (ir.Var(name),), dtype)):

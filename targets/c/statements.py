@@ -34,6 +34,8 @@ def block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
                 yield from _if(statement, scopes)
             case ir.Loop():
                 yield from _counted(statement, scopes)
+            case ir.While():
+                yield from _while(statement, scopes)
             case _:
                 for s in scopes:
                     yield from _statement(statement, s)
@@ -89,9 +91,9 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield f"if {bracketed(expr(cond, s))} break;"
         case ir.Return():
             yield "return status;"
-        case ir.Zip() | ir.Scan() | ir.While():
+        case ir.Zip() | ir.Scan():
             yield from _loop(n, s)
-        case ir.If() | ir.Loop():
+        case ir.If() | ir.Loop() | ir.While():
             yield from block((n,), s)
         case _:
             unhandled(n)
@@ -143,16 +145,24 @@ def _counted(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
         yield from _flags(n.accs, s)
 
 
-def _loop(n: ir.Zip | ir.Scan | ir.While, s: Scope) -> Iterator[str]:
+def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
+    """Registers side by side go on until none has to."""
+    for s in scopes:
+        yield from _begin(n.accs, s)
+    inner = _inside(scopes)
+    go = " || ".join(bracketed(expr(n.cond, s)) for s in scopes)
+    yield f"while (({go}) && !(status & {STATUS['replay']})) {{"
+    yield f"if (!(++tp_turns & {_TURNS}) && tp_stopped())"
+    yield f"    return status | {STATUS['replay']};"
+    yield from block(n.body, *inner)
+    yield from _steps(n.accs, *inner)
+    yield "}"
+    for s in scopes:
+        yield from _flags(n.accs, s)
+
+
+def _loop(n: ir.Zip | ir.Scan, s: Scope) -> Iterator[str]:
     match n:
-        case ir.While(cond, body, accs):
-            yield from _begin(accs, s)
-            inner = s.inner()
-            yield f"while ({bracketed(expr(cond, s))} && !(status & {STATUS['replay']})) {{"
-            yield f"if (!(++tp_turns & {_TURNS}) && tp_stopped())"
-            yield f"    return status | {STATUS['replay']};"
-            yield from block(body, inner)
-            yield from _steps(accs, inner)
         case ir.Zip(var, streams, rng, body, accs):
             yield from _begin(accs, s)
             inner = s.inner()
