@@ -54,14 +54,15 @@ def permute(kernel: Kernel) -> Kernel:
                         c[i, j] = c[i, j] + a[i, k] * b[k, j]
     """
 
-    def visit(n: Any) -> Any:
+    def visit(n: Any, outside: frozenset[str]) -> Any:
         if isinstance(n, Loop) and (nest := _nest(n)) is not None:
-            order = _order(nest, kernel)
+            order = _order(nest, kernel, outside)
             if order is not None and [*order] != [*nest.loops]:
                 return nest.in_order(order)
-        return map_children(n, visit) if isinstance(n, _AROUND) else n
+        inside = outside | {n.var} if isinstance(n, Loop) else outside
+        return map_children(n, lambda c: visit(c, inside)) if isinstance(n, _AROUND) else n
 
-    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+    return visit(kernel, frozenset())  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
 
 _AROUND = (Kernel, Loop, If, While, Zip)
@@ -106,10 +107,13 @@ def _nest(outer: Loop) -> _Nest | None:
     return _Nest(tuple(loops), body) if plain and square and simple else None
 
 
-def _order(nest: _Nest, kernel: Kernel) -> list[Loop] | None:
+def _order(nest: _Nest, kernel: Kernel, outside: frozenset[str]) -> list[Loop] | None:
+    """The loops of `nest` as they should be; `outside`: the variables of those around it."""
     free = [s for s in nest.loops if _is_free(nest.around(s), kernel)]
     bound = [s for s in nest.loops if s not in free]
-    if bound and (len(bound) > 1 or len(free) < 2 or not _only_adds(nest, bound[0])):
+    if bound and (len(bound) > 1 or not _only_adds(nest, bound[0])):
+        return None
+    if bound and len(free) < 2 and not _is_shared(nest, outside):
         return None
     if not bound and not nest.has_loops:
         return _neighbours_last(nest, kernel)
@@ -129,6 +133,15 @@ def _only_adds(nest: _Nest, loop: Loop) -> bool:
     stores = [s for s in nest.body if isinstance(s, Store)]
     fixed = not any(loop.var in reads(*s.index) for s in stores)
     return fixed and bool(stores) and not nest.has_loops
+
+
+def _is_shared(nest: _Nest, outside: frozenset[str]) -> bool:
+    """Whether what the whole nest loads is the same for several of its results outside of it."""
+    stored = [reads(*n.index) for n in nest.body if isinstance(n, Store)]
+    loaded = [reads(*n.index) for n in nest.loads()]
+    around = [v for v in outside if all(v in names for names in stored)]
+    whole = [names for names in loaded if all(s.var in names for s in nest.loops)]
+    return any(v not in names for v in around for names in whole)
 
 
 def _cost(nest: _Nest, order: Sequence[Loop], lanes: Loop, kernel: Kernel) -> float:
