@@ -17,6 +17,7 @@ from .nodes import (
     Node,
     Param,
     PredLoop,
+    Prefix,
     Return,
     Scan,
     Span,
@@ -116,6 +117,9 @@ class _Walk:
             case Append():
                 self.reads(s.value, s.mask)
                 self.touch(s.array, (None,), True, s.span)
+            case Prefix():
+                self.reads(s.value)
+                self.known.update({s.name: None, **({s.before: None} if s.before else {})})
             case Check() | Break():
                 self.reads(s.cond)
             case Return():

@@ -84,6 +84,8 @@ class _Machine(Values):
                 self.store(s)
             case ir.Append():
                 self.append(s)
+            case ir.Prefix():
+                self.prefix(s)
             case ir.Check(cond, code):
                 if not np.all(self.expr(cond)):
                     self.status |= STATUS[code]
@@ -181,6 +183,7 @@ class _Machine(Values):
         assert isinstance(s.range, ir.Interval), "a vector loop has step 1"
         lo, hi = int(self.expr(s.range.lo)), int(self.expr(s.range.hi))
         end = hi if s.tail is None else lo + max(hi - lo, 0) // group * group
+        self.group = group
         vectors = [a.name for a in s.accs if a.name not in counters(s)]
         self.names.update({a.name: self.expr(a.init) for a in s.accs})
         self.names.update({n: np.full(group, self.names[n]) for n in vectors})
@@ -203,7 +206,7 @@ class _Machine(Values):
         vectors: Iterable[str],
     ) -> None:
         """Elements ``index + lanes``; their accumulators are lanes `slots` of the group."""
-        self.lanes, self.names[s.var] = lanes, index
+        self.lanes, self.slots, self.names[s.var] = lanes, slots, index
         groups = {n: self.names[n] for n in vectors}
         mine: Any = slots[0] if s.width == 1 else slots  # a register of one lane is a scalar
         self.names.update({n: v[mine] for n, v in groups.items()})

@@ -25,6 +25,9 @@ class Values:
         self.arrays = {p.name: bound[p.name] for p in kernel.params if p.rank is not None}
         self.names = {p.name: bound[p.name] for p in kernel.params if p.rank is None}
         self.lanes: Any = None  # in a vector loop, the numbers of the register's active lanes
+        self.slots: Any = None  # and their numbers in the group of so many lanes
+        self.group = 0
+        self.halves: dict[str, dict[int, Any]] = {}  # by accumulator, what left halves come to
         self.status = 0
 
     def flag(self, kind: str, bits: int) -> None:
@@ -78,6 +81,33 @@ class Values:
             if np.any(i < 0) or np.any(i >= length):
                 raise IndexError(f"{array}: subscript {i} is outside [0, {length})")
         return tuple(where)
+
+    def prefix(self, s: ir.Prefix) -> None:
+        """Level by level, the last lane of each left half joins the lanes of the right one."""
+        before, slots, dtype = self.status, self.slots, s.value.dtype
+        running = np.array(np.atleast_1d(self.expr(s.value)))
+        if slots[0] == 0:
+            self.halves[s.acc] = {0: self.names[s.acc]}
+        left = self.halves[s.acc]
+        half = 1
+        while half < self.group:
+            ends = np.flatnonzero(slots % (2 * half) == half - 1)
+            starts = [left.get(half, running[0]), *running[ends]]  # first, a register before
+            left[half] = starts[-1]
+            right = slots & half != 0
+            which = np.searchsorted(slots[ends], slots[right])
+            joined = (np.array(starts, running.dtype)[which], running[right])
+            running[right] = evaluate(s.op, joined, dtype)
+            half *= 2
+        value = evaluate(s.op, (np.full_like(running, left[0]), running), dtype)
+        older = np.concatenate([[self.names[s.acc]], value[:-1]])
+        self.names[s.acc] = value[-1]
+        wide = s.value.lanes != 1
+        self.names[s.name] = value if wide else value[0]
+        if s.before:
+            self.names[s.before] = older if wide else older[0]
+        if DTYPES[dtype].kind != "f":
+            self.status = before
 
     def halve(self, op: str, value: Any, dtype: str) -> Any:
         value = np.atleast_1d(value)

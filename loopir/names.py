@@ -12,6 +12,7 @@ from .nodes import (
     Loop,
     Node,
     PredLoop,
+    Prefix,
     Scan,
     Stream,
     Var,
@@ -59,6 +60,8 @@ def _binds(n: Node) -> tuple[str, ...]:
             return (name,)
         case Scan(var=var, acc=acc):
             return var, acc
+        case Prefix(name=name, before=before):
+            return (name, before) if before else (name,)
         case Loop(var=var) | Zip(var=var) | VecLoop(var=var) | PredLoop(var=var):
             return (var,)
     return ()
@@ -66,7 +69,7 @@ def _binds(n: Node) -> tuple[str, ...]:
 
 def _reads(n: Node) -> tuple[str, ...]:
     match n:
-        case Var(name=name) | Append(count=name):
+        case Var(name=name) | Append(count=name) | Prefix(acc=name):
             return (name,)
     return ()
 
@@ -74,6 +77,6 @@ def _reads(n: Node) -> tuple[str, ...]:
 def _rename(n: Any, names: Mapping[str, str]) -> Any:
     if not (_binds(n) or _reads(n)):
         return n
-    old = {f: getattr(n, f) for f in ("name", "var", "acc", "count") if hasattr(n, f)}
+    old = {f: getattr(n, f) for f in ("name", "before", "var", "acc", "count") if hasattr(n, f)}
     new = {f: names[name] for f, name in old.items() if name in names}
     return replace(n, **new) if new else n

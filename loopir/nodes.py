@@ -30,9 +30,9 @@ from .record import record
 __all__ = [
     "Accum", "Append", "Assign", "Break", "Broadcast", "Call", "Check", "Const", "Dim",
     "Disjoint", "Expr", "Guard", "HReduce", "If", "Interval", "Kernel", "Lanes", "Load", "Loop",
-    "LoopLike", "MaskForm", "Node", "Param", "PredLoop", "Ramp", "Range", "RangeDesc", "Return",
-    "Scan", "Span", "Stmt", "Store", "Stream", "Var", "VecAccum", "VecLoop", "While", "Yield",
-    "Zip",
+    "LoopLike", "MaskForm", "Node", "Param", "PredLoop", "Prefix", "Ramp", "Range", "RangeDesc",
+    "Return", "Scan", "Span", "Stmt", "Store", "Stream", "Var", "VecAccum", "VecLoop", "While",
+    "Yield", "Zip",
 ]
 
 
@@ -64,6 +64,21 @@ class Append(Spanned):
     count: str
     value: Expr
     mask: Expr | None = None
+
+
+@record(frozen=True, slots=True)
+class Prefix(Spanned):
+    """A running fold in a vector loop: ``name`` is ``acc`` by ``op`` with the lanes of ``value`` up
+    to its own, ``before`` with those before it. ``acc``, one scalar, then takes in all of them.
+
+    The lanes of a group are taken in as halves of halves: the last of a left half joins each lane
+    of the right one, from pairs to the whole group; then what ``acc`` was before the group.
+    """
+    name: str
+    op: str
+    acc: str
+    value: Expr
+    before: str | None = None
 
 
 @record(frozen=True, slots=True)
@@ -256,7 +271,7 @@ class Kernel:
 
 
 LoopLike: TypeAlias = Loop | Zip | VecLoop | PredLoop | Scan | While
-Stmt: TypeAlias = Assign | Store | Append | Check | If | Break | Return | LoopLike
+Stmt: TypeAlias = Assign | Store | Append | Prefix | Check | If | Break | Return | LoopLike
 Node: TypeAlias = (
     Expr | Range | Stmt | Accum | VecAccum | Yield | Stream | Param | Guard | Disjoint | Kernel
 )

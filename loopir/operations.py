@@ -21,6 +21,7 @@ from .nodes import (
     Node,
     Param,
     PredLoop,
+    Prefix,
     Return,
     Scan,
     Stmt,
@@ -128,7 +129,7 @@ class Builder:
                 self.loop(s)
             case Return():
                 pass
-            case Zip() | VecLoop() | PredLoop() | Scan() | While():
+            case Zip() | VecLoop() | PredLoop() | Scan() | While() | Prefix():
                 raise ValueError(f"a LoopSet has no {type(s).__name__}")
             case _:
                 unhandled(s)

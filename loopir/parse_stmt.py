@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from . import nodes as ir
 from .parse_expr import Env, bad, read_expr, read_index, read_int, read_lanes, read_name, read_text
@@ -20,6 +21,11 @@ def block(body: list[ast.stmt], env: Env) -> tuple[ir.Stmt, ...]:
 
 def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
     match s:
+        case ast.Assign(
+            targets=[to], value=ast.Call(func=ast.Name(id="prefix"), args=[op, acc, value])
+        ):
+            made = ir.Prefix("", read_text(op), read_name(acc), read_expr(value, env))
+            return _prefix(to, made, env)
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             e = read_expr(value, env)
             env[name] = e.dtype, e.lanes
@@ -43,6 +49,13 @@ def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
             return ir.Return()
         case _:
             raise bad(s, "not a statement")
+
+
+def _prefix(to: ast.expr, s: ir.Prefix, env: Env) -> ir.Prefix:
+    """`s` with the one or two names that it binds."""
+    names = [read_name(x) for x in (to.elts if isinstance(to, ast.Tuple) else [to])]
+    env.update(dict.fromkeys(names, (s.value.dtype, s.value.lanes)))
+    return replace(s, name=names[0], before=names[1] if len(names) > 1 else None)
 
 
 def _masked(e: ast.expr, env: Env) -> tuple[ir.Expr, ir.Expr | None]:
@@ -209,11 +222,13 @@ def _types(inits: dict[str, ir.Expr]) -> Env:
 
 
 def _counts(s: ast.For) -> set[str]:
-    """The counters of the appends below `s`: scalars in vector loops too."""
+    """What appends and prefixes below `s` advance: scalars in vector loops too."""
     found: set[str] = set()
     for x in ast.walk(s):
         match x:
-            case ast.Call(func=ast.Name(id="append"), args=[_, ast.Name(id=count), _]):
+            case ast.Call(
+                func=ast.Name(id="append" | "prefix"), args=[_, ast.Name(id=count), _]
+            ):
                 found.add(count)
     return found
 

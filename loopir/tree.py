@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any, TypeVar, get_args
 
-from .nodes import Append, Expr, Interval, Node, Range, RangeDesc
+from .nodes import Append, Expr, Interval, Node, Prefix, Range, RangeDesc
 
 __all__ = ["N", "bottom_up", "children", "counters", "ends", "map_children", "walk"]
 
@@ -13,7 +13,7 @@ N = TypeVar("N", bound=Node)
 
 _PLAIN = frozenset((
     "str", "int", "bool", "float | int | bool", "int | None", "Lanes", "MaskForm | None",
-    "Span | None", "tuple[str, ...]",
+    "Span | None", "str | None", "tuple[str, ...]",
 ))
 _BELOW: dict[type, tuple[str, ...]] = {  # the fields that hold nodes
     t: tuple(f.name for f in fields(t) if f.type not in _PLAIN) for t in get_args(Node)
@@ -66,8 +66,9 @@ def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
 
 
 def counters(n: Node) -> frozenset[str]:
-    """The accumulators that an Append below `n` advances: scalars, in vector loops too."""
-    return frozenset(x.count for x in walk(n) if isinstance(x, Append))
+    """The accumulators that statements below `n` advance: scalars, in vector loops too."""
+    appends = (x.count for x in walk(n) if isinstance(x, Append))
+    return frozenset((*appends, *(x.acc for x in walk(n) if isinstance(x, Prefix))))
 
 
 def ends(r: Range) -> tuple[Expr, Expr]:

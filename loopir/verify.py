@@ -88,6 +88,8 @@ class _Stmts(Exprs):
                 self.stored(s, array)
                 need(self.arrays[array].rank == 1, s, "appends go to arrays of rank 1")
                 need(count in self.counts, s, f"{count} is no {INDEX} accumulator around")
+            case ir.Prefix():
+                self.prefix(s)
             case ir.Check(cond, code):
                 self.value(cond)
                 need(cond.dtype == "bool", s, "a check is a bool")
@@ -116,6 +118,15 @@ class _Stmts(Exprs):
             self.value(s.mask)
             alike = s.mask.dtype == "bool" and s.mask.lanes == s.value.lanes
             need(alike, s, "a mask is a bool for each lane")
+
+    def prefix(self, s: ir.Prefix) -> None:
+        self.value(s.value)
+        need(self.width is not None and s.value.lanes == self.width, s, "a prefix is of lanes")
+        need(self.names.get(s.acc) == (s.value.dtype, 1), s, f"{s.acc} is no accumulator of it")
+        self.call(ir.Call(s.op, (s.value, s.value), s.value.dtype, s.value.lanes))
+        need(OPS[s.op].reduces, s, "the operation is no reduction")
+        for name in (s.name, s.before) if s.before else (s.name,):
+            self.bind(s, name, s.value.dtype, s.value.lanes)
 
     def branches(self, s: ir.If) -> None:
         self.scalar(s.cond, "bool", "a condition")

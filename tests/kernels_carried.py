@@ -58,3 +58,41 @@ class Carried(Blocks):
         starts = (init, integer(-1))
         accs = zip((acc, place), starts, steps, strict=True)
         return body, [ir.Accum(a.name, start, step) for a, start, step in accs]
+
+    def ran(self, end: ir.Var, depth: int) -> Block:
+        """A loop that stores what folds come to on their way."""
+        outside, tidy = list(self.names), self.tidy
+        dtypes = [self.dtype() for _ in range(self.draw(st.integers(1, 2)))]
+        accs = [ir.Var(self.name("s"), d) for d in dtypes]
+        inits = [self.expr(d, 1) for d in dtypes]
+        var = ir.Var(self.name("i"), I64)
+        self.loops.append((var, end, 0))
+        self.tidy = True
+        body: list[ir.Stmt] = []
+        steps: list[ir.Expr] = []
+        for acc in accs:
+            only = self.expr("bool", 1) if self.chance(4) else None
+            taken = call(self.fold_op(acc.dtype), acc, self.expr(acc.dtype, 1))
+            step = call("select", only, taken, acc) if only else taken
+            now = ir.Assign(self.name("t"), step)
+            value = self.one_of(ir.Var(now.name, acc.dtype), acc)
+            body += [now, *self.kept(value)] if self.chance(2) else [*self.kept(acc), now]
+            steps.append(ir.Var(now.name, acc.dtype))
+        self.loops.pop()
+        self.tidy, self.names = tidy, outside
+        carried = [ir.Accum(a.name, i, s) for a, i, s in zip(accs, inits, steps, strict=True)]
+        seen = [self.shown(a, a.name) for a in accs]
+        rng = ir.Interval(integer(0), end)
+        return (ir.Loop(var.name, rng, tuple(body), tuple(carried)), *seen)
+
+    def kept(self, value: ir.Expr) -> Block:
+        """Stores of a value, and of something that depends on it."""
+        p, index = self.place(value.dtype)
+        q, other = self.place(value.dtype)
+        more = self.expr(value.dtype, 1)
+        op = "or" if value.dtype == "bool" else "add"
+        return (ir.Store(p.name, index, value), ir.Store(q.name, other, call(op, value, more)))
+
+    @abstractmethod
+    def fold_op(self, dtype: str) -> str:
+        """An operation that reduces."""

@@ -48,7 +48,7 @@ class _Maker(Carried):
         if self.vectors and self.chance(2):
             return self.vectored(end)
         rarer = [self.backwards, self.zipped, self.whiled, self.scanned]
-        rarer += [self.placed] * 2
+        rarer += [self.placed] * 2 + [self.ran] * 2
         before, self.tidy = self.tidy, self.tidy or not self.chance(3)
         made = self.one_of(*[self.counted] * 6, *rarer)(end, depth)
         self.tidy = before

@@ -409,3 +409,47 @@ def k(n: i64, m: f64[:, :], out: mut(f64[:])):
     m = np.arange(21.0).reshape(3, 7)
     assert (result(text, 7, n=3, m=m) == -m.sum(0)).all()
     assert (result(text, 7, n=4, m=m) == m.sum(0)).all()
+
+
+# -- running folds
+
+PREFIX = """
+def k(x: f64[:], out: mut(f64[:, :])):
+    for i in vec(0, x.shape[0], width={width}, group=8, s=3.0):
+        now, old = prefix("{op}", s, x[i:{width}])
+        out[0, i:{width}] = now
+        out[1, i:{width}] = old
+    out[0, x.shape[0]] = s
+"""
+
+
+def by_halves(op: Any, x: Any, start: float) -> list[float]:
+    """What `PREFIX` means, by halves of eight elements."""
+
+    def whole(block: list[float]) -> list[float]:
+        half = 1
+        while half < len(block):
+            half *= 2
+        if half == 1:
+            return block
+        left, right = whole(block[: half // 2]), whole(block[half // 2 :])
+        return [*left, *(op(left[-1], r) for r in right)]
+
+    found: list[float] = []
+    for k in range(0, len(x), 8):
+        found += [op(start, r) for r in whole(list(x[k : k + 8]))]
+        start = found[-1]
+    return found
+
+
+@pytest.mark.parametrize("width", ["W", 1, 2, 8])
+@pytest.mark.parametrize("op", ["add", "mul", "max"])
+def test_prefix(op: str, width: object) -> None:
+    meaning = {"add": np.add, "mul": np.multiply, "max": lambda a, b: b if b > a else a}[op]
+    for n in SIZES:
+        x = np.random.default_rng(n).standard_normal(n)
+        text = PREFIX.format(op=op, width=width)
+        out = result(text, (2, n + 1), x=x)
+        wanted = by_halves(meaning, x, 3.0)
+        assert list(out[0]) == [*wanted, (wanted or [3.0])[-1]]
+        assert list(out[1, :n]) == [3.0, *wanted][:n]

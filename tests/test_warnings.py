@@ -182,3 +182,22 @@ def test_as_python_warns(function: Callable[..., Any], dtype: str, target: str) 
     fused = fuse(function, target=target, reassociate=False, on_reject="raise")
     for size in (1, 3, 9, 50):
         assert warned(fused, dtype, size) == warned(function, dtype, size), size
+
+
+def running_sums(x, y):
+    s = 0.0
+    for i in range(len(x)):
+        y[i] = s
+        s += x[i]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_running_sums_warn(target: str) -> None:
+    """Also where the last of all is the only one to overflow, and nothing reads it."""
+    fused = fuse(running_sums, target=target, on_reject="raise")
+    for size in (3, 9, 50):
+        x = np.zeros(size)
+        x[-2:] = 1.5e308
+        for function in (fused, running_sums):
+            with pytest.warns(RuntimeWarning, match="overflow encountered"):
+                function(x, np.zeros(size))

@@ -17,6 +17,7 @@ from ..nodes import (
     Kernel,
     Loop,
     PredLoop,
+    Prefix,
     Return,
     Scan,
     Stmt,
@@ -139,6 +140,8 @@ def evaluates(s: Stmt) -> tuple[Expr, ...]:
             return (*s.index, s.value, *((s.mask,) if s.mask else ()))
         case Append():
             return (s.value, *((s.mask,) if s.mask else ()))
+        case Prefix():
+            return (s.value,)
         case Check() | Break() | If():
             return (s.cond,)
         case Return():
@@ -156,7 +159,7 @@ def evaluates(s: Stmt) -> tuple[Expr, ...]:
 def map_own(s: Stmt, f: Callable[[Expr], Expr]) -> Stmt:
     """`s` with `f` applied to each expression of ``evaluates(s)``."""
     match s:
-        case Assign() | Store() | Append() | Check() | Break():
+        case Assign() | Store() | Append() | Prefix() | Check() | Break():
             return map_children(s, f)
         case If():
             cond = f(s.cond)

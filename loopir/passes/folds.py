@@ -13,7 +13,7 @@ from .names import reads
 from .rules import rewrite
 from .values import unit
 
-__all__ = ["Fold", "checks_of", "fold_of"]
+__all__ = ["Fold", "checks_of", "fold_of", "matched"]
 
 
 @record(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def fold_of(acc: Accum, loop: Loop) -> Fold | None:
     free = [s for s in loop.body if s not in checks_of(acc, loop)]
     if name in counters(loop) or name in reads(*others, *free):
         return None
-    fold = _matched(acc, acc.step)
+    fold = matched(acc, acc.step)
     return fold if fold and name not in reads(fold.value, fold.cond) else None
 
 
@@ -81,7 +81,8 @@ def _is_overflow(name: str, cond: Expr) -> bool:
     return len(ours) == times == 1
 
 
-def _matched(acc: Accum, step: Expr) -> Fold | None:
+def matched(acc: Accum, step: Expr) -> Fold | None:
+    """`step` as one of a fold; its term may still read anything."""
     match step:
         case Call(op="select", args=(Call(op="le" | "ge") as test, value, kept)) if (
             _is(acc, kept) and _is_loose(acc, test, value)
@@ -89,9 +90,9 @@ def _matched(acc: Accum, step: Expr) -> Fold | None:
             upwards = (test.op == "ge") == (test.args[0] == value)
             return Fold(acc, "max" if upwards else "min", value, takes_last=True)
         case Call(op="select", args=(cond, taken, kept)) if _is(acc, kept):
-            return _conditional(_matched(acc, taken), cond)
+            return _conditional(matched(acc, taken), cond)
         case Call(op="select", args=(cond, kept, taken)) if _is(acc, kept):
-            return _conditional(_matched(acc, taken), negated(cond))
+            return _conditional(matched(acc, taken), negated(cond))
         case Call(op="sub", args=(first, value)):
             minus = rewrite(Call("neg", (value,), value.dtype))
             return _chained(acc, "add", first, minus)
@@ -121,7 +122,7 @@ def _chained(acc: Accum, op: str, first: Expr, value: Expr) -> Fold | None:
     """``op(first, value)``: first is the accumulator, or a chain of the same fold from it."""
     if _is(acc, first):
         return Fold(acc, op, value, takes_last=op in ("minimum", "maximum"))
-    inner = _matched(acc, first)
+    inner = matched(acc, first)
     if inner is None or inner.op != op or inner.cond or not inner.acc_first:
         return None
     if inner.restarts or not _associates(op, acc):

@@ -28,8 +28,9 @@ from ..nodes import (
 from ..record import record
 from ..tree import counters, walk
 from ..types import DTYPES
-from .folds import fold_of
+from .folds import Fold, fold_of
 from .memory import Memory
+from .scans import running
 from .subscripts import Subscripts
 from .ties import is_repeatable, is_settled
 from .values import raised, trips
@@ -149,6 +150,8 @@ def _carried(case: _Case) -> Reason | None:
         if acc.name in counts:
             continue
         fold = fold_of(acc, loop)
+        if fold is None and running(acc, loop, Memory(case.kernel)):
+            continue
         if fold is None:
             text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
         elif _wraps_in_order(acc, loop):
@@ -159,6 +162,13 @@ def _carried(case: _Case) -> Reason | None:
             continue
         return Reason("VECTOR_CARRIED", text, acc.span or loop.span)
     return None
+
+
+def _folded(acc: Accum, case: _Case) -> Fold | None:
+    """The fold that `acc` is, seen on the way or not."""
+    found = fold_of(acc, case.loop)
+    way = None if found else running(acc, case.loop, Memory(case.kernel))
+    return way.fold if way else found
 
 
 def _moving_steps(loop: Loop) -> list[Expr]:
@@ -179,7 +189,7 @@ def _mentions(n: Node, name: str) -> bool:
 def _order(case: _Case) -> Reason | None:
     """A float sum depends on its order."""
     for acc in case.loop.accs if not case.reassociate else ():
-        fold = fold_of(acc, case.loop)
+        fold = _folded(acc, case)
         if fold is not None and fold.is_inexact:
             text = f"`{acc.name}` is a float fold, and reassociate=False keeps its order"
             return Reason("VECTOR_REASSOCIATE", text, acc.span or case.loop.span)

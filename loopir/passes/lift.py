@@ -18,6 +18,7 @@ from ..nodes import (
     If,
     Load,
     Loop,
+    Prefix,
     Ramp,
     Stmt,
     Store,
@@ -74,6 +75,9 @@ class Lift:
                 return Store(s.array, index, value, mask, axis, step, span=s.span)
             case Append():
                 return replace(s, value=wide(self.expr(s.value)), mask=self._mask(s.mask))
+            case Prefix(name=name, before=before):
+                self.vectors.update({n: n for n in (name, before) if n})
+                return replace(s, value=wide(self.expr(s.value)))
             case Check():
                 return replace(s, cond=self.expr(s.cond))
             case If():

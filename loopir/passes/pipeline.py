@@ -8,6 +8,7 @@ from ..machine import COMMON, Machine
 from ..nodes import Kernel
 from ..record import record
 from .canonical import canonical
+from .carry import carry
 from .counts import counts
 from .escape import escape
 from .halves import halves
@@ -56,6 +57,7 @@ PIPELINE = (
     Pass(simplify, "subscripts of the copies become constants"),
     Pass(permute, "a sum in memory has a register only where it is inmost"),
     Pass(promote, "an element that each iteration updates is a fold once it has a name"),
+    Pass(carry, "an element of the iteration before is an accumulator once it has a name"),
     Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),
     Pass(reuse, "what both sides of a branch compute is computed before it"),
     Pass(sink, "a value that is chosen needs no mask"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..nodes import Append, Assign, Call, Check, Expr, Loop, Stmt, Store
+from ..nodes import Append, Assign, Call, Check, Expr, Loop, Prefix, Stmt, Store
 from ..types import DTYPES
 from .blocks import needed
 from .folds import Fold
@@ -28,6 +28,8 @@ def predicated(loop: Loop, folds: tuple[Fold, ...]) -> Predicated | None:
     not compute it.
     """
     masks = {s.mask for s in loop.body if isinstance(s, Store | Append)}
+    if any(isinstance(s, Prefix) for s in loop.body):
+        return None  # lanes join in order, those that store nothing too
     if len(masks) != 1 or None in masks:
         return None
     (mask,) = masks

@@ -17,6 +17,7 @@ from ..nodes import (
     Loop,
     LoopLike,
     PredLoop,
+    Prefix,
     Stmt,
     Var,
     VecAccum,
@@ -30,9 +31,11 @@ from .folds import Fold, checks_of, fold_of
 from .if_convert import straight
 from .legality import Reason, explain
 from .lift import WIDTH, Lift, wide
+from .memory import Memory
 from .names import Fresh
 from .predicate import predicated
 from .rules import rewrite
+from .scans import with_prefixes
 from .search import sought
 from .ties import is_settled, settled
 from .values import raised
@@ -74,13 +77,14 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             total[()] = s
     """
     fresh, strict, calm = Fresh(kernel), set(kernel.strict), unsigned(kernel)
+    memory = Memory(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         if not isinstance(s, Loop) or explain(s, kernel, reassociate=reassociate):
             return s
         if s.until:
             strict.update(raised(s))
-        return tuple(_vectorised(s, fresh, calm))
+        return tuple(_vectorised(s, memory, fresh, calm))
 
     done = map_stmts(kernel, edit)
     classes = tuple(c for c in STATUS if c in strict)
@@ -104,12 +108,15 @@ def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, R
     return tuple((n, reason) for n, reason in found if reason is not None)
 
 
-def _vectorised(loop: Loop, fresh: Fresh, calm: frozenset[str]) -> Iterator[Stmt]:
+def _vectorised(
+    loop: Loop, memory: Memory, fresh: Fresh, calm: frozenset[str]
+) -> Iterator[Stmt]:
     """The vector loop, what must be known before it, and what becomes of its accumulators.
 
     `calm`: names whose zeros may have either sign.
     """
     loop, before = _started(loop, fresh)
+    loop = with_prefixes(loop, memory, fresh)
     yield from before
     folds = tuple(f for a in loop.accs if (f := fold_of(a, loop)) is not None)
     lanes = {f.acc.name: fresh.name(f.acc.name) for f in folds}
@@ -141,7 +148,7 @@ def _vector_loop(
         VecAccum(lanes[f.acc.name], f.start, wide(lift.expr(f.step(_acc(f)))), span=f.acc.span)
         for f in (narrow.folds if narrow else folds)
     ]
-    group = _group(body, accs) if accs else None
+    group = _group(body, accs) if accs or any(isinstance(s, Prefix) for s in body) else None
     accs += [VecAccum(a.name, a.init, a.step, span=a.span) for a in loop.accs if a.name in counts]
     if narrow:
         pred = wide(lift.expr(narrow.mask))
@@ -176,7 +183,8 @@ def _group(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
     vectors = [n for n in nodes if isinstance(n, Load | Call | Var) and n.lanes != 1]
     widest = max(DTYPES[n.dtype].bytes for n in vectors)
     weight = sum(OPS[n.op].weight for n in nodes if isinstance(n, Call))
-    return (HEAVY_GROUP_BYTES if weight > HEAVY else GROUP_BYTES) // widest
+    small = weight > HEAVY or any(isinstance(n, Prefix) for n in nodes)
+    return (HEAVY_GROUP_BYTES if small else GROUP_BYTES) // widest
 
 
 # -- after the loop

@@ -96,9 +96,9 @@ def _before_writes(n: Vectored) -> list[ir.Node]:
     """What the body evaluates, in order, up to the first value that is stored."""
     parts: list[ir.Node] = [n.pred] if isinstance(n, ir.PredLoop) else []
     for statement in n.body:
-        if isinstance(statement, (ir.Assign, ir.Check, ir.Store, ir.Append)):
+        if isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
             parts.append(statement)
-        if not isinstance(statement, (ir.Assign, ir.Check)):
+        if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix)):
             return parts
     return [*parts, *n.accs]
 

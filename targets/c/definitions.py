@@ -7,6 +7,7 @@ from loopir.types import DTYPES
 
 from ..target import Target
 from .fold import define_fold
+from .prefix import define_prefix
 from .vecops import define, vector_named
 from .vmath import source
 
@@ -37,7 +38,8 @@ def _collect(name: str, target: Target, found: dict[str, str]) -> None:
 
 def _define(name: str, target: Target) -> str | None:
     if name.startswith("tp_"):
-        return define_fold(name, target) or _math(name, target) or define(name, target)
+        made = define_fold(name, target) or define_prefix(name, target)
+        return made or _math(name, target) or define(name, target)
     return _typedef(name)
 
 

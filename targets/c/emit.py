@@ -104,6 +104,8 @@ def _flagged(n: ir.Node) -> bool:
         case ir.Call(op, args):
             risky = op == "cast" or OPS[op].raises
             return bool(risky) and any(DTYPES[a.dtype].kind == "f" for a in args)
+        case ir.Prefix(op=op, value=x):
+            return bool(OPS[op].raises) and DTYPES[x.dtype].kind == "f"
         case ir.HReduce(op) | ir.Scan(op=op):
             return bool(OPS[op].raises)
         case _:

@@ -11,6 +11,7 @@ from ..shape import aligned_store, in_registers, shares_loops, streams
 from ..target import Vec, mask_type, stored
 from .body import Block, Vectored, accumulator_type, register_body, vector_accs
 from .expressions import expr, pointer
+from .prefix import begin
 from .scope import Region, Registers, Scope
 from .text import bracketed, plain
 
@@ -61,6 +62,7 @@ class _VectorLoop:
             yield from self._from_aligned(aligned, s)
         else:
             yield from self._groups(s)
+            yield from self._come_to(s)
             yield f"if ({self.i} < {self.end}) {{"
             yield from self._remainder(s.inner())
             yield "}"
@@ -105,11 +107,14 @@ class _VectorLoop:
         for a, start in starts:
             c = self.s.bind(a.name)
             if a not in self.vectors:
-                yield f"int64_t {c} = {plain(start)};"
+                yield f"{DTYPES[a.init.dtype].c} {c} = {plain(start)};"
                 continue
             kind = accumulator_type(a, self.width, self.s)
             filled = f"tp_{'fill' if a.init.dtype == 'bool' else 'splat'}_{kind}({start})"
             yield from self._declare(a, c, kind, plain(start) if self.width == 1 else filled)
+        for x in self.n.body:
+            if isinstance(x, ir.Prefix):
+                yield from begin(x, self.width, self.count, self.s)
 
     def _declare(self, a: ir.VecAccum, c: str, kind: str, value: str) -> Iterator[str]:
         if self.written_out:
@@ -159,14 +164,21 @@ class _VectorLoop:
         yield from self.block(self.n.body, *scopes)
         yield "}"
 
+    def _come_to(self, s: Scope) -> Iterator[str]:
+        """What running folds have come to after whole groups."""
+        for a in self.n.accs:
+            if self.width > 1 and a.name in s.running:
+                yield f"{s.names[a.name]} = {s.running[a.name].carry}[0];"
+
     # -- the remainder
 
     def _remainder(self, s: Scope) -> Iterator[str]:
         """Register by register; many accumulators lie in memory meanwhile, to be numbered."""
-        if not self.vectors or self.count == 1:
+        if self.count == 1 or not (self.vectors or self.s.running):
             yield from self._registers_until(self.end, 0, s)
             return
-        if self.written_out and s.target.masks == "bits" and self.count <= _FEW:
+        few = self.count <= _FEW and not s.running
+        if self.written_out and s.target.masks == "bits" and few:
             yield from self._each_in_part(s)
             return
         r = s.fresh("r")
@@ -214,6 +226,7 @@ class _VectorLoop:
     ) -> Iterator[str]:
         """The body for register `r`, whose lane 0 is element `at`; a block if it binds names."""
         s = outer.inner(region or (Region(self.width) if self.width > 1 else None))
+        s.register = r
         s.names.update((a.name, s.registers[a.name][r]) for a in self.vectors)
         s.names[self.n.var] = at
         lines = [] if at == self.i else [f"const int64_t {s.bind(self.n.var)} = {at};"]

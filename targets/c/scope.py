@@ -10,7 +10,7 @@ from loopir.record import record
 
 from ..target import Target
 
-__all__ = ["Region", "Registers", "Scope"]
+__all__ = ["Region", "Registers", "Running", "Scope"]
 
 _WORDS = frozenset((
     "arrays", "asm", "auto", "break", "case", "char", "const", "continue", "default", "do",
@@ -55,13 +55,26 @@ class Registers:
         return f"{self.names[0]}[{k}]" if self.array else self.names[int(k)]
 
 
+@record(frozen=True, slots=True)
+class Running:
+    """C names of a running fold: what it came to before the group, in every lane; the register
+    before; what left halves of the group came to, in an array.
+    """
+
+    carry: str
+    last: str
+    halves: str
+    count: int
+
+
 @record(slots=True)
 class Scope:
     """What is visible: names, IR to C; the C names taken; accumulators; loads that have a name.
 
     ``used`` collects what the frame must declare. ``read``: the arrays that the kernel reads.
     ``flagging``: names whose values may raise a flag, and that the C compiler might not compute.
-    ``stops``: a check that fails for good ends the kernel.
+    ``stops``: a check that fails for good ends the kernel. ``register``: which of its group the
+    code is written for, as a number or in C.
     """
 
     target: Target
@@ -74,6 +87,8 @@ class Scope:
     stops: bool = False
     registers: dict[str, Registers] = field(default_factory=dict)
     region: Region | None = None
+    register: int | str = 0
+    running: dict[str, Running] = field(default_factory=dict)
     loaded: dict[ir.Load, str] = field(default_factory=dict)
 
     def inner(self, region: Region | None = None) -> Scope:

@@ -13,6 +13,7 @@ from loopir.types import INDEX
 from .expressions import computed, element, expr, held, type_of
 from .lanes import vector_statement
 from .loops import vector_loop
+from .prefix import prefix
 from .scope import Scope
 from .text import assignments, bracketed, plain
 
@@ -27,7 +28,7 @@ def block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
     and branches.
     """
     for statement in body:
-        if not isinstance(statement, (ir.Assign, ir.Check, ir.Store, ir.Append)):
+        if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
             _forget_loads(scopes)
         match statement:
             case ir.If():
@@ -39,7 +40,7 @@ def block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
             case _:
                 for s in scopes:
                     yield from _statement(statement, s)
-        if not isinstance(statement, (ir.Assign, ir.Check)):
+        if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix)):
             _forget_loads(scopes)
 
 
@@ -81,6 +82,8 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield from _statement(replace(n, value=ir.Var(name, x.dtype)), s)
         case ir.Store(array, index, value, mask):
             yield from _where(mask, [f"{element(array, index, s)} = {plain(expr(value, s))};"], s)
+        case ir.Prefix():
+            yield from prefix(n, s)
         case ir.Append(array, count, value, mask):
             place = element(array, (ir.Var(count, INDEX),), s)
             kept = [f"{place} = {plain(expr(value, s))};", f"{s.use(count)}++;"]

@@ -104,6 +104,10 @@ static inline int64_t tp_append_V(T *p, V v, M m)
     return n;
 }
 
+/* iuf: the last lane in every lane */
+static inline V tp_last_V(V a) { return TP_SHUFFLE(I, a, a, EACH(L - 1)); }
+/* iuf: b moved up by a lane, behind the last of a */
+static inline V tp_shiftin_V(V a, V b) { return TP_SHUFFLE(I, a, b, EACH(L - 1 + k)); }
 /* iuf */
 static inline V tp_reverse_V(V a)
 {

@@ -647,7 +647,7 @@ def filtered_sum(x):
     return s
 
 
-@program(f64=one(real), f32=one(real, F32))
+@program(f64=one(whole), f32=one(whole, F32))
 def running_sum(x):
     out = np.empty_like(x)
     s = 0.0

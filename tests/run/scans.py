@@ -1,4 +1,4 @@
-"""Programs whose loops carry something: the place of an extremum."""
+"""Programs whose loops carry something: places of extrema, running folds."""
 from __future__ import annotations
 
 import numpy as np
@@ -43,3 +43,74 @@ def nearest_of_some(x, y, on):
         if on[i] and y[i] <= latest:
             latest, j = y[i], i
     return best, k, v, latest, j
+
+
+# -- running folds
+
+
+def halves(n, rng, dtype=np.float64):
+    """Zeros of both signs and whole numbers, now and then nothing to add to: sums are exact."""
+    odd = np.array([np.nan, np.inf, -np.inf])
+    x = rng.choice(np.array([0.0, -0.0, 1.0, -2.0, 8.0, 1024.0]), n)
+    return np.where(rng.random(n) < rng.choice([0, 0.01]), rng.choice(odd, n), x).astype(dtype)
+
+
+def into(fill, *more):
+    """An array, and another for what comes of it."""
+    return lambda n, rng: ((x := fill(n, rng, *more)), np.zeros_like(x))
+
+
+@program(f32=into(halves, F32))
+def running_sums(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i]
+        y[i] = total
+    up = 1.0
+    for i in range(len(x) - 1, -1, -1):
+        y[i] = y[i] + up
+        if x[i] > 0:
+            up = up + x[i] / 2
+    return total, up
+
+
+@program(python_at=(0,), f64=into(halves))
+def running_extrema(x, y):
+    low = x[0]
+    least = x[0]
+    seen = 0
+    for i in range(len(x)):
+        low = min(low, x[i])
+        least = np.minimum(least, x[i])
+        if x[i] != 0:
+            seen += 1
+        y[i] = low + least * seen
+    return low, least, seen
+
+
+@program(same=lambda n, rng: (lambda x: (x, x))(whole(n, rng, np.int32)))
+def exclusive_sums(x, y):
+    s = 0
+    products = 1
+    for i in range(len(x)):
+        v = x[i]
+        y[i] = s
+        s += v
+        products = products * (1 - v % 2 * 2)
+        s += products
+    return s, products
+
+
+@program(
+    f32=lambda n, rng: (halves(n + 1, rng, F32), np.zeros(n + 1, F32)),
+)
+def from_the_element_before(x, y):
+    for i in range(1, len(x)):
+        y[i] = y[i - 1] + x[i]
+    for i in range(1, len(x)):
+        x[i] += x[i - 1]
+    for i in range(len(x) - 2, -1, -1):
+        x[i] = max(x[i + 1], x[i])
+    for i in range(1, len(x)):
+        y[i] = 2 - y[i - 1]
+    return y
