@@ -105,7 +105,7 @@ def _const(c: ir.Const) -> str:
             return repr(int(c.value))
         case "f64" if math.isfinite(c.value):
             return repr(float(c.value))
-        case dtype if DTYPES[dtype].kind == "f":
+        case dtype if dtype in DTYPES and DTYPES[dtype].kind == "f":
             return f"{c.dtype}({_float(float(c.value))})"
         case dtype:
             return f"{dtype}({int(c.value)})"

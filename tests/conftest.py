@@ -52,6 +52,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"calls that agreed with Python: {calls}")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long") or "long" in config.option.markexpr:
+        return
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="asked for by --long"))
+
+
 @pytest.fixture
 def start(request: pytest.FixtureRequest) -> int:
     """The seed of random programs: --seed; under --long a new one each time; else always 0."""

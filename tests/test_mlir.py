@@ -54,9 +54,7 @@ def test_programs(program: Program) -> None:
 
 
 @pytest.mark.long
-def test_every_program_at_every_size(pytestconfig: pytest.Config) -> None:
-    if not (pytestconfig.option.long or "long" in pytestconfig.option.markexpr):
-        pytest.skip("asked for by --long")
+def test_every_program_at_every_size() -> None:
     for program in PROGRAMS:
         check_program(program, SIZES)
 

@@ -183,7 +183,7 @@ def test_what_is_no_kernel_is_refused_with_its_line(body: str, says: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["x = 3", "def k(x): pass", "def k(x: f16): pass", "@jit\ndef k(): pass"]
+    "text", ["x = 3", "def k(x): pass", "def k(x: f128): pass", "@jit\ndef k(): pass"]
 )
 def test_what_is_no_function_of_arrays_is_refused(text: str) -> None:
     with pytest.raises(SyntaxError):

@@ -129,9 +129,9 @@ ONE = ir.Const(1, "i64")
         (ir.Assign("t", ir.Call("add", (ONE,), "i64")), "2 operands are needed"),
         (ir.Assign("t", ir.Call("add", (ONE, ONE), "i32")), "the result is {'i64'}, not i32"),
         (ir.Assign("t", ir.Call("lt", (ONE, ONE), "i64")), "the result is {'bool'}, not i64"),
-        (ir.Assign("t", ir.Call("cast", (ONE,), "f16")), "not f16"),
+        (ir.Assign("t", ir.Call("cast", (ONE,), "f128")), "not f128"),
         (ir.Assign("t", ir.Const(0.5, "i64")), "the constant is no i64"),
-        (ir.Assign("t", ir.Const(1, "f16")), "the constant is no f16"),
+        (ir.Assign("t", ir.Const(1, "f128")), "the constant is no f128"),
         (ir.Assign("t", ir.Const(2, "bool")), "the constant is no bool"),
         (ir.Assign("t", ir.Load("x", (ONE,), "f32")), "the load is not of f32"),
         (ir.Assign("t", ir.Load("m", (ONE, ONE), "f64", 1, 1)), "only lanes go along an axis"),
@@ -147,7 +147,7 @@ def test_what_the_text_cannot_say_is_named_too(statement: ir.Stmt, says: str) ->
 @pytest.mark.parametrize(
     ("param", "says"),
     [
-        (ir.Param("p", "f16"), "no such dtype"),
+        (ir.Param("p", "f128"), "no such dtype"),
         (ir.Param("p", "f64", 4), "an array has at most three axes"),
         (ir.Param("p", "f64", 2, unit=2), "the unit axis is no axis"),
         (ir.Param("p", "f64", None, written=True), "a scalar has no axes and is not written"),
