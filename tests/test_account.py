@@ -80,7 +80,7 @@ def test_scalar_loops_are_told_in_the_names_of_the_source() -> None:
     report = f.report(F64)
     (rejection,) = report.rejections
     assert rejection.code == "VECTOR_CARRIED"
-    assert "`high` depends" in rejection.message
+    assert "in `worst` depends on `high`" in rejection.message
     assert report.accepted
     assert report.vectorized == 0
 

@@ -32,7 +32,7 @@ from .folds import Fold, fold_of
 from .memory import Memory
 from .scans import running
 from .subscripts import Subscripts
-from .ties import is_repeatable, is_settled
+from .ties import follows, is_repeatable, is_settled
 from .values import raised, trips
 
 __all__ = ["STRAIGHT", "Reason", "explain"]
@@ -156,6 +156,8 @@ def _carried(case: _Case) -> Reason | None:
             text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
         elif _wraps_in_order(acc, loop):
             text = f"whether `{acc.name}` overflows on the way depends on the order"
+        elif not is_settled(fold) and (other := follows(fold, loop)):
+            text = f"which zero stays in `{acc.name}` depends on `{other}`, iteration by iteration"
         elif not is_settled(fold) and not is_repeatable(fold, loop, Memory(case.kernel)):
             text = f"the loop overwrites what `{acc.name}` is taken over"
         else:

@@ -21,10 +21,10 @@ from ..types import DTYPES, INDEX
 from .blocks import needed
 from .folds import Fold
 from .memory import Memory, loaded, written
-from .names import Fresh, substitute
+from .names import Fresh, reads, substitute
 from .values import integer, literal
 
-__all__ = ["is_repeatable", "is_settled", "settled"]
+__all__ = ["follows", "is_repeatable", "is_settled", "settled"]
 
 
 def is_settled(f: Fold, calm: Container[str] = ()) -> bool:
@@ -118,3 +118,9 @@ def _last(f: Fold, loop: Loop) -> Loop:
 def is_repeatable(f: Fold, loop: Loop, memory: Memory) -> bool:
     """Whether the terms of `f` are still there after the loop."""
     return not memory.overlap(loaded((f.value, *_term(f, loop))), written((loop,)))
+
+
+def follows(f: Fold, loop: Loop) -> str | None:
+    """An accumulator of `loop` that the terms of `f` are made from: no other loop has them."""
+    names = reads(f.value, *_term(f, loop), *((f.cond,) if f.cond else ()))
+    return next((a.name for a in loop.accs if a.name in names), None)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .programs import F32, program, whole, wild
+from .programs import F32, one, program, real, whole, wild
 
 
 def tripled(fill, *more):
@@ -114,3 +114,13 @@ def from_the_element_before(x, y):
     for i in range(1, len(x)):
         y[i] = 2 - y[i - 1]
     return y
+
+
+@program(f64=one(whole), wild=one(wild), f32=one(real, F32, 1.0, 2.0))
+def largest_drop(x):
+    high = 1.0
+    worst = 0.0
+    for v in x:
+        high = max(high, v)
+        worst = max(worst, v - high)
+    return worst, high
