@@ -11,6 +11,7 @@ from agree import assert_same, outcome
 from test_macros import expanded, runnable
 
 from loopir.types import DTYPES
+from transpile import fuse
 
 NAN = float("nan")
 
@@ -148,6 +149,29 @@ def traced(X):
     return np.trace(X), X.trace()
 
 
+def scans(X):
+    x = X[:, 0] if X.ndim == 2 else X
+    return np.cumsum(x), x.cumprod(), np.add.accumulate(x), np.multiply.accumulate(x, axis=-1)
+
+
+def running_extremes(X):
+    x = X[-1:, 0] if X.ndim == 2 else X
+    return np.maximum.accumulate(x), np.minimum.accumulate(x * x) + x, X.cumsum(), x.cumsum(axis=0)
+
+
+def places(X):
+    return np.argmin(X), X.argmax(), np.argmax(X, axis=0), X[0].argmin(-1), np.argmin(X[:, 0] > 1)
+
+
+def vector_places(X):
+    k = np.argmin(X)
+    return X[k], X.argmax() + 1, np.argmax(X[1:] * X[1:]), np.cumsum(X[::-1]).argmin(axis=0)
+
+
+def scans_with_more(X):
+    return np.cumsum(X, dtype=np.float64), X.cumsum(axis=1), np.argmin(X, keepdims=True)
+
+
 def scalars_are_left_alone(X):
     s = X.sum()
     s += s * 2
@@ -158,7 +182,7 @@ PROGRAMS = [
     folds, more_folds, extremes, spread, middle, several_axes, wrong_axis, folds_with_more,
     operators, powers, unary, bits, stretched, slices, permuted, in_place, rows, row_out_of_bounds,
     rows_of_rows, joined, joined_unequal, said_otherwise, rolled, products, vector_products, traced,
-    scalars_are_left_alone,
+    scans, running_extremes, places, vector_places, scans_with_more, scalars_are_left_alone,
 ]
 
 
@@ -187,3 +211,25 @@ def test_other_arrays_are_left_alone() -> None:
     text = ast.unparse(expanded(f, [1, 2], object()))
     assert "for" not in text
     assert "x += y" in text
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "i4", "u8"])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "highest", "argmin", "argmax"])
+def test_scans_and_places_become_vectors(name: str, dtype: str) -> None:
+    def cumsum(x):
+        return np.cumsum(x)
+
+    def cumprod(x):
+        return x.cumprod()
+
+    def highest(x):
+        return np.maximum.accumulate(x)
+
+    def argmin(x):
+        return x.argmin()
+
+    def argmax(x):
+        return np.argmax(x)
+
+    f = fuse({f.__name__: f for f in (cumsum, cumprod, highest, argmin, argmax)}[name])
+    assert "vec(" in f.emit("loopir", np.ones(4, dtype))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .programs import F32, one, program, real, whole, wild
+from .programs import F32, one, program, real, two, whole, wild
 
 
 def tripled(fill, *more):
@@ -124,3 +124,30 @@ def largest_drop(x):
         high = max(high, v)
         worst = max(worst, v - high)
     return worst, high
+
+
+# -- as NumPy says them
+
+
+@program(f32=one(halves, F32), i8=one(whole, np.int8), bool=lambda n, rng: (rng.random(n) < 0.5,))
+def cumulative(x):
+    y = np.cumsum(x)
+    z = (x * 0 - 1).cumprod(axis=0) + np.add.accumulate(x[::-1])
+    return y, z, np.multiply.accumulate(x > 0)
+
+
+@program(
+    python_at=(0,), f64=two(wild), u16=lambda n, rng: (whole(n, rng, np.uint16, 0), real(n, rng))
+)
+def cumulative_extrema(x, y):
+    return np.maximum.accumulate(x), np.minimum.accumulate(x - y) + np.cumsum(y > 0)
+
+
+@program(
+    python_at=(0,), f64=tripled(wild), f32=tripled(whole, F32), i32=tripled(whole, np.int32),
+    bool=lambda n, rng: (rng.random(n) < 0.5,),
+)
+def places_by_name(x):
+    i = np.argmin(x)
+    nearest = np.argmax(abs(np.cumsum(x) - 3)) + 1
+    return i, x[x.argmax(axis=-1)], nearest

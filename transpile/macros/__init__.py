@@ -21,6 +21,7 @@ from .products import array_outer, array_product
 from .ranges import in_range, named_range
 from .reductions import array_fold, array_moment
 from .rewriting import array_copied, array_said
+from .running import array_place, array_scan
 from .subscripts import row_element
 
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
@@ -44,6 +45,8 @@ MACROS: tuple[Macro, ...] = (
     all_fold,            # all(e for v in x)
     array_fold,          # np.sum(X, axis=0), x.max()
     array_moment,        # np.var(x), np.ptp(x)
+    array_scan,          # np.cumsum(x), np.maximum.accumulate(x)
+    array_place,         # np.argmin(x), x.argmax()
     array_product,       # X @ Y, np.dot(x, y), np.inner(x, y)
     array_outer,         # np.outer(x, y)
     array_joined,        # np.concatenate((x, y)), np.stack

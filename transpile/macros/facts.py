@@ -215,7 +215,7 @@ class Facts:
         return self._outside(e)
 
     def _call(self, e: ast.Call) -> Fact:
-        target = self.resolve(e.func)
+        target = self._called(e.func)
         if target is len:
             return INT
         facts = [self.of(a) for a in e.args]
@@ -235,6 +235,14 @@ class Facts:
             if fact is not None:
                 return fact._replace(shape=self._shape(target, e), owner=_NEW)
         return self._outside(e) if rank is None else Fact(rank)
+
+    def _called(self, func: ast.expr) -> object | None:
+        """The function that `func` stands for; None where it is a method of an argument."""
+        if isinstance(func, ast.Attribute) and func.attr == "accumulate":
+            ufunc = self.resolve(func.value)
+            if isinstance(ufunc, np.ufunc):
+                return ufunc.accumulate
+        return self.resolve(func)
 
     def _shape(self, target: object, e: ast.Call) -> tuple[str, ...] | None:
         """The lengths of what an allocator makes, where the names in them keep their values."""

@@ -44,11 +44,11 @@ _WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True}
 _MOST = 16
 
 _NAMES = """
-    all amax amin any array asarray ascontiguousarray broadcast_to clip concatenate copy
-    count_nonzero cross diag diff dot empty empty_like expand_dims eye fliplr flip flipud full
-    full_like hstack identity inner matmul max mean min moveaxis ones ones_like outer prod ptp ravel
-    repeat reshape roll round squeeze stack std sum swapaxes tile trace transpose var vdot vstack
-    where zeros zeros_like
+    all amax amin any argmax argmin array asarray ascontiguousarray broadcast_to clip concatenate
+    copy count_nonzero cross cumprod cumsum diag diff dot empty empty_like expand_dims eye fliplr
+    flip flipud full full_like hstack identity inner matmul max mean min moveaxis ones ones_like
+    outer prod ptp ravel repeat reshape roll round squeeze stack std sum swapaxes tile trace
+    transpose var vdot vstack where zeros zeros_like
 """
 _PURE: tuple[Any, ...] = (
     *(getattr(np, name) for name in _NAMES.split()),
@@ -59,13 +59,15 @@ _PURE: tuple[Any, ...] = (
     *(abs, bool, float, int, len, round),
 )
 _METHODS = """
-    all any astype clip copy dot max mean min prod ptp ravel reshape round squeeze std sum swapaxes
-    trace transpose var
+    all any argmax argmin astype clip copy cumprod cumsum dot max mean min prod ptp ravel reshape
+    round squeeze std sum swapaxes trace transpose var
 """
 
 
 def is_pure(function: object) -> bool:
     """Whether `function` may be asked: it computes, and does nothing else."""
+    if getattr(function, "__name__", "") == "accumulate":
+        function = getattr(function, "__self__", None)  # of a ufunc
     return any(function is f for f in _PURE)
 
 

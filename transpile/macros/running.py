@@ -1,0 +1,212 @@
+"""``np.cumsum``, ``np.argmin`` and their kin, of a vector → loops that carry something."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Container
+
+import numpy as np
+
+from loopir.record import record
+from loopir.types import DTYPES
+
+from .context import Context
+from .nests import dtype, unless
+from .streams import integer_constant
+from .views import View, view
+
+__all__ = ["array_place", "array_scan"]
+
+_SCANS: dict[str, tuple[str, float | None]] = {
+    "cumsum": ("add", 0), "cumprod": ("multiply", 1),
+    "add.accumulate": ("add", 0), "multiply.accumulate": ("multiply", 1),
+    "minimum.accumulate": ("minimum", None), "maximum.accumulate": ("maximum", None),
+}
+"""The function that takes in one element, and what it starts from: None for the first element."""
+
+_PLACES = {"argmin": "<", "argmax": ">"}
+_ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
+
+
+def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What a fold has come to at each element. Float sums start from -0.0, which adds nothing.
+
+        y = np.cumsum(x)
+        y = np.maximum.accumulate(x)
+    →
+        _cumsum = np.empty(x.shape[0], np.float64)
+        _acc = np.float64(-0.0)
+        for _i in range(x.shape[0]):
+            _acc = np.add(_acc, x[_i])
+            _cumsum[_i] = _acc
+        y = _cumsum
+        if x.shape[0] < 1:
+            "Python's to answer"
+            _accumulate = np.maximum.accumulate(x)
+        else:
+            _accumulate = np.empty(x.shape[0], np.float64)
+            _acc_1 = x[0]
+            for _i_1 in range(x.shape[0]):
+                _acc_1 = np.maximum(_acc_1, x[_i_1])
+                _accumulate[_i_1] = _acc_1
+        y = _accumulate
+    """
+    return _replaced(node, _SCANS, _scan, cx)
+
+
+def array_place(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Where the first NaN is; else the first of the least.
+
+        i = np.argmin(x)
+    →
+        if x.shape[0] < 1:
+            "Python's to answer"
+            _argmin = np.argmin(x)
+        else:
+            _best = x[0]
+            _at = 0
+            _nan = False
+            for _i in range(x.shape[0]):
+                _v = x[_i]
+                if _v < _best:
+                    _best = _v
+                    _at = _i
+                if _v != _v:
+                    _nan = True
+            if _nan:
+                for _i in range(x.shape[0]):
+                    _at = _i
+                    if x[_i] != x[_i]:
+                        break
+            _argmin = np.int64(_at)
+        i = _argmin
+    """
+    return _replaced(node, _PLACES, _place, cx)
+
+
+@record(frozen=True, slots=True)
+class _Call:
+    """A call of NumPy's function or method ``name`` on a vector, which may hold NaNs; its result,
+    of ``dtype``, goes by the name ``out``.
+    """
+
+    name: str
+    of: View
+    nans: bool
+    dtype: str
+    out: str
+
+
+def _replaced(
+    node: ast.AST, names: Container[str], make: Callable[[_Call, Context], list[ast.stmt]],
+    cx: Context,
+) -> ast.expr | None:
+    """A fresh name for what `node` calls, if it is one of `names`, by the statements of `make`."""
+    name, array = _called(node, cx) if isinstance(node, ast.Call) else ("", None)
+    if array is None or name not in names:
+        return None
+    assert isinstance(node, ast.Call)
+    types = [t.dtype for t in cx.fact(node).types]
+    if len(types) != 1:
+        return None
+    nans = any(DTYPES[t.dtype].kind == "f" for t in cx.fact(array).types)
+    out = cx.fresh(name.rpartition(".")[2])
+
+    def lines() -> list[ast.stmt] | None:
+        of = view(array, cx)
+        if of is None:
+            return None
+        checks = [*of.checks]
+        if _SCANS.get(name, (name, None))[1] is None:
+            checks.append(cx.expr("N < 1", N=of.shape[0]))
+        (original,) = cx.code("OUT = E", OUT=out, E=node)
+        return unless(checks, original, make(_Call(name, of, nans, types[0], out), cx), cx)
+
+    made = cx.whole(lines)
+    if made is None:
+        return None
+    cx.before(*made)
+    return cx.expr("OUT", OUT=out)
+
+
+def _called(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None]:
+    """The name of NumPy's function or method that `node` calls, and the vector it takes, if any."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="accumulate"), args=[array, *args]) if (
+            isinstance(ufunc := cx.resolve(owner), np.ufunc)
+        ):
+            name = f"{ufunc.__name__}.accumulate" if cx.is_numpy(owner, ufunc.__name__) else ""
+        case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if (
+            cx.resolve(node.func) is None
+        ):
+            pass
+        case ast.Call(func=func, args=[array, *args]):
+            name = getattr(cx.resolve(func), "__name__", "")
+            name = name if cx.is_numpy(func, name) else ""
+        case _:
+            return "", None
+    axes = [*args, *(k.value for k in node.keywords if k.arg == "axis")]
+    known = len(axes) == len(args) + len(node.keywords) < 2
+    known = known and all(integer_constant(a) in (0, -1) for a in axes)
+    vector = cx.fact(array).array is not None and cx.fact(array).rank == 1
+    return (name, array) if known and vector else ("", None)
+
+
+def _scan(call: _Call, cx: Context) -> list[ast.stmt]:
+    function, start = _SCANS[call.name]
+    if call.dtype == "bool":
+        function = _ON_BOOLS.get(function, function)
+    first = call.of.at([ast.Constant(0)])
+    if start is not None:
+        zero = -0.0 if DTYPES[call.dtype].kind == "f" and not start else start
+        first = cx.expr("T(V)", T=dtype(call.dtype, cx), V=cx.expr(repr(zero)))
+    text = f"""
+        OUT = NP.empty(N, T)
+        ACC = FIRST
+        for I in range(N):
+            ACC = NP.{function}(ACC, E)
+            OUT[I] = ACC
+    """
+    i = ast.Name(cx.fresh("i"), ast.Load())
+    return cx.code(
+        text, OUT=call.out, NP=cx.numpy, N=call.of.shape[0], T=dtype(call.dtype, cx),
+        ACC=cx.fresh("acc"), FIRST=first, I=i, E=call.of.at([i]),
+    )
+
+
+def _place(call: _Call, cx: Context) -> list[ast.stmt]:
+    nan, at, i, v, best = map(cx.fresh, ("nan", "at", "i", "v", "best"))
+    element = call.of.at([ast.Name(i, ast.Load())])
+    begin, see, seek = (
+        cx.code(text, NAN=nan, AT=at, I=i, V=v, N=call.of.shape[0], E=element) if call.nans else []
+        for text in ("NAN = False", _SEE, _SEEK)
+    )
+    text = f"""
+        BEST = FIRST
+        AT = 0
+        BEGIN
+        for I in range(N):
+            V = E
+            if V {_PLACES[call.name]} BEST:
+                BEST = V
+                AT = I
+            SEE
+        SEEK
+        OUT = T(AT)
+    """
+    return cx.code(
+        text, BEST=best, FIRST=call.of.at([ast.Constant(0)]), AT=at, BEGIN=begin, I=i, V=v,
+        N=call.of.shape[0], E=element, SEE=see, SEEK=seek, OUT=call.out, T=dtype(call.dtype, cx),
+    )
+
+
+_SEE = """
+    if V != V:
+        NAN = True
+"""
+_SEEK = """
+    if NAN:
+        for I in range(N):
+            AT = I
+            if E != E:
+                break
+"""
