@@ -8,22 +8,22 @@ __all__ = ["ROWS"]
 ROWS = (
     Code(
         code="VECTOR_DEPENDENCE",
-        title="an iteration needs what the one before it wrote",
+        title="an iteration needs what one before it wrote",
         why="Lanes of a vector run at the same time; a recurrence, such as a running state, has "
             "an order.",
         bad="""\
 @fuse
 def decay(x, out):
-    for i in range(1, len(x)):
-        out[i] = out[i - 1] * 0.5 + x[i]
+    for i in range(2, len(x)):
+        out[i] = out[i - 2] * 0.5 + x[i]
 
 decay(np.ones(8), np.zeros(8))
 """,
         good="""\
 @fuse
 def decay(x, out):
-    for i in range(1, len(x)):
-        out[i] = x[i - 1] * 0.5 + x[i]
+    for i in range(2, len(x)):
+        out[i] = x[i - 2] * 0.5 + x[i]
 
 decay(np.ones(8), np.zeros(8))
 """,
