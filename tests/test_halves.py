@@ -1,6 +1,7 @@
 """float16: every value converted on every target, and sampled pairs, against NumPy's own bits."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from test_ops import differences, load, loop, param
 from loopir import nodes as ir
 from loopir.passes.halves import halves
 from targets.host import available
+from transpile import fuse
 
 ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 NATIVE = [t.name for t in available()]
@@ -79,3 +81,20 @@ def test_sampled_pairs(target: str) -> None:
                 want = getattr(np, functions.get(op, op))(a, b)
         where = differences(args[op], want, 0)
         assert not len(where), (op, [(a[k], b[k], args[op][k], want[k]) for k in where[:5]])
+
+
+def test_a_constant_out_of_range_warns_as_python_does() -> None:
+    """When it is used, and not while the kernel is made."""
+
+    @fuse
+    def f(x: np.ndarray) -> np.ndarray:
+        out = np.empty_like(x)
+        for i in range(len(x)):
+            out[i] = x[i] * 70000.0
+        return out
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isinf(f(np.ones(3, np.float16))).all()
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        f(np.ones(3, np.float16))

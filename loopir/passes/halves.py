@@ -4,6 +4,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..nodes import (
     Accum,
     Append,
@@ -90,7 +92,8 @@ class _Widening:
                 assert OPS[op].exact, "folds that round stay in Python's order"
                 return map_children(n, self.node)
             case Const(value, dtype) if _is_half(dtype):
-                return Const(float(DTYPES[dtype].numpy.type(value)), _wide(dtype))
+                with np.errstate(over="ignore"):
+                    return Const(float(DTYPES[dtype].numpy.type(value)), _wide(dtype))
             case Var(name, dtype) if _is_half(dtype):
                 return _widened(n) if name in self.given else replace(n, dtype=_wide(dtype))
             case Load() if _is_half(n.dtype):

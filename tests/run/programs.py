@@ -657,7 +657,7 @@ def running_sum(x):
     return out
 
 
-@program(f64=one(real), i64=one(whole, np.int64))
+@program(f64=one(whole), i64=one(whole, np.int64))
 def recurrence_in_place(x):
     for i in range(1, len(x)):
         x[i] += x[i - 1]
