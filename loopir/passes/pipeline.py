@@ -17,6 +17,7 @@ from .if_convert import if_convert
 from .interchange import interchange
 from .jam import jam
 from .last_value import last_value
+from .narrow import narrow
 from .permute import permute
 from .places import places
 from .promote import promote
@@ -69,6 +70,7 @@ PIPELINE = (
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
     Pass(reuse, "after if-conversion both sides stand in one block"),
     Pass(escape, "it takes the loops that others leave alone, for each iteration ends by itself"),
+    Pass(narrow, "the width of a loop is that of its widest lanes, and these count"),
     Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
     Pass(search, "what is left of a search when it is no fold; tile sees its blocks"),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),

@@ -164,6 +164,28 @@ def mandelbrot(re, im):
     return out
 
 
+def plane(bound: int) -> Make:
+    """Points most of which are left soon, and a bound that none comes near."""
+    return lambda n, rng: (real(n, rng, F32, 1, 3), real(n, rng, F32, -2, 2), bound)
+
+
+@program(near=plane(200), edge=plane(2**31 - 4), over=plane(2**31 - 3), far=plane(2**40))
+def escapes_at_last(re, im, m):
+    out = np.zeros(len(re), np.int32)
+    odd = np.zeros(len(re), np.uint16)
+    for i in range(len(re)):
+        zr, zi = re[i], im[i]
+        count, above = 0, 5
+        while count < m and zr * zr + zi * zi <= 4:
+            zr, zi = zr * zr - zi * zi + re[i], 2 * zr * zi + im[i]
+            count += 1
+            if zi > 0:
+                above += 1
+        out[i] = count
+        odd[i] = above
+    return out, odd
+
+
 @program(ints=lambda n, rng: (min(n, 40), 3))
 def mandelbrot_image(w, h):
     out = np.zeros((h, w), np.uint8)
