@@ -89,6 +89,8 @@ class _Machine(Values):
             case ir.Check(cond, code):
                 if not np.all(self.expr(cond)):
                     self.status |= STATUS[code]
+                    if self.stops and code == "replay":
+                        raise _Return
             case ir.If(cond, then, orelse, yields):
                 taken = bool(self.expr(cond))
                 self.block(then if taken else orelse)

@@ -29,6 +29,7 @@ class Values:
         self.group = 0
         self.halves: dict[str, dict[int, Any]] = {}  # by accumulator, what left halves come to
         self.status = 0
+        self.stops = kernel.stops
 
     def flag(self, kind: str, bits: int) -> None:
         """NumPy calls this where an operation raised hardware flags; `bits` are STATUS bits."""

@@ -259,7 +259,7 @@ class Disjoint(Spanned):
 class Kernel:
     """One compiled region. ``strict`` names the float-status classes (``ops.STATUS``) after which
     Python must decide. One that ``stops`` ends where a check of ``"replay"`` fails: what is written
-    by then, Python will write again, for the kernel reads nothing of what it writes.
+    by then, Python will write again, for the kernel has read nothing of what it writes.
     """
 
     name: str

@@ -143,6 +143,8 @@ def test_every_pass_keeps_the_meaning(file: Path) -> None:
             added = sum(STATUS[c] for c in set(now.strict) - set(kernel.strict))
             if after & added & ~status:  # of lanes that Python would not compute: it answers
                 break
+            if now.stops and status & after & STATUS["replay"]:  # so it does
+                break
             exact = after == status and all(same(got[k], wanted[k]) for k in wanted)
             assert exact or (step.reorders and near(got, wanted)), (step.name, n, got, wanted)
             status, wanted = after, got  # in another order, infinities may meet or miss each other

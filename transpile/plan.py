@@ -195,3 +195,8 @@ class Plan:
     snapshot: bool = False
     temporaries: frozenset[str] = frozenset()
     sources: tuple[StatusSource, ...] = ()
+
+    @property
+    def wordless(self) -> bool:
+        """Whether it may warn in words that only Python knows."""
+        return any(not s.message for s in self.sources)

@@ -10,6 +10,7 @@ import numpy as np
 
 from loopir.machine import COMMON, Machine
 from loopir.nodes import Kernel
+from loopir.passes.ahead import asks_first
 from loopir.passes.memory import loaded
 from loopir.passes.pipeline import optimise
 from loopir.record import record
@@ -126,8 +127,12 @@ def compile_stages(
 
 def _settled(plan: Plan, fusion: Fusion, vector: Kernel) -> Plan:
     """`plan` for the fused kernel: contracted temporaries are not allocated, and what is read only
-    after it was written, in the same iteration, is not read at all.
+    after it was written, in the same iteration, is not read at all; and no copies are made for a
+    kernel that asks Python before it writes.
     """
     rewrites = plan.rewrites and not loaded(vector.body).isdisjoint(plan.writes)
+    snapshot = plan.snapshot and (plan.wordless or not asks_first(vector))
     bindings = tuple(b for b in plan.bindings if b.name not in fusion.contracted)
-    return replace(plan, kernel=fusion.kernel, bindings=bindings, rewrites=rewrites)
+    return replace(
+        plan, kernel=fusion.kernel, bindings=bindings, rewrites=rewrites, snapshot=snapshot
+    )

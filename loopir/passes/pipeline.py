@@ -7,6 +7,7 @@ from functools import partial
 from ..machine import COMMON, Machine
 from ..nodes import Kernel
 from ..record import record
+from .ahead import ahead
 from .canonical import canonical
 from .carry import carry
 from .counts import counts
@@ -61,6 +62,7 @@ PIPELINE = (
     Pass(carry, "an element of the iteration before is an accumulator once it has a name"),
     Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),
     Pass(reuse, "what both sides of a branch compute is computed before it"),
+    Pass(ahead, "what is checked twice has one name by now; vectors are for loops that only check"),
     Pass(sink, "a value that is chosen needs no mask"),
     Pass(split, "a fold that waits for its first term is none until it has one", reorders=True),
     Pass(places, "an extremum that others follow is none to vectors", reorders=True),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .programs import F32, one, program, real, two, whole, wild
+from .programs import F32, F64, one, program, real, two, whole, wild
 
 
 def tripled(fill, *more):
@@ -151,3 +151,64 @@ def places_by_name(x):
     i = np.argmin(x)
     nearest = np.argmax(abs(np.cumsum(x) - 3)) + 1
     return i, x[x.argmax(axis=-1)], nearest
+
+
+# -- histograms
+
+
+def bins(dtype, counts, low, high, top=0):
+    """Subscripts of 16 elements, which hold at most `top`."""
+    return lambda n, rng: (
+        rng.integers(low, high, n).astype(dtype),
+        whole(n, rng),
+        rng.integers(0, top + 1, 16).astype(counts),
+    )
+
+
+@program(
+    u8=bins(np.uint8, np.int64, 0, 16),
+    i32=bins(np.int32, np.int32, -16, 16),
+    f64=bins(np.int64, F64, -16, 16),
+)
+def histogram(b, w, h):
+    for i in range(len(b)):
+        h[b[i]] += 1
+    return h[-1]
+
+
+@program(f32=bins(np.int8, F32, -16, 16), f64=bins(np.uint16, F64, 0, 16))
+def weights_by_bin(b, w, h):
+    for i in range(len(b)):
+        h[b[i]] += w[i]
+
+
+def outside(dtype, value):
+    """Subscripts of which the last is outside."""
+
+    def make(n, rng):
+        b, w, h = bins(dtype, np.int64, 0, 16)(n, rng)
+        b[-1:] = value
+        return b, w, h
+
+    return make
+
+
+@program(
+    python_at=(1, 33, 1000),
+    sizes=(0, 1, 33, 1000),
+    above=outside(np.int32, 16),
+    below=outside(np.int8, -17),
+    u8=outside(np.uint8, 255),
+    i64=outside(np.int64, -(2**63)),
+)
+def bins_outside(b, w, h):
+    for i in range(len(b)):
+        h[b[i]] += 2
+
+
+@program(i64=lambda n, rng: (rng.integers(-100, 100, (n, 3)), np.zeros((8, 3), np.int64)))
+def bins_of_rows(b, h):
+    for i in range(len(b)):
+        for j in range(b.shape[1]):
+            if b[i, j] >= 0:
+                h[b[i, j] >> 4, j] += b[i, j]

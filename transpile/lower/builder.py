@@ -16,8 +16,10 @@ from loopir.nodes import (
     Disjoint,
     Expr,
     Guard,
+    Load,
     Param,
     Stmt,
+    Store,
     Var,
 )
 from loopir.ops import OPS
@@ -122,6 +124,17 @@ class Builder(Known):
         self.emit(Assign(name, e))
         return Var(name, e.dtype)
 
+    def once(self, e: Expr, hint: str) -> Expr:
+        """`e` under the name that it has just been given, else under a new one."""
+        for s in reversed(self.block if not any(isinstance(n, Load) for n in walk(e)) else []):
+            match s:
+                case Assign(name=name, value=value) if value == e:
+                    return Var(name, e.dtype)
+                case Assign() | Check() | Store():
+                    continue
+            break
+        return self.bind(e, hint)
+
     # -- what must hold
 
     def invariant(self, e: Expr) -> bool:
@@ -150,8 +163,11 @@ class Builder(Known):
             return
         if self.branches == 0 and self.invariant(cond):
             self.guard(cond, code, node)
-        else:
+        elif not (isinstance(cond, Var) and self._has_checked(cond)):
             self.emit(Check(cond, "replay", span=span_of(node)))
+
+    def _has_checked(self, name: Var) -> bool:
+        return any(isinstance(s, Check) and s.cond == name for s in self.block)
 
     def guard(self, cond: Expr, code: str, node: ast.AST) -> None:
         """`cond` must hold before the kernel starts, unless an enclosing loop has no iteration."""

@@ -86,11 +86,15 @@ def _extreme(b: Builder, linear: Linear, highest: bool) -> Linear:
 
 def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr]:
     """A subscript known only at its use: negative ones wrap, others outside are Python's."""
-    raw = b.bind(cast(n.ir, "i64"), "at")
-    wrapped = Call("add", (raw, length.ir), "i64")
-    at = b.bind(Call("select", (Call("lt", (raw, integer(0)), "bool"), wrapped, raw), "i64"), "at")
-    ok = logic("and", Call("ge", (at, integer(0)), "bool"), Call("lt", (at, length.ir), "bool"))
-    ok = b.bind(ok, "inside")
+    raw = at = b.once(cast(n.ir, "i64"), "at")
+    ok: Expr = Call("lt", (raw, length.ir), "bool")
+    if n.range[0] < 0:
+        first = Call("sub", (integer(0), length.ir), "i64")
+        wrapped = Call("add", (raw, length.ir), "i64")
+        negative = Call("lt", (raw, integer(0)), "bool")
+        at = b.once(Call("select", (negative, wrapped, raw), "i64"), "at")
+        ok = logic("and", Call("ge", (raw, first), "bool"), ok)
+    ok = b.once(ok, "inside")
     b.require(ok, "GUARD_BOUNDS", node)
     maybe_empty = length.linear is None or b.low(length.linear) < 1
     if not b.lazy and b.invariant(length.ir) and maybe_empty:

@@ -1,0 +1,138 @@
+"""Checks ahead: a loop that updates what it reads asks first whether Python must decide."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..names import bound, rename
+from ..nodes import (
+    Assign,
+    Break,
+    Call,
+    Check,
+    Expr,
+    If,
+    Kernel,
+    Loop,
+    Return,
+    Scan,
+    Stmt,
+    Var,
+    While,
+    Zip,
+)
+from ..ops import OPS
+from ..tree import ends, walk
+from .blocks import Block, map_inner
+from .memory import Memory, loaded, written
+from .names import Fresh, reads, substitute
+from .values import literal
+
+__all__ = ["ahead", "asks_first"]
+
+_LEAVES = (Break, Return, While, Scan, Zip)
+
+
+def ahead(kernel: Kernel) -> Kernel:
+    """All checks of a loop go in a loop of their own before its first store, where they can.
+
+    What has been updated cannot be had back; so nothing is, and the kernel stops, before each check
+    has held. No copy of the arrays is needed then, and the checks alone may have vectors. Before::
+
+        def k(b: i32[::1], h: mut(f64[::1])):
+            disjoint(b, h)
+            for i in loop(0, b.shape[0]):
+                at = i64(b[i])
+                inside = (at >= 0) & (at < h.shape[0])
+                check(inside, "replay")
+                h[select(inside, at, 0)] = h[select(inside, at, 0)] + 1.0
+
+    after::
+
+        @stops
+        def k(b: i32[::1], h: mut(f64[::1])):
+            disjoint(b, h)
+            for i_1 in loop(0, b.shape[0]):
+                at_1 = i64(b[i_1])
+                inside_1 = (at_1 >= 0) & (at_1 < h.shape[0])
+                check(inside_1, "replay")
+            for i in loop(0, b.shape[0]):
+                at = i64(b[i])
+                inside = (at >= 0) & (at < h.shape[0])
+                h[select(True, at, 0)] = h[select(True, at, 0)] + 1.0
+    """
+    places = [k for k, s in enumerate(kernel.body) if _checks(s)]
+    if kernel.stops or len(places) != 1:
+        return kernel
+    (k,) = places
+    before, loop = kernel.body[:k], kernel.body[k]
+    updates = written((loop,)) & loaded((loop,))
+    if not isinstance(loop, Loop) or not updates or written(before):
+        return kernel
+    asked = _asked((loop,), set())
+    if not _can_move(asked, loop, kernel):
+        return kernel
+    fresh = Fresh(kernel)
+    names = {name: fresh.name(name) for name in sorted(bound(*asked))}
+    first = tuple(rename(s, names) for s in asked)
+    body = (*before, *first, map_inner(loop, _trusting), *kernel.body[k + 1 :])
+    return replace(kernel, body=body, stops=True)
+
+
+def asks_first(kernel: Kernel) -> bool:
+    """Whether `kernel` has written nothing yet where Python may have to decide."""
+    places = [k for k, s in enumerate(kernel.body) if _checks(s)]
+    return kernel.stops and not written(kernel.body[: max(places, default=-1) + 1])
+
+
+def _checks(s: Stmt) -> bool:
+    return any(isinstance(n, Check) and n.code == "replay" for n in walk(s))
+
+
+def _asked(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
+    """The checks in `stmts`, and what they and `names`, which grow by it, depend on."""
+    kept: list[Stmt] = []
+    for s in reversed(stmts):
+        match s:
+            case Check(code="replay"):
+                names |= reads(s)
+                kept.append(s)
+            case Assign(name=name) if name in names:
+                names |= reads(s)
+                kept.append(s)
+            case Loop() if _checks(s):
+                kept.append(replace(s, body=_asked(s.body, names), accs=()))
+                names |= reads(*ends(s.range))
+            case If() if _checks(s):
+                then, orelse = _asked(s.then, names), _asked(s.orelse, names)
+                kept.append(replace(s, then=then, orelse=orelse, yields=()))
+                names |= reads(s.cond)
+    return tuple(reversed(kept))
+
+
+def _can_move(asked: tuple[Stmt, ...], loop: Loop, kernel: Kernel) -> bool:
+    """Whether `asked` says before `loop` exactly what the checks in it would say.
+
+    Not where it rests on what the loop writes or carries, on how far it comes, or on functions that
+    vectors compute otherwise.
+    """
+    nodes = [n for s in asked for n in walk(s)]
+    steady = not reads(*asked) & (bound(loop) - bound(*asked))
+    exact = all(n.op == "cast" or not OPS[n.op].ulps for n in nodes if isinstance(n, Call))
+    whole = not any(
+        isinstance(n, _LEAVES) or (isinstance(n, Loop) and n.until is not None) for n in walk(loop)
+    )
+    still = not Memory(kernel).overlap(loaded(asked), written((loop,)))
+    return steady and exact and whole and still
+
+
+def _trusting(b: Block) -> Block:
+    """`b` where all of its checks have held."""
+    checks = [s for s in b.stmts if isinstance(s, Check) and s.code == "replay"]
+    here = bound(*(s for s in b.stmts if isinstance(s, Assign)))
+    held = {c.cond.name for c in checks if isinstance(c.cond, Var)} & here
+    true: dict[str, Expr] = {name: literal(True, "bool") for name in held}
+    stmts = tuple(
+        map_inner(substitute(s, true), _trusting) for s in b.stmts if s not in checks
+    )
+    return replace(b, stmts=stmts, results=tuple(substitute(e, true) for e in b.results))
