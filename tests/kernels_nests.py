@@ -142,6 +142,21 @@ class _Maker:
             body, kept = (ir.Loop(v.name, rng, body, (carried,)),), acc
         return self.nested(axes, (*body, ir.Store(out.name, axes, kept)))
 
+    def pairs(self) -> tuple[ir.Stmt, ...]:
+        """A fold along the last axis of two arrays, for pairs of their rows or for each one."""
+        *outer, last = self.draw(st.permutations(self.loops))
+        if not outer:
+            return self.folded()
+        axes = self.some(outer)
+        rows = [(axes[0], last), (axes[-1], last)]
+        terms = [self.load(self.array(x), self.near(x)) for x in rows]
+        acc, out = ir.Var(self.name("s"), self.dtype), self.array(axes, written=True)
+        term = call(self.one_of("mul", "sub", "max"), *terms)
+        start = ir.Const(0 if self.dtype[0] == "i" else 0.0, self.dtype)
+        carried = ir.Accum(acc.name, start, call(self.one_of("add", "add", "max"), acc, term))
+        fold = ir.Loop(last.name, self.range(self.sizes[int(last.name[1:])]), (), (carried,))
+        return self.nested(axes, (fold, ir.Store(out.name, axes, acc)))
+
     def stencil(self) -> tuple[ir.Stmt, ...]:
         """Neighbours of an element, in another array or in its own, perhaps again and again."""
         axes = self.some(self.loops)
@@ -172,7 +187,10 @@ class _Maker:
         return self.nested(outer, inner)
 
     def kernel(self) -> ir.Kernel:
-        kinds = [self.product, self.product, self.folded, self.folded, self.stencil, self.chosen]
+        kinds = [
+            self.product, self.product, self.folded, self.folded, self.pairs, self.stencil,
+            self.chosen,
+        ]
         body = [s for _ in range(self.one_of(1, 1, 2)) for s in self.one_of(*kinds)()]
         written = {p.name for p in self.params if p.written}
         names = [p.name for p in self.params]

@@ -24,6 +24,7 @@ from .places import places
 from .promote import promote
 from .reuse import reuse
 from .search import search
+from .short_folds import short_folds
 from .simplify import simplify
 from .sink import sink
 from .split import split
@@ -73,6 +74,7 @@ PIPELINE = (
     Pass(reuse, "after if-conversion both sides stand in one block"),
     Pass(escape, "it takes the loops that others leave alone, for each iteration ends by itself"),
     Pass(narrow, "the width of a loop is that of its widest lanes, and these count"),
+    Pass(short_folds, "what a fold is left to is settled before its order is", reorders=True),
     Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
     Pass(search, "what is left of a search when it is no fold; tile sees its blocks"),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),

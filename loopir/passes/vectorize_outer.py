@@ -26,7 +26,7 @@ from .lift import WIDTH, Lift
 from .values import trips
 from .varying import Varying
 
-__all__ = ["lanes_of", "may_run_together", "vectorize_outer"]
+__all__ = ["inner_loops", "lanes_of", "may_run_together", "vectorised", "vectorize_outer"]
 
 
 def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -58,7 +58,7 @@ def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     def visit(n: Any) -> Any:
         if isinstance(n, Loop) and _is_nest(n):
             lanes = lanes_of(n, kernel, reassociate=reassociate)
-            return _vectorised(n) if n.var in lanes else map_children(n, visit)
+            return vectorised(n) if n.var in lanes else map_children(n, visit)
         return map_children(n, visit) if isinstance(n, (*_AROUND, Kernel)) else n
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
@@ -69,7 +69,7 @@ def lanes_of(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> frozens
     mine = frozenset((loop.var,))
     if not _is_nest(loop):
         return frozenset() if explain(loop, kernel, reassociate=reassociate) else mine
-    below = [lanes_of(n, kernel, reassociate=reassociate) for n in _next(loop)]
+    below = [lanes_of(n, kernel, reassociate=reassociate) for n in inner_loops(loop)]
     inside = frozenset().union(*below)
     if not may_run_together(loop, kernel):
         return inside
@@ -81,10 +81,10 @@ def _is_nest(loop: Loop) -> bool:
     return any(isinstance(n, LoopLike) for s in loop.body for n in walk(s))
 
 
-def _next(n: Any) -> list[Loop]:
+def inner_loops(n: Any) -> list[Loop]:
     """The loops directly in a loop or a branch."""
     body = (*n.then, *n.orelse) if isinstance(n, If) else n.body
-    found = [[s] if isinstance(s, Loop) else _next(s) for s in body if isinstance(s, _AROUND)]
+    found = [[s] if isinstance(s, Loop) else inner_loops(s) for s in body if isinstance(s, _AROUND)]
     return [loop for some in found for loop in some]
 
 
@@ -128,7 +128,8 @@ def _goes_one_way(s: Stmt, varying: Varying) -> bool:
             return False
 
 
-def _vectorised(loop: Loop) -> VecLoop:
+def vectorised(loop: Loop) -> VecLoop:
+    """`loop`, which `may_run_together`, as a vector loop."""
     varying = Varying(loop)
     lift = Lift(loop, {name: name for name in varying.names}, varying)
     return VecLoop(loop.var, loop.range, WIDTH, lift.block(loop.body), span=loop.span)
