@@ -31,7 +31,7 @@ PRODUCT = ((TALL, DEEP), (DEEP, WIDE), (TALL, WIDE))
     f64=shaped(*PRODUCT, fill=real), f32=shaped(*PRODUCT, dtype=F32, fill=real),
     i32=shaped(*PRODUCT, dtype=np.int32),
 )
-def product(a, b, c):
+def matrix_product(a, b, c):
     for i in range(c.shape[0]):
         for j in range(c.shape[1]):
             s = c[i, j]
