@@ -10,7 +10,7 @@ from loopir.types import DTYPES
 
 from .context import Context
 from .elementwise import is_elementwise, operation
-from .facts import Fact
+from .fact import Fact
 from .nests import allocated, nest, unless
 from .views import View, broadcast, materialised, view
 

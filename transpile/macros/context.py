@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .env import Env
-from .facts import Fact
+from .fact import Fact
 from .flow import Flow
 from .names import bound, used
 from .template import Part, code, expression
@@ -85,6 +85,14 @@ class Context:
         made = make()
         taken, self._before = self._before, outer
         return None if made is None else [*taken, *made]
+
+    def made(self, name: str, make: Callable[[], list[ast.stmt] | None]) -> ast.expr | None:
+        """For a macro on a value: `name`, which what `make` gives binds before the statement."""
+        lines = self.whole(make)
+        if lines is None:
+            return None
+        self.before(*lines)
+        return self.expr("NAME", NAME=name)
 
     @property
     def numpy(self) -> ast.expr:

@@ -2,61 +2,22 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ..types import ArrayType, ScalarType
 from . import calls
 from .env import Env
+from .fact import INT, INT_TYPES, SCALAR, UNKNOWN, Fact, broadcast, either, join, typed
 from .names import bound, free_of
 from .samples import OPERATORS, Display, Exactly, Sample, Types, ask, is_pure, method
 
-__all__ = ["INT", "SCALAR", "UNKNOWN", "Fact", "Facts", "join", "may_be_bool", "typed"]
+__all__ = ["Facts", "may_be_bool"]
 
-_NONE: Types = frozenset()
-
-
-class Fact(NamedTuple):
-    """``rank``: that of an array, 1 for a list of scalars, 0 for a scalar (not for a 0-d array).
-
-    ``types``: what it may be, by the path taken; empty where that is not known, and for lists.
-    ``shape``: the lengths of an array made here, as Python. ``owner``: the name of the array that
-    it is, or is a view of.
-    """
-
-    rank: int | None
-    types: Types = _NONE
-    shape: tuple[str, ...] | None = None
-    owner: str | None = None
-
-    @property
-    def is_int(self) -> bool:
-        """Whether it is a Python int, whatever the path taken."""
-        return self.types == _INT
-
-    @property
-    def array(self) -> ArrayType | None:
-        """The type of what is surely an array; its layout is that of one of the paths."""
-        arrays = [t for t in self.types if isinstance(t, ArrayType)]
-        if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
-            return None
-        return min(arrays, key=lambda t: (t.unit is not None, t.unit))
-
-
-_INT: Types = frozenset({ScalarType("i64", weak=True)})
 _SHAPED = (np.zeros, np.ones, np.empty, np.full)
 _LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
-UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, _INT)
-
-
-def typed(types: Types) -> Fact:
-    """The fact that a value has one of `types`."""
-    ranks = {t.rank if isinstance(t, ArrayType) else 0 for t in types}
-    return Fact(ranks.pop(), types) if len(ranks) == 1 else UNKNOWN
 
 
 class Facts:
@@ -110,11 +71,11 @@ class Facts:
                 return self._power(e) or self.binary(op, self.of(left), self.of(right))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 sides = self.of(left), self.of(right)
-                return self._asked(op, *sides) or _broadcast(sides, at_most=True)
+                return self._asked(op, *sides) or broadcast(sides, at_most=True)
             case ast.Compare(left=left, comparators=rest):
-                return _broadcast([self.of(x) for x in (left, *rest)], at_most=False)
+                return broadcast([self.of(x) for x in (left, *rest)], at_most=False)
             case ast.BoolOp(values=values):
-                return _either([self.of(v) for v in values])
+                return either([self.of(v) for v in values])
             case ast.IfExp(body=body, orelse=orelse):
                 return join(self.of(body), self.of(orelse))
             case ast.Subscript():
@@ -131,7 +92,7 @@ class Facts:
         """What is known of ``left op right``."""
         if left.is_int and right.is_int and isinstance(op, ast.Pow):
             return SCALAR  # an int or a float
-        return self._asked(op, left, right) or _broadcast([left, right], at_most=True)
+        return self._asked(op, left, right) or broadcast([left, right], at_most=True)
 
     def _power(self, e: ast.BinOp) -> Fact | None:
         """Of ints, to a constant."""
@@ -164,7 +125,7 @@ class Facts:
             case ast.Name() | ast.Attribute() if (given := self._object(e)) is not None:
                 return [Exactly(given, type(given))]
             case ast.Attribute(attr="shape", value=array) if rank := self.of(array).rank:
-                return [Display(tuple, tuple(_INT) * rank)]
+                return [Display(tuple, tuple(INT_TYPES) * rank)]
         return list(self.of(e).types)
 
     def is_new_axis(self, e: ast.expr) -> bool:
@@ -220,7 +181,7 @@ class Facts:
             return INT
         facts = [self.of(a) for a in e.args]
         if target in (min, max) and len(facts) > 1 and not e.keywords:
-            return _either(facts)
+            return either(facts)
         function, operands = target, [self.samples(a) for a in e.args]
         if target is None and isinstance(e.func, ast.Attribute):
             of = self.of(e.func.value)
@@ -288,28 +249,6 @@ def _bound_once(tree: ast.FunctionDef) -> set[str]:
 
 def _known(types: Types) -> Fact | None:
     return typed(types) if types else None
-
-
-def join(a: Fact, b: Fact) -> Fact:
-    """What holds of a value that is one or the other."""
-    types = a.types | b.types if a.types and b.types else _NONE
-    rank = a.rank if a.rank == b.rank else None
-    shape = a.shape if a.shape == b.shape else None
-    return Fact(rank, types, shape, a.owner if a.owner == b.owner else None)
-
-
-def _broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:
-    """The rank of an operation over all; with `at_most` false, only if all are scalars."""
-    ranks = [f.rank for f in facts]
-    if None in ranks:
-        return UNKNOWN
-    rank = max(r for r in ranks if r is not None)
-    return Fact(rank) if at_most or rank == 0 else UNKNOWN
-
-
-def _either(facts: Sequence[Fact]) -> Fact:
-    """What is known of a value that is one of several, if all are scalars."""
-    return functools.reduce(join, facts) if all(f.rank == 0 for f in facts) else UNKNOWN
 
 
 def may_be_bool(e: ast.expr) -> bool:

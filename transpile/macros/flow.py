@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from . import calls
-from .facts import INT, SCALAR, UNKNOWN, Fact, Facts, join
+from .fact import INT, SCALAR, UNKNOWN, Fact, join
+from .facts import Facts
 from .names import bound
 
 __all__ = ["PYTHON", "Flow", "joined", "left_to_python"]

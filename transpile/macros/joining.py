@@ -38,11 +38,7 @@ def array_joined(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh("a")
-    lines = cx.whole(lambda: _lines(name, node, join, cx))
-    if lines is None:
-        return None
-    cx.before(*lines)
-    return cx.expr("NAME", NAME=name)
+    return cx.made(name, lambda: _lines(name, node, join, cx))
 
 
 def _join(node: ast.AST, cx: Context) -> _Join | None:

@@ -50,11 +50,7 @@ def array_product(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh("dot")
-    lines = cx.whole(lambda: _lines(name, node, product, cx))
-    if lines is None:
-        return None
-    cx.before(*lines)
-    return cx.expr("NAME", NAME=name)
+    return cx.made(name, lambda: _lines(name, node, product, cx))
 
 
 def array_outer(node: ast.AST, cx: Context) -> ast.expr | None:

@@ -80,11 +80,7 @@ def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh(fold.name)
-    lines = cx.whole(lambda: _lines(fold, name, node, cx))
-    if lines is None:
-        return None
-    cx.before(*lines)
-    return cx.expr("NAME", NAME=name)
+    return cx.made(name, lambda: _lines(fold, name, node, cx))
 
 
 def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:

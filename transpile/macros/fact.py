@@ -1,0 +1,72 @@
+"""A fact: what is known of one expression, and what follows for several."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..types import ArrayType, ScalarType
+from .samples import Types
+
+__all__ = ["INT", "INT_TYPES", "SCALAR", "UNKNOWN", "Fact", "broadcast", "either", "join", "typed"]
+
+_NONE: Types = frozenset()
+INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
+
+
+class Fact(NamedTuple):
+    """``rank``: that of an array, 1 for a list of scalars, 0 for a scalar (not for a 0-d array).
+
+    ``types``: what it may be, by the path taken; empty where that is not known, and for lists.
+    ``shape``: the lengths of an array made here, as Python. ``owner``: the name of the array that
+    it is, or is a view of.
+    """
+
+    rank: int | None
+    types: Types = _NONE
+    shape: tuple[str, ...] | None = None
+    owner: str | None = None
+
+    @property
+    def is_int(self) -> bool:
+        """Whether it is a Python int, whatever the path taken."""
+        return self.types == INT_TYPES
+
+    @property
+    def array(self) -> ArrayType | None:
+        """The type of what is surely an array; its layout is that of one of the paths."""
+        arrays = [t for t in self.types if isinstance(t, ArrayType)]
+        if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
+            return None
+        return min(arrays, key=lambda t: (t.unit is not None, t.unit))
+
+
+UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, INT_TYPES)
+
+
+def typed(types: Types) -> Fact:
+    """The fact that a value has one of `types`."""
+    ranks = {t.rank if isinstance(t, ArrayType) else 0 for t in types}
+    return Fact(ranks.pop(), types) if len(ranks) == 1 else UNKNOWN
+
+
+def join(a: Fact, b: Fact) -> Fact:
+    """What holds of a value that is one or the other."""
+    types = a.types | b.types if a.types and b.types else _NONE
+    rank = a.rank if a.rank == b.rank else None
+    shape = a.shape if a.shape == b.shape else None
+    return Fact(rank, types, shape, a.owner if a.owner == b.owner else None)
+
+
+def broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:
+    """The rank of an operation over all; with `at_most` false, only if all are scalars."""
+    ranks = [f.rank for f in facts]
+    if None in ranks:
+        return UNKNOWN
+    rank = max(r for r in ranks if r is not None)
+    return Fact(rank) if at_most or rank == 0 else UNKNOWN
+
+
+def either(facts: Sequence[Fact]) -> Fact:
+    """What is known of a value that is one of several, if all are scalars."""
+    return functools.reduce(join, facts) if all(f.rank == 0 for f in facts) else UNKNOWN
