@@ -14,7 +14,8 @@ import pytest
 import run.exits  # adds to the programs
 import run.halves  # so does this
 import run.ranges  # and this
-import run.scans  # noqa: F401  # so does this
+import run.scans  # so does this
+import run.views  # noqa: F401  # and this
 from agree import Outcome, assert_same, outcome
 from native import RUNNABLE
 from run import nests as _nests  # noqa: F401  # it adds its programs

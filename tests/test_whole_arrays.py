@@ -85,6 +85,14 @@ def slices(X):
     return u, v, X[::2] - 1, X[-2:] * X[-2:], X[::-1] + X, X[:99] + 0, X[5:2] + 0
 
 
+def named_slices(X):
+    a, b, c = X[1:], X[:-1], X[..., ::2]
+    a[:] = b
+    b += a
+    c -= c[0]
+    return a * 1, b[::-1] + a, c + 0, c.sum(), X[2:0:-1] * 1
+
+
 def permuted(X):
     return X.T + 0, np.transpose(X) * X.T, np.flip(X) - 0, X.swapaxes(0, -1) + 0, np.flip(X, 0) + 0
 
@@ -180,7 +188,8 @@ def scalars_are_left_alone(X):
 
 PROGRAMS = [
     folds, more_folds, extremes, spread, middle, several_axes, wrong_axis, folds_with_more,
-    operators, powers, unary, bits, stretched, slices, permuted, in_place, rows, row_out_of_bounds,
+    operators, powers, unary, bits, stretched, slices, named_slices,
+    permuted, in_place, rows, row_out_of_bounds,
     rows_of_rows, joined, joined_unequal, said_otherwise, rolled, products, vector_products, traced,
     scans, running_extremes, places, vector_places, scans_with_more, scalars_are_left_alone,
 ]

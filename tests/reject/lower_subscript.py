@@ -4,8 +4,7 @@ from transpile import fuse
 
 
 @fuse
-def peaks(x, out):
-    for i in range(len(out)):
-        out[i] = max(x[i:i + 3])
+def picked(x, k, out):
+    out[:] = x[k]
 
-peaks(np.ones(10), np.zeros(8))
+picked(np.ones(10), np.array([3, 1, 3]), np.zeros(3))

@@ -104,7 +104,7 @@ def squared_distances(x, y):
 
 # -- in place
 
-@on_arrays(python_at=EMPTY, f64=matrix_and_row)
+@on_arrays(f64=matrix_and_row)
 def stored_and_shifted(X, y):
     X[1:] = X[:-1]
     X += y

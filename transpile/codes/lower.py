@@ -62,23 +62,22 @@ apply(np.ones(8), np.zeros(8))
         code="LOWER_SUBSCRIPT",
         title="a subscript that does not name one element",
         why="Loops are compiled element by element: every subscript is an integer, one for each "
-            "axis, and is proved or tested to be in range. Slices, masks and arrays of indices "
-            "make arrays of their own.",
+            "axis, and is proved or tested to be in range. Slices are views, whose elements are "
+            "those of another array; masks and arrays of indices make arrays of their own.",
         bad="""\
 @fuse
-def peaks(x, out):
-    for i in range(len(out)):
-        out[i] = max(x[i:i + 3])
+def picked(x, k, out):
+    out[:] = x[k]
 
-peaks(np.ones(10), np.zeros(8))
+picked(np.ones(10), np.array([3, 1, 3]), np.zeros(3))
 """,
         good="""\
 @fuse
-def peaks(x, out):
-    for i in range(len(out)):
-        out[i] = max(x[i], x[i + 1], x[i + 2])
+def picked(x, k, out):
+    for i in range(len(k)):
+        out[i] = x[k[i]]
 
-peaks(np.ones(10), np.zeros(8))
+picked(np.ones(10), np.array([3, 1, 3]), np.zeros(3))
 """,
     ),
     Code(

@@ -12,11 +12,11 @@ from .values import ArrayRef
 
 __all__ = ["as_python", "inlined"]
 
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "lt": "<"}
 
 
 def as_python(e: Expr) -> str:
-    """An invariant i64 expression over parameters as Python source for a `Fresh`."""
+    """An invariant expression over parameters as Python source for a `Fresh`."""
     match e:
         case Const(value):
             return repr(value)
@@ -32,6 +32,8 @@ def as_python(e: Expr) -> str:
             return f"({as_python(a)} or 1)"
         case Call(op, (a, c)) if op in _INFIX:
             return f"({as_python(a)} {_INFIX[op]} {as_python(c)})"
+        case Call("select", (test, a, c)):
+            return f"({as_python(a)} if {as_python(test)} else {as_python(c)})"
         case _:
             return refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", None)
 
@@ -40,11 +42,17 @@ def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
     """`node` as source over arguments and globals: local names give way to what they stand for."""
 
     class Inline(ast.NodeTransformer):
+        def visit_Subscript(self, n: ast.Subscript) -> ast.expr:
+            length = _length(n, b)
+            if length is not None and b.invariant(length.ir):
+                return ast.parse(as_python(length.ir), mode="eval").body
+            return ast.Subscript(self.visit(n.value), self.visit(n.slice), n.ctx)
+
         def visit_Name(self, n: ast.Name) -> ast.expr:
             value = b.env.get(n.id)
             if value is None or (n.id in arguments and _is_own(n.id, value)):
                 return n
-            if isinstance(value, ArrayRef) and not value.prefix and value.name not in b.fresh:
+            if isinstance(value, ArrayRef) and not value.places and value.name not in b.fresh:
                 return ast.Name(value.name, ast.Load())
             if isinstance(value, Num) and value.python_int and b.invariant(value.ir):
                 return ast.parse(as_python(value.ir), mode="eval").body
@@ -59,10 +67,23 @@ def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
     return ast.unparse(ast.fix_missing_locations(out))
 
 
+def _length(n: ast.Subscript, b: Builder) -> Num | None:
+    """The length that ``name.shape[k]`` is, of a view or of an array made here."""
+    match n:
+        case ast.Subscript(
+            value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
+            slice=ast.Constant(value=int(k)),
+        ):
+            of = b.env.get(name)
+            known = isinstance(of, ArrayRef) and (of.places or of.name in b.fresh)
+            return of.shape[k] if isinstance(of, ArrayRef) and known and k < of.rank else None
+    return None
+
+
 def _is_own(name: str, value: object) -> bool:
     """Whether an argument still has the value it was passed with."""
     match value:
-        case Num(ir=Var(n)) | ArrayRef(name=n, prefix=()):
+        case Num(ir=Var(n)) | ArrayRef(name=n, places=()):
             return n == name
         case _:
             return False

@@ -57,7 +57,7 @@ class PythonCalls(Expressions):
             return refuse(
                 "LOWER_CALL", f"`{ast.unparse(node)}` is not the length of an array", node
             )
-        return array.shape[len(array.prefix)]
+        return array.shape[0]
 
     def _abs(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)

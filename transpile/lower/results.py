@@ -59,8 +59,9 @@ class Results(Statements):
         return self._scalar(got, node)
 
     def _array(self, array: ArrayRef, node: ast.expr) -> Returned:
-        if array.prefix:
-            return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a view of a row", node)
+        if array.places:
+            said = f"`{ast.unparse(node)}` is a view of a part of an array"
+            return refuse("LOWER_UNSUPPORTED", said, node)
         return Same(array.name)
 
     def _scalar(self, n: Num, node: ast.expr) -> Returned:

@@ -11,26 +11,16 @@ from .builder import Builder
 from .refusal import refuse
 from .values import ArrayRef
 
-__all__ = ["element"]
+__all__ = ["extreme", "inside", "never_negative"]
 
 
-def element(
-    b: Builder, array: ArrayRef, indices: list[Num], node: ast.AST
-) -> tuple[tuple[Expr, ...], Expr | None]:
-    """The whole array's subscript for ``array[indices]``, and a bool that must hold for the access
-    to take place (None: always).
+def inside(
+    b: Builder, array: ArrayRef, axis: int, n: Num, node: ast.AST
+) -> tuple[Num, Expr | None]:
+    """A subscript of an axis that is within it, and a bool that must hold for the access to take
+    place (None: always).
     """
-    index: list[Expr] = [p.ir for p in array.prefix]
-    inside: Expr | None = None
-    for k, n in enumerate(indices, start=len(array.prefix)):
-        safe, ok = _axis(b, n, array.shape[k], node)
-        index.append(safe)
-        if ok is not None:
-            inside = ok if inside is None else logic("and", inside, ok)
-    return tuple(index), inside
-
-
-def _axis(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr | None]:
+    length = array.shape[axis]
     if n.weak is None and n.strong not in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
         refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
     if n.weak in ("bool", "f64"):
@@ -40,17 +30,18 @@ def _axis(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr | 
         if b.high(linear) < 0:  # a negative constant counts from the end
             linear = linear + length.linear
         if _guarded(b, linear, length.linear, node):
-            return linear.expr(), None
-    return _checked(b, n, length, node)
+            return b.from_linear(linear), None
+    safe, ok = _checked(b, n, length, node)
+    return b.integer_num(safe), ok
 
 
 def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
     """Whether all of an affine subscript's range is in bounds: proved, or guarded beforehand."""
-    lowest, highest = _extreme(b, linear, False), _extreme(b, linear, True)
+    lowest, highest = extreme(b, linear, False), extreme(b, linear, True)
     room = length + Linear({}, -1) - highest
     if b.high(lowest) < 0 or b.high(room) < 0:  # it always leaves the array somewhere
         return False
-    unproved = [margin for margin in (lowest, room) if not _never_negative(b, margin)]
+    unproved = [margin for margin in (lowest, room) if not never_negative(b, margin)]
     if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
         return False
     for margin in unproved:
@@ -58,7 +49,7 @@ def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
     return True
 
 
-def _never_negative(b: Builder, margin: Linear) -> bool:
+def never_negative(b: Builder, margin: Linear) -> bool:
     """Whether `margin` is provably >= 0; ``-min(p, q)`` is at least ``-p`` and at least ``-q``."""
     if b.low(margin) >= 0:
         return True
@@ -66,13 +57,13 @@ def _never_negative(b: Builder, margin: Linear) -> bool:
         match atom:
             case Call("min" | "max" as op, (p, q), "i64") if (c < 0) == (op == "min"):
                 if any(
-                    _never_negative(b, margin.substitute(atom, b.linear(side))) for side in (p, q)
+                    never_negative(b, margin.substitute(atom, b.linear(side))) for side in (p, q)
                 ):
                     return True
     return False
 
 
-def _extreme(b: Builder, linear: Linear, highest: bool) -> Linear:
+def extreme(b: Builder, linear: Linear, highest: bool) -> Linear:
     """The greatest (or least) value over all enclosing loops, with no variable of theirs in it but
     within an atom.
     """

@@ -12,25 +12,34 @@ from ..infer import Num
 from ..plan import Returned
 from ..ranges import Linear
 
-__all__ = ["ArrayRef", "Frame", "ListRef", "Made", "Unbound", "Value"]
+__all__ = ["Along", "ArrayRef", "Frame", "ListRef", "Made", "Unbound", "Value"]
+
+
+@record(frozen=True, slots=True)
+class Along:
+    """A subscript that goes along an axis of a view: ``start + step * i``."""
+
+    axis: int
+    start: Num
+    step: int = 1
 
 
 @record(frozen=True, slots=True)
 class ArrayRef:
-    """An array parameter of the kernel, or with ``prefix`` a view of it along its first axes;
-    ``shape`` is the whole array's.
+    """An array parameter of the kernel, or a view of it, whose ``places`` say for each axis of the
+    parameter which subscript it has. ``shape`` is the view's.
     """
 
     name: str
     dtype: str
     unit: int | None
     shape: tuple[Num, ...]
-    prefix: tuple[Num, ...] = ()
+    places: tuple[Num | Along, ...] = ()
     weak: bool = False
 
     @property
     def rank(self) -> int:
-        return len(self.shape) - len(self.prefix)
+        return len(self.shape)
 
 
 @record(frozen=True, slots=True)

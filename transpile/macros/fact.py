@@ -19,13 +19,23 @@ class Fact(NamedTuple):
 
     ``types``: what it may be, by the path taken; empty where that is not known, and for lists.
     ``shape``: the lengths of an array made here, as Python. ``owner``: the name of the array that
-    it is, or is a view of.
+    it is, or is a view of. ``lies``: the order of that array's axes in memory, where no axis of
+    the view has unit stride.
     """
 
     rank: int | None
     types: Types = _NONE
     shape: tuple[str, ...] | None = None
     owner: str | None = None
+    lies: str | None = None
+
+    @property
+    def order(self) -> str:
+        """C or F, as the axes of an array lie in memory; ? where that is not known."""
+        unit = self.array.unit if self.array else None
+        if unit is None and self.rank != 1:
+            return self.lies or "?"
+        return "C" if self.rank == 1 or unit == (self.rank or 0) - 1 else "F" if unit == 0 else "?"
 
     @property
     def is_int(self) -> bool:
@@ -55,7 +65,8 @@ def join(a: Fact, b: Fact) -> Fact:
     types = a.types | b.types if a.types and b.types else _NONE
     rank = a.rank if a.rank == b.rank else None
     shape = a.shape if a.shape == b.shape else None
-    return Fact(rank, types, shape, a.owner if a.owner == b.owner else None)
+    owner = a.owner if a.owner == b.owner else None
+    return Fact(rank, types, shape, owner, a.lies if a.lies == b.lies else None)
 
 
 def broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:

@@ -153,7 +153,9 @@ class Facts:
         if of.types:
             read = OPERATORS["Subscript"]
             fact = _known(ask(read, [of.types, self.samples(e.slice, index=True)]))
-            return fact._replace(owner=of.owner) if fact and fact.rank else fact or UNKNOWN
+            if fact and fact.rank:
+                return fact._replace(owner=of.owner, lies=of.order)
+            return fact or UNKNOWN
         rank = of.rank
         for index in e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]:
             if isinstance(index, ast.Slice):

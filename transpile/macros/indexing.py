@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from .context import Context
 from .streams import integer_constant, minus, plus
-from .views import View, element, is_one, view
+from .views import View, element, is_one, materialised, view
 
 __all__ = ["indexed"]
 
@@ -89,6 +89,8 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
     items = [ast.Constant(None) if cx.facts.is_new_axis(i) else i for i in items]
     if any(_is_numbers(i, cx) for i in items):
         return None
+    if not all(map(_is_simple, items)):
+        return materialised(cx.expr("X[I]", X=array, I=index), cx)
     of = view(array, cx)
     if of is None:
         return None
@@ -104,11 +106,8 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
             continue
         length = next(lengths)
         if isinstance(item, ast.Slice):
-            axis = _slice(item, length, cx)
-            if axis is None:
-                return None
             places.append(len(axes))
-            axes.append(axis)
+            axes.append(_slice(item, length, cx))
         else:
             known = integer_constant(item, None)
             if known is None:
@@ -180,28 +179,30 @@ def _steady(item: ast.expr, cx: Context) -> ast.expr:
     return scalar(item, cx).at(())
 
 
-def _slice(item: ast.Slice, n: ast.expr, cx: Context) -> tuple[ast.expr, _Axis] | None:
-    """The length of a slice of an axis of length `n`, and where its elements are."""
+def _is_simple(item: ast.expr) -> bool:
+    """Whether `item` is no slice, a whole axis, one backwards, or one with constant bounds."""
+    if not isinstance(item, ast.Slice):
+        return True
+    bounds = [b for b in (item.lower, item.upper) if b is not None]
     step = integer_constant(item.step, 1)
-    if step is None or step == 0:
-        return None
-    if step < 0:
-        if item.lower is not None or item.upper is not None:
-            return None
+    return (step == 1 and all(integer_constant(b) is not None for b in bounds)) or (
+        step == -1 and not bounds
+    )
+
+
+def _slice(item: ast.Slice, n: ast.expr, cx: Context) -> tuple[ast.expr, _Axis]:
+    """The length of a simple slice of an axis of length `n`, and where its elements are."""
+    if item.step is not None and integer_constant(item.step) == -1:
         last = minus(n, ast.Constant(1), cx)
-        return _stepped(n, -step, cx), lambda i: minus(last, _times(i, -step, cx), cx)
+        return n, lambda i: minus(last, i, cx)
     if item.lower is None and item.upper is None:
-        start: ast.expr = ast.Constant(0)
-        length = n
-    else:
-        low, high = integer_constant(item.lower, 0), integer_constant(item.upper, 0)
-        if low is None or high is None:
-            return None
-        start = ast.Constant(low) if low >= 0 else _upto(n, -low, cx)
-        stop = n if item.upper is None else _stop(n, high, cx)
-        room = minus(stop, start, cx)
-        length = room if start == n else cx.expr("max(R, 0)", R=room)
-    return _stepped(length, step, cx), lambda i: plus(_times(i, step, cx), start, cx)
+        return n, lambda i: i
+    low, high = integer_constant(item.lower, 0), integer_constant(item.upper, 0)
+    assert low is not None
+    assert high is not None
+    start = ast.Constant(low) if low >= 0 else _upto(n, -low, cx)
+    stop = n if item.upper is None else _stop(n, high, cx)
+    return cx.expr("max(R, 0)", R=minus(stop, start, cx)), lambda i: plus(i, start, cx)
 
 
 def _upto(n: ast.expr, k: int, cx: Context) -> ast.expr:
@@ -213,13 +214,3 @@ def _stop(n: ast.expr, high: int, cx: Context) -> ast.expr:
     if high < 0:
         return cx.expr("N - K", N=n, K=ast.Constant(-high))
     return cx.expr("min(N, K)", N=n, K=ast.Constant(high))
-
-
-def _stepped(length: ast.expr, step: int, cx: Context) -> ast.expr:
-    if step == 1:
-        return length
-    return cx.expr("(N + UP) // STEP", N=length, UP=ast.Constant(step - 1), STEP=ast.Constant(step))
-
-
-def _times(i: ast.expr, step: int, cx: Context) -> ast.expr:
-    return i if step == 1 else cx.expr("I * K", I=i, K=ast.Constant(step))

@@ -68,9 +68,7 @@ def leaf(e: ast.expr, cx: Context) -> View:
         shape = tuple(cx.expr("X.shape[K]", X=e, K=ast.Constant(k)) for k in range(rank))
     if not all(map(cx.facts.lasting, shape)):
         shape = tuple(held(n, "n", cx) for n in shape)
-    unit = fact.array.unit if fact.array else None
-    order = "C" if rank == 1 or unit == rank - 1 else "F" if unit == 0 else "?"
-    return View(shape, lambda at: element(e, at, cx), order=order)
+    return View(shape, lambda at: element(e, at, cx), order=fact.order)
 
 
 def element(array: ast.expr, at: Sequence[ast.expr], cx: Context) -> ast.expr:
