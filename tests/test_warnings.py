@@ -102,6 +102,15 @@ def overwritten(x, y):
 
 
 @listed
+def unread_recurrence(x, y):
+    t = x[0] / 1.0
+    for a in x:
+        u = 2.0 - t
+        t = u * u / a
+    return len(y)
+
+
+@listed
 def unread_sum(x, y):
     s = 0.0
     for a in x:
@@ -201,3 +210,71 @@ def test_running_sums_warn(target: str) -> None:
         for function in (fused, running_sums):
             with pytest.warns(RuntimeWarning, match="overflow encountered"):
                 function(x, np.zeros(size))
+
+
+# -- where one class of conditions has several sources
+
+
+def either(x, y):
+    for i in range(len(x)):
+        y[i] = np.log(x[i]) - np.sqrt(x[i])
+
+
+def quotients(x, y):
+    for i in range(len(x)):
+        t = x[i] / x[-1 - i]
+        if t > 3.0:
+            t = t * t
+        y[i] = t * x[0] - t
+
+
+def whole(x, y):
+    y[:] = np.sqrt(x) / np.log(x) * x
+
+
+def in_turn(function: Callable[..., Any], inputs: list[np.ndarray]) -> list[Any]:
+    """The warnings of each call, in their order, and what it wrote."""
+    shown: list[Any] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for x in inputs:
+            y = np.zeros_like(x)
+            function(x, y)
+            shown.append(([(str(w.message), w.lineno) for w in caught], y))
+            caught.clear()
+    return shown
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("function", [either, quotients, whole], ids=lambda f: f.__name__)
+def test_a_second_kernel_tells_what_raised(function: Callable[..., Any], target: str) -> None:
+    rng = np.random.default_rng(3)
+    nasty = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e200, 1.0]
+    inputs = [rng.choice([*nasty, 2.0, -3.0, 0.5], n) for n in (1, 7, 40, 3, 5, 60, 60, 60)]
+    fused = fuse(function, target=target)
+    in_turn(fused, inputs)  # what is compiled here does not start the filters anew below
+    before = fused.stats.compiled
+    globals().pop("__warningregistry__", None)
+    ours = in_turn(fused, inputs)
+    globals().pop("__warningregistry__", None)
+    theirs = in_turn(function, inputs)
+    assert [w for w, _ in ours] == [w for w, _ in theirs]
+    for (_, mine), (_, yours) in zip(ours, theirs):
+        np.testing.assert_allclose(mine, yours, rtol=1e-14)
+    assert fused.stats.compiled - before >= len(inputs) - 2
+
+
+
+def halved(x, y):
+    for i in range(len(x)):
+        y[i] = x[i] / x[-1 - i] * 0.5 + x[i] / x[0]
+
+
+def test_underflow_is_python_s_to_tell() -> None:
+    x = np.full(9, 1e-150)
+    x[2] = 1e200
+    fused = fuse(halved)
+    for function in (fused, fused, fused, halved):
+        with np.errstate(under="warn", over="ignore"), pytest.warns(RuntimeWarning) as caught:
+            function(x, np.ones(9))
+        assert {str(w.message) for w in caught} == {"underflow encountered in scalar divide"}

@@ -183,7 +183,8 @@ class Plan:
     caller (arguments, captured) that the kernel writes. ``rewrites``: some of those are also read,
     so the original cannot be run again after the kernel unless they are restored. ``snapshot``:
     Python may have to take over after the kernel has written, so the ``writes`` are copied before
-    each call. ``temporaries``: fresh arrays that do not escape.
+    each call. ``temporaries``: fresh arrays that do not escape. ``told``: an array in which element
+    k + 1 says when ``sources[k]`` raised first, as the how-manieth of them; 0: it did not.
     """
 
     kernel: Kernel
@@ -195,6 +196,7 @@ class Plan:
     snapshot: bool = False
     temporaries: frozenset[str] = frozenset()
     sources: tuple[StatusSource, ...] = ()
+    told: str | None = None
 
     @property
     def wordless(self) -> bool:

@@ -98,15 +98,17 @@ def compile_stages(
     types: Mapping[str, ArgType],
     options: Options,
     machine: Machine = COMMON,
+    *,
+    telling: bool = False,
 ) -> Stages:
     """Every stage before the target's own, with loops cut to fit `machine`.
 
-    Raises Refused where the function cannot be compiled faithfully.
+    ``telling``: as for `lower`. Raises Refused where the function cannot be compiled faithfully.
     """
     source = function if isinstance(function, Source) else read(function)
     scope = Scope.of(source.function) if source.function is not None else Scope()
     python = expand(source.tree, _Env(types, scope))
-    plan = lower(python, types, scope)
+    plan = lower(python, types, scope, telling=telling)
     fusion = fuse_kernel(
         plan.kernel,
         enabled=options.fusion,

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from loopir import nodes as ir
 from loopir.exhaustive import unhandled
@@ -123,6 +123,9 @@ def _function(head: str, lines: Iterable[str]) -> str:
     return "\n".join(out) + "\n"
 
 
+_Bound = ir.Assign | ir.Accum | ir.Yield
+
+
 def _flagging(kernel: ir.Kernel) -> frozenset[str]:
     """Names whose values may raise a flag and that nothing reads, or not in all cases."""
     nodes = list(walk(kernel))
@@ -130,19 +133,34 @@ def _flagging(kernel: ir.Kernel) -> frozenset[str]:
     chosen = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
     selected = (e for n in nodes if isinstance(n, ir.Call) and n.op == "select" for e in n.args[1:])
     perhaps = used(*branches, *chosen, *(e for e in selected if e.lanes == 1))
-    reads = Counter(n.name for n in nodes if isinstance(n, ir.Var))
-    own = {a.name: a.step for n in nodes for a in getattr(n, "accs", ())}
-    kept = Counter({name: _reads(name, step) for name, step in own.items()})
-    bound = (n for n in nodes if isinstance(n, ir.Assign | ir.Accum | ir.Yield) and raising(n))
+    bound = [n for n in nodes if isinstance(n, _Bound)]
+    live = _live(nodes, bound)
     return frozenset(
         n.name
         for n in bound
-        if reads[n.name] == kept[n.name] or (isinstance(n, ir.Assign) and n.name in perhaps)
+        if raising(n) and (n.name not in live or (isinstance(n, ir.Assign) and n.name in perhaps))
     )
 
 
-def _reads(name: str, e: ir.Expr) -> int:
-    return sum(isinstance(n, ir.Var) and n.name == name for n in walk(e))
+def _live(nodes: Sequence[ir.Node], bound: Sequence[_Bound]) -> set[str]:
+    """Names that something reads which is no name, or one of those."""
+    reads: dict[str, Counter[str]] = {}
+    for n in bound:
+        reads.setdefault(n.name, Counter()).update(_names(walk(n)))
+    rest = Counter(_names(nodes))
+    for names in reads.values():
+        rest.subtract(names)
+    found, todo = set[str](), [name for name, times in rest.items() if times > 0]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += reads.get(name, ())
+    return found
+
+
+def _names(nodes: Iterable[ir.Node]) -> Iterator[str]:
+    return (n.name for n in nodes if isinstance(n, ir.Var))
 
 
 class _Frame:

@@ -58,7 +58,9 @@ scale(np.ones(8), np.zeros(8), 1000)
         title="the arithmetic raised a condition that Python has to place",
         why="The hardware's flags tell after the kernel that an overflow, a division by zero or an "
             "invalid operation happened, but not which of several operations it was. Python then "
-            "runs the original, which warns of the right one.",
+            "runs the original, which warns of the right one. If it comes to that again, a second "
+            "kernel is made, slower than the first, which can tell; Python stays where warnings "
+            "are shown at every turn (`always`), or in an order that only NumPy knows.",
         bad="""\
 @fuse
 def relative(x, y, out):

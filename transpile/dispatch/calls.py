@@ -7,6 +7,7 @@ arguments that are as they were.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable
 from time import perf_counter
 from types import FunctionType
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from .variant import Variant
 
 __all__ = ["Calls"]
+
+_log = logging.getLogger(__name__)
 
 EVERY_SIGNATURE = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
 """Codes of rejections that no other call signature can change."""
@@ -81,6 +84,8 @@ class Calls:
         Without a `code` it was not made for such a call.
         """
         if home is not None and code:
+            if hot is not None and code == "GUARD_FLOAT_STATUS":
+                return self._told(home, hot)
             return self._replay(home, code)
         case = self._case(values)
         variant = case.variant()
@@ -116,6 +121,32 @@ class Calls:
         case.replays[code] += 1
         return self._function
 
+    def _told(self, home: Case, hot: Variant) -> Callable[..., Any]:
+        """What to call where it is not known which operation raised.
+
+        The original, which shows its warnings; if it comes to that again, a variant that tells.
+        """
+        from .floats import tellable
+
+        again = home.replays["GUARD_FLOAT_STATUS"] > 0
+        teller = None
+        if again and tellable(hot.contract, self._function):
+            teller = self._teller(home, hot)
+        return self._replay(home, "GUARD_FLOAT_STATUS") if teller is None else teller.call
+
+    def _teller(self, case: Case, hot: Variant) -> Variant | None:
+        """A variant that tells which operation raised; None where there is none to be had."""
+        with self._lock:
+            if hot.teller is None and not hot.silent:
+                from .. import knobs
+
+                hot.silent = True
+                try:
+                    hot.teller = self._made(case, knobs.read(), telling=True)
+                except Exception as error:  # whatever went wrong, the original still runs
+                    _log.info("nothing tells what raised in %s: %s", self._function, error)
+            return hot.teller
+
     def _case(self, values: Values) -> Case:
         types = tuple(map(type_of, values))
         return self._cases.get(types) or self._cases.setdefault(types, Case(types))
@@ -129,18 +160,11 @@ class Calls:
             from ..options import chosen_target
 
             settings = knobs.read()
-            target = chosen_target(self.options, settings)  # a wrong word is an error, no reason
+            chosen_target(self.options, settings)  # a wrong word is an error, no reason
             if case.rejection or (variant := case.variant()):  # another thread was first
                 return None if case.rejection else variant
-            start = perf_counter()
-            types = dict(zip(parameters(self._function.__code__), case.types, strict=True))
             try:
-                variant = self._kept(types, target.name, settings)
-                if variant is None:
-                    from .compiling import compile_variant
-
-                    variant = compile_variant(self._function, types, self.options, settings)
-                variant.attach(functools.partial(self._other, case), case.calls)
+                variant = self._made(case, settings)
             except Exception as error:  # whatever went wrong, the original still runs
                 if settings.check and isinstance(error, AssertionError):
                     raise
@@ -149,18 +173,35 @@ class Calls:
                 case.rejection, case.error = rejection_of(error), error
                 self._refuse(case, case.rejection)
                 return None
-            finally:
-                case.seconds += perf_counter() - start
             case.add(variant)
             return variant
 
-    def _kept(self, types: dict[str, ArgType], target: str, settings: Knobs) -> Variant | None:
+    def _made(self, case: Case, settings: Knobs, *, telling: bool = False) -> Variant:
+        """A variant for what the function's names mean now; raises what `compile_variant` does."""
+        start = perf_counter()
+        types = dict(zip(parameters(self._function.__code__), case.types, strict=True))
+        try:
+            variant = None if telling else self._kept(types, settings)
+            if variant is None:
+                from .compiling import compile_variant
+
+                variant = compile_variant(
+                    self._function, types, self.options, settings, telling=telling
+                )
+            variant.attach(functools.partial(self._other, case), case.calls)
+        finally:
+            case.seconds += perf_counter() - start
+        return variant
+
+    def _kept(self, types: dict[str, ArgType], settings: Knobs) -> Variant | None:
         """What an earlier process has compiled, if nothing is to be seen of the compiling."""
         if not self.options.cache or settings.debug or settings.dump or settings.check:
             return None
+        from ..options import chosen_target
         from .recipe import find
 
-        return find(self._function, types, self.options, target)
+        target = chosen_target(self.options, settings)
+        return find(self._function, types, self.options, target.name)
 
     def _refuse(self, case: Case, rejection: Rejection) -> None:
         if fallback_is_error() or self.options.on_reject == "raise":

@@ -4,6 +4,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from time import perf_counter
 from types import FunctionType
 
@@ -45,6 +46,7 @@ def contract_of(plan: Plan, kernel: Kernel) -> Contract:
         rewrites=plan.rewrites,
         snapshot=plan.snapshot,
         sources=plan.sources,
+        told=plan.told,
     )
 
 
@@ -53,14 +55,19 @@ def compile_variant(
     types: Mapping[str, ArgType],
     options: Options,
     settings: knobs.Knobs,
+    *,
+    telling: bool = False,
 ) -> Variant:
     """Compiles `function` for arguments of these types; what it gives is to be attached.
 
-    Raises Refused, NoCompiler and BuildError.
+    ``telling``: to tell which operations raise, in Python's order. Raises Refused, NoCompiler and
+    BuildError.
     """
     clock = _Clock()
     target = chosen_target(options, settings)
-    stages = compile_stages(function, types, options, target.model)
+    if telling:
+        options = replace(options, reassociate=False, fusion=False)
+    stages = compile_stages(function, types, options, target.model, telling=telling)
     if target not in available():
         raise BuildError(f"this machine does not run code for {target.name}")
     plan, kernel = stages.plan, stages.legal(target)
@@ -81,7 +88,7 @@ def compile_variant(
     clock.lap("load")
     if "time" in settings.debug:
         clock.tell(stages.source.qualname)
-    if options.cache:
+    if options.cache and not telling:
         recipe.keep(function, types, options, target.name, contract, entry)
     return Variant(function, contract, fast)
 

@@ -36,3 +36,4 @@ class Contract:
     rewrites: bool
     snapshot: bool
     sources: tuple[StatusSource, ...]
+    told: str | None

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -15,11 +15,14 @@ from loopir.record import record
 from ..plan import StatusSource
 from .contract import Contract
 
-__all__ = ["CALM", "errstate", "judge", "nervous"]
+__all__ = ["CALM", "errstate", "judge", "judge_told", "nervous", "tellable"]
 
 _CLASSES = ("divide", "over", "under", "invalid")
 _ONE_IS_ENOUGH = ("default", "ignore", "module", "once")
 """Filter actions under which one warning looks the same as one an iteration."""
+
+_SCALAR = " in scalar "
+"""Part of NumPy's warnings of operators that were not on arrays."""
 
 _FILTERS_ARE_CONTEXTUAL = bool(getattr(sys.flags, "context_aware_warnings", False))
 """``warnings.filters`` does not tell all (free-threaded Python 3.14)."""
@@ -85,14 +88,53 @@ def judge(contract: Contract, function: FunctionType, status: int, *, again: boo
     if any(modes[c] != "warn" for c in active):
         return "GUARD_ERRSTATE"
     found = dict.fromkeys(s for s in contract.sources if s.status in active)
-    certain = len(found) == 1 and all(
-        s.certain and _action(s, function) in _ONE_IS_ENOUGH for s in found
-    )
-    if not certain and again:
+    if again and not (len(found) == 1 and _tells(found, function)):
         return "GUARD_FLOAT_STATUS"
     for source in {s.status: s for s in reversed(found)}.values():
         _warn(source, function)
     return None
+
+
+def judge_told(
+    contract: Contract, function: FunctionType, status: int, told: np.ndarray[Any, Any]
+) -> str | None:
+    """As `judge`, for a kernel that told which of its sources raised, in a loop's order.
+
+    That of whole arrays is another: where the two may differ, and show, Python decides.
+    """
+    if status & STATUS["replay"]:
+        return "GUARD_RAISES"
+    modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
+    sources = contract.sources
+    raised = ((when, k) for k, when in enumerate(told[1:].tolist()) if when)
+    found = dict.fromkeys(sources[k] for _, k in sorted(raised))
+    fired = [s for s in found if modes[s.status] != "ignore"]
+    active = {c for c in _CLASSES if status & STATUS[c] and modes[c] != "ignore"}
+    known = {s.status for s in fired}
+    if any(modes[c] != "warn" for c in active | known):
+        return "GUARD_ERRSTATE"
+    in_order = (
+        fired == sorted(fired, key=sources.index)
+        or all(_SCALAR in s.message for s in fired)
+        or all(_was_shown(s, function) for s in fired)
+    )
+    if not (active <= known and in_order and _tells(fired, function)):
+        return "GUARD_FLOAT_STATUS"
+    for source in fired:
+        _warn(source, function)
+    return None
+
+
+def tellable(contract: Contract, function: FunctionType) -> bool:
+    """Whether it would help to know which of the sources raised."""
+    return contract.told is None and all(
+        s.message and _action(s, function) in _ONE_IS_ENOUGH for s in contract.sources
+    )
+
+
+def _tells(sources: Iterable[StatusSource], function: FunctionType) -> bool:
+    """Whether one warning of each that raised is all that Python would show."""
+    return all(s.certain and _action(s, function) in _ONE_IS_ENOUGH for s in sources)
 
 
 def _warn(source: StatusSource, function: FunctionType) -> None:
@@ -102,6 +144,11 @@ def _warn(source: StatusSource, function: FunctionType) -> None:
     registry = names.setdefault("__warningregistry__", {})
     path = function.__code__.co_filename
     warnings.warn_explicit(source.message, RuntimeWarning, path, source.line, module, registry)
+
+
+def _was_shown(source: StatusSource, function: FunctionType) -> bool:
+    registry = function.__globals__.get("__warningregistry__", {})
+    return (source.message, RuntimeWarning, source.line) in registry
 
 
 def _action(source: StatusSource, function: FunctionType) -> str:

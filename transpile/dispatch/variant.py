@@ -14,7 +14,7 @@ from ..plan import Argument
 from ..signature import parameters
 from ..types import ScalarType
 from .contract import Contract
-from .floats import judge
+from .floats import judge, judge_told
 from .standin import Values
 from .wrapper import Saved, applies, wrapper
 
@@ -32,7 +32,8 @@ class Variant:
     """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
 
     ``call`` stands in for `function`; ``applies()`` tells whether the names that the contract
-    relies on still mean what they did.
+    relies on still mean what they did. ``teller`` is another that tells which operations raised,
+    once there was a doubt; ``silent``: there is none to be had.
     """
 
     function: FunctionType
@@ -40,6 +41,8 @@ class Variant:
     fast: Callable[..., int]
     applies: Callable[[], bool] = field(init=False)
     call: FunctionType = field(init=False)
+    teller: Variant | None = None
+    silent: bool = False
 
     def __post_init__(self) -> None:
         self.applies = applies(self.function, self.contract)
@@ -66,7 +69,11 @@ class Variant:
         if status >= FLOAT_STATUS:
             return contract.guards[(status >> 8) - 1]
         again = bool(saved) or not (contract.rewrites or self._in_place(given))
-        code = judge(contract, self.function, status, again=again)
+        if contract.told is None:
+            code = judge(contract, self.function, status, again=again)
+        else:
+            names = [p.name for p in contract.params]
+            code = judge_told(contract, self.function, status, given[names.index(contract.told)])
         for array, copy in saved if code else ():
             array[...] = copy
         return code

@@ -126,12 +126,14 @@ class Arithmetic(Integers):
         if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
             refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
         either = any(n.either for n in operands)
-        if not ty.weak or either:
-            summed = any(n.ir in self.b.accumulators for n in operands)
-            self.b.source(name, spelled, node, certain=not (summed or either))
         if name in ("floordiv", "mod"):
             c = self.b.bind(c)
-        return typed(self.b.apply(name, a, c), ty, *operands)
+        value = self.b.apply(name, a, c)
+        if not ty.weak or either:
+            summed = self.b.told is None and any(n.ir in self.b.accumulators for n in operands)
+            certain = not (summed or either)
+            value = self.b.warned(name, (a, c), value, spelled, node, certain=certain)
+        return typed(value, ty, *operands)
 
     def _int_shift(self, name: str, x: Num, y: Num, node: ast.AST) -> Num:
         """Python's ints lose no bit: a shift by a constant is a product or a quotient."""
@@ -160,8 +162,8 @@ class Arithmetic(Integers):
         a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
         if ty.weak:
             return typed(self.defined("pow", (a, c), node), ty, x, y)
-        self.b.source("pow", spelled, node)
-        return typed(self.b.apply("pow", a, c), ty, x, y)
+        value = self.b.warned("pow", (a, c), self.b.apply("pow", a, c), spelled, node)
+        return typed(value, ty, x, y)
 
     def _any_power(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
         """NumPy's integers to a power that is not known: it wraps, and must not be negative."""
@@ -213,7 +215,7 @@ class Arithmetic(Integers):
             product = self.b.bind(product)
             self.b.require(defined("pow", (e,), product), "GUARD_RAISES", node)
         elif DTYPES[ty.dtype].kind == "f":
-            self.b.source("pow", spelled, node, ("over", "under"))
+            product = self.b.warned("pow", (e,), product, spelled, node, ("over", "under"))
         return typed(product, ty, x, y)
 
     def defined(self, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:

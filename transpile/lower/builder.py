@@ -16,6 +16,7 @@ from loopir.nodes import (
     Disjoint,
     Expr,
     Guard,
+    If,
     Load,
     Param,
     Stmt,
@@ -33,6 +34,7 @@ from ..ranges import Linear, integer
 from ..source import span_of
 from ..types import ArrayType
 from .known import Known
+from .raised import raised
 from .values import Frame, Value
 
 __all__ = ["Builder"]
@@ -61,6 +63,7 @@ class Builder(Known):
     accumulators: set[Expr] = field(default_factory=set)
     path: Expr | None = None
     branches: int = 0
+    told: str | None = None
 
     @contextmanager
     def trial(self) -> Iterator[None]:
@@ -186,20 +189,49 @@ class Builder(Known):
             self.emit(Check(cond, status))
 
     def source(
+        self, status: str, spelled: str | None, node: ast.AST, raised: Expr, *, certain: bool = True
+    ) -> None:
+        """Notes that NumPy may warn, under its name for an operation; None: only Python knows how.
+
+        ``raised`` tells whether it does.
+        """
+        place = span_of(node)
+        message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
+        line, known = place.line if place else 0, certain and bool(spelled)
+        self.sources.append(StatusSource(status, message, line, known))
+        if self.told is not None:
+            self._tell(raised)
+
+    def warned(
         self,
         op: str,
+        operands: tuple[Expr, ...],
+        value: Expr,
         spelled: str | None,
         node: ast.AST,
-        classes: tuple[str, ...] | None = None,
+        statuses: tuple[str, ...] | None = None,
         *,
         certain: bool = True,
-    ) -> None:
-        """Notes that `op` may warn, under NumPy's name for it; None: only Python knows how."""
-        place = span_of(node)
-        for status in OPS[op].raises if classes is None else classes:
-            message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
-            line, known = place.line if place else 0, certain and bool(spelled)
-            self.sources.append(StatusSource(status, message, line, known))
+    ) -> Expr:
+        """`value`, which is `op` on the operands and may warn: of all that `op` may, by default."""
+        telling = self.told is not None
+        if telling:
+            operands, value = tuple(map(self.bind, operands)), self.bind(value)
+        for status in OPS[op].raises if statuses is None else statuses:
+            by = raised(status, op, operands, value) if telling else TRUE
+            self.source(status, spelled, node, by, certain=certain)
+        return value
+
+    def _tell(self, raised: Expr) -> None:
+        """Notes when the latest source raised first: as the how-manieth of all."""
+        assert self.told is not None
+        if self.path is not None:
+            raised = logic("and", self.path, raised)
+        count, mine = (Load(self.told, (integer(k),), "i64") for k in (0, len(self.sources)))
+        first = logic("and", raised, Call("eq", (mine, integer(0)), "bool"))
+        more = Call("add", (count, integer(1)), "i64")
+        both = Store(self.told, count.index, more), Store(self.told, mine.index, count)
+        self.emit(If(first, both))
 
     def apply(self, op: str, *args: Expr, dtype: str | None = None) -> Expr:
         """``Call(op, …)``.

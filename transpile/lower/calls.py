@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Call, Const
+from loopir.nodes import Call, Const, Expr
 from loopir.ops import Op
 from loopir.passes.values import is_lossless
 from loopir.types import DTYPES, dtype_of
@@ -84,7 +84,6 @@ class Calls(PythonCalls):
 
     def _ufunc(self, function: Any, op: Op, args: list[Num], node: ast.Call) -> Num:
         self._count(args, op.arity, node)
-        spelled = function.__name__
         if op.name in OPERATORS and not all(n.weak for n in args):
             return self.binary(OPERATORS[op.name], args[0], args[1], node, ufunc=True)
         if op.name in COMPARISONS and not all(n.weak for n in args):
@@ -106,17 +105,19 @@ class Calls(PythonCalls):
             if op.name in ("floor", "ceil", "trunc", "rint"):
                 return typed(cast(args[0].ir, ty.dtype), ty, *args)
             refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)
-        self.b.source(op.name, None if function in OURS else spelled, node)
-        operands = [convert(self.b, n, ty.dtype, node) for n in args]
-        return typed(self.b.apply(op.name, *operands), ty, *args)
+        operands = tuple(convert(self.b, n, ty.dtype, node) for n in args)
+        spelled = None if function in OURS else function.__name__
+        value = self.b.apply(op.name, *operands)
+        return typed(self.b.warned(op.name, operands, value, spelled, node), ty, *args)
 
     def _square(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)
         ty = self._result(np.square, (x,), node)
         e = self.b.bind(convert(self.b, x, ty.dtype, node), "base")
+        value: Expr = Call("mul", (e, e), ty.dtype)
         if DTYPES[ty.dtype].kind == "f":
-            self.b.source("mul", "square", node)
-        return typed(Call("mul", (e, e), ty.dtype), ty, x)
+            value = self.b.warned("mul", (e, e), value, "square", node)
+        return typed(value, ty, x)
 
     def _where(self, args: list[Num], node: ast.Call) -> Num:
         cond, x, y = self._count(args, 3, node)

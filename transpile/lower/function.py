@@ -13,7 +13,7 @@ from ..infer import Num, logic
 from ..plan import Argument, Captured, Chosen, Nothing, Plan, Ref, Returned
 from ..scope import Scope
 from ..source import span_of
-from ..types import ArgType, Opaque
+from ..types import ArgType, ArrayType, Opaque
 from .builder import Builder
 from .endings import leaving
 from .liveness import reads
@@ -24,12 +24,15 @@ from .values import Value
 __all__ = ["lower"]
 
 
-def lower(tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope) -> Plan:
+def lower(
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, *, telling: bool = False
+) -> Plan:
     """The plan of `tree` (core Python) for one call signature.
 
-    Raises Refused where it cannot be compiled faithfully.
+    ``telling``: the kernel tells which of its operations have raised. Raises Refused where the
+    function cannot be compiled faithfully.
     """
-    return _Function(tree, types, scope).plan()
+    return _Function(tree, types, scope).plan(telling=telling)
 
 
 class _Function(Results):
@@ -44,10 +47,16 @@ class _Function(Results):
         self.written: set[str] = set()
         self.plain = _plain_lists(tree)
 
-    def plan(self) -> Plan:
+    def plan(self, *, telling: bool) -> Plan:
         self._start_counters()
+        if telling:
+            self.b.told = self.array_name("told")
+            self.b.allocate(self.b.told, "", ArrayType("i64", 1, 0))
         returned = self._ending(self.tree.body)
         self.guard_int_params(self.tree)
+        if self.b.told is not None:
+            room = f"_np.zeros({len(self.b.sources) + 1}, _np.int64)"
+            self.b.allocate(self.b.told, room, ArrayType("i64", 1, 0))
         return self._assemble(returned)
 
     def _ending(self, block: Sequence[ast.stmt]) -> Returned:
@@ -143,8 +152,9 @@ class _Function(Results):
             writes=writes,
             rewrites=rewrites,
             snapshot=bool(writes) and (wordless or (checked and not stops)),
-            temporaries=frozenset(b.fresh - _escaping(returned)),
-            sources=tuple(dict.fromkeys(b.sources)),
+            temporaries=frozenset(b.fresh - _escaping(returned) - {b.told or ""}),
+            sources=tuple(b.sources if b.told else dict.fromkeys(b.sources)),
+            told=b.told,
         )
 
     def _slots(self, params: Sequence[Param]) -> set[str]:

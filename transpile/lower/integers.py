@@ -48,8 +48,9 @@ class Integers:
             if ty.weak:
                 self._nonzero(operands[1], c, node)
             elif not (isinstance(c, Const) and c.value):
-                b.check(Call("ne", (c, Const(0, dtype)), "bool"), "divide")
-                b.source(name, spelled, node, ("divide",))
+                some = Call("ne", (c, Const(0, dtype)), "bool")
+                b.check(some, "divide")
+                b.source("divide", spelled, node, logic("not", some))
             if (
                 name == "floordiv"
                 and DTYPES[dtype].kind == "i"
@@ -90,7 +91,8 @@ class Integers:
             self.b.require(ok, "GUARD_INT_RANGE", node)
         elif spelled.startswith(OPERATOR) or spelled == "floor_divide":
             self.b.check(ok, "over")
-            self.b.source("add", spelled, node, ("over",), certain=certain)
+            certain = certain or self.b.told is not None
+            self.b.source("over", spelled, node, logic("not", ok), certain=certain)
 
     def _nonzero(self, n: Num, e: Expr, node: ast.AST) -> None:
         """Python raises where a divisor is zero."""

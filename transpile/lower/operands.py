@@ -78,7 +78,7 @@ def convert(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
 def rounded(b: Builder, e: Expr, dtype: str, node: ast.AST) -> Expr:
     """`e` as a float `dtype`; NumPy warns where a number is too large for it."""
     if _narrows(e.dtype, dtype) and not fits(e, dtype):
-        b.source("mul", "cast", node, ("over",))
+        return b.warned("mul", (e,), cast(e, dtype), "cast", node, ("over",))
     return cast(e, dtype)
 
 

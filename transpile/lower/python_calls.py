@@ -123,10 +123,12 @@ class PythonCalls(Expressions):
         if count == 0:
             return typed(self.b.apply("rint", x.ir), ty, x)
         scale = Const(float(np.array(10.0**count, DTYPES[ty.dtype].numpy)), ty.dtype)
-        self.b.source("mul", "multiply", node)
-        whole = self.b.apply("rint", self.b.apply("mul", x.ir, scale))
-        self.b.source("div", "divide", node)
-        return typed(self.b.apply("div", whole, scale), ty, x)
+        scaled = self._warned("mul", (x.ir, scale), "multiply", node)
+        whole = self.b.apply("rint", scaled)
+        return typed(self._warned("div", (whole, scale), "divide", node), ty, x)
+
+    def _warned(self, op: str, operands: tuple[Expr, ...], spelled: str, node: ast.Call) -> Expr:
+        return self.b.warned(op, operands, self.b.apply(op, *operands), spelled, node)
 
     def _as_int(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)

@@ -167,11 +167,16 @@ class Statements(Leaving):
         function = self.known(call.func)
         ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
         text = inlined(call, self.b, frozenset(self.arguments))
-        unique = b.name(name)
-        while self.scope.find(unique)[0] not in (Origin.LOCAL, Origin.UNBOUND):
-            unique = b.name(name)  # the wrapper calls it so, and other things by theirs
+        unique = self.array_name(name)
         b.allocate(unique, text, ty)
         b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape)
+
+    def array_name(self, hint: str) -> str:
+        """A name for an array of ours: the wrapper calls it so, and other things by theirs."""
+        unique = self.b.name(hint)
+        while self.scope.find(unique)[0] not in (Origin.LOCAL, Origin.UNBOUND):
+            unique = self.b.name(hint)
+        return unique
 
     def _extents(self, node: ast.expr) -> tuple[Num, ...]:
         match node:
