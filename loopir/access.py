@@ -118,7 +118,7 @@ class _Walk:
                 self.reads(s.value, s.mask)
                 self.touch(s.array, (None,), True, s.span)
             case Prefix():
-                self.reads(s.value)
+                self.reads(s.value, s.factor)
                 self.known.update({s.name: None, **({s.before: None} if s.before else {})})
             case Check() | Break():
                 self.reads(s.cond)

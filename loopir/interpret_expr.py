@@ -27,7 +27,7 @@ class Values:
         self.lanes: Any = None  # in a vector loop, the numbers of the register's active lanes
         self.slots: Any = None  # and their numbers in the group of so many lanes
         self.group = 0
-        self.halves: dict[str, dict[int, Any]] = {}  # by accumulator, what left halves come to
+        self.halves: dict[str, dict[int, list[Any]]] = {}  # by accumulator, those left
         self.status = 0
         self.stops = kernel.stops
 
@@ -86,21 +86,26 @@ class Values:
     def prefix(self, s: ir.Prefix) -> None:
         """Level by level, the last lane of each left half joins the lanes of the right one."""
         before, slots, dtype = self.status, self.slots, s.value.dtype
-        running = np.array(np.atleast_1d(self.expr(s.value)))
+        terms = [s.value] if s.factor is None else [s.value, s.factor]
+        given = [np.array(np.atleast_1d(self.expr(e))) for e in terms]
         if slots[0] == 0:
-            self.halves[s.acc] = {0: self.names[s.acc]}
-        left = self.halves[s.acc]
+            self.halves[s.acc] = {0: [self.names[s.acc]]}
+        left, running = self.halves[s.acc], [x.copy() for x in given]
         half = 1
         while half < self.group:
             ends = np.flatnonzero(slots % (2 * half) == half - 1)
-            starts = [left.get(half, running[0]), *running[ends]]  # first, a register before
-            left[half] = starts[-1]
+            kept = left.get(half, [x[0] for x in running])  # of a register before
+            starts = [np.array([k, *x[ends]]) for k, x in zip(kept, running, strict=True)]
+            left[half] = [x[-1] for x in starts]
             right = slots & half != 0
             which = np.searchsorted(slots[ends], slots[right])
-            joined = (np.array(starts, running.dtype)[which], running[right])
-            running[right] = evaluate(s.op, joined, dtype)
+            joined = _joined(s.op, dtype, [x[which] for x in starts], [x[right] for x in running])
+            for x, new in zip(running, joined, strict=True):
+                x[right] = new
             half *= 2
-        value = evaluate(s.op, (np.full_like(running, left[0]), running), dtype)
+        (value,) = _joined(s.op, dtype, [np.full_like(running[0], left[0][0])], running)
+        if s.factor is not None:
+            self.in_order(s, value, running[1], given)
         older = np.concatenate([[self.names[s.acc]], value[:-1]])
         self.names[s.acc] = value[-1]
         wide = s.value.lanes != 1
@@ -110,6 +115,18 @@ class Values:
         if DTYPES[dtype].kind != "f":
             self.status = before
 
+    def in_order(self, s: ir.Prefix, value: Any, product: Any, given: list[Any]) -> None:
+        """Corrects `value` from the first lane of the group on that is out of range."""
+        fine = np.isfinite(value) & (np.abs(product) >= np.finfo(value.dtype).tiny)
+        left, last = self.halves[s.acc], self.names[s.acc]
+        for k in range(len(value)):
+            if not fine[k]:
+                left[-1] = []  # from here on
+            if -1 in left:
+                now = [x[k : k + 1] for x in given]
+                value[k : k + 1] = _joined(s.op, s.value.dtype, [last], now)[0]
+            last = value[k]
+
     def halve(self, op: str, value: Any, dtype: str) -> Any:
         value = np.atleast_1d(value)
         if op == "or":  # of the lanes there are, which need not be a power of two
@@ -117,6 +134,16 @@ class Values:
         while (half := len(value) // 2) > 0:
             value = evaluate(op, (value[:half], value[half:]), dtype)
         return value[0]
+
+
+def _joined(op: str, dtype: str, left: list[Any], right: list[Any]) -> list[Any]:
+    """What lanes have come to, then `right`: values, which ``op`` joins; perhaps with factors."""
+    value, *factors = right
+    start = left[0]
+    if factors:
+        start = evaluate("mul", (start, factors[0]), dtype)
+    joined = [evaluate(op, (start, value), dtype)]
+    return joined + [evaluate("mul", (x, factors[0]), dtype) for x in left[1:]]
 
 
 def _argument(p: ir.Param, value: Any) -> Any:

@@ -73,12 +73,17 @@ class Prefix(Spanned):
 
     The lanes of a group are taken in as halves of halves: the last of a left half joins each lane
     of the right one, from pairs to the whole group; then what ``acc`` was before the group.
+
+    With a ``factor``, ``acc = acc * factor + value``: what lanes come to are pairs of a value and a
+    factor. From the first lane on whose result is not finite, or whose factors have no normal
+    product, a group is taken in lane after lane instead.
     """
     name: str
     op: str
     acc: str
     value: Expr
     before: str | None = None
+    factor: Expr | None = None
 
 
 @record(frozen=True, slots=True)

@@ -22,10 +22,11 @@ def block(body: list[ast.stmt], env: Env) -> tuple[ir.Stmt, ...]:
 def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
     match s:
         case ast.Assign(
-            targets=[to], value=ast.Call(func=ast.Name(id="prefix"), args=[op, acc, value])
-        ):
+            targets=[to], value=ast.Call(func=ast.Name(id="prefix"), args=[op, acc, value, *more])
+        ) if len(more) < 2:
             made = ir.Prefix("", read_text(op), read_name(acc), read_expr(value, env))
-            return _prefix(to, made, env)
+            factor = read_expr(more[0], env) if more else None
+            return _prefix(to, replace(made, factor=factor), env)
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             e = read_expr(value, env)
             env[name] = e.dtype, e.lanes
@@ -227,7 +228,7 @@ def _counts(s: ast.For) -> set[str]:
     for x in ast.walk(s):
         match x:
             case ast.Call(
-                func=ast.Name(id="append" | "prefix"), args=[_, ast.Name(id=count), _]
+                func=ast.Name(id="append" | "prefix"), args=[_, ast.Name(id=count), _, *_]
             ):
                 found.add(count)
     return found

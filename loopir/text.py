@@ -143,9 +143,10 @@ def _stmt(s: ir.Stmt) -> list[str]:
             return [f"{array}[{at}] = {_masked(value, mask)}"]
         case ir.Append(array, count, value, mask):
             return [f"append({array}, {count}, {_masked(value, mask)})"]
-        case ir.Prefix(name, op, acc, value, before):
+        case ir.Prefix(name, op, acc, value, before, factor):
             names = name if before is None else f"{name}, {before}"
-            return [f'{names} = prefix("{op}", {acc}, {show(value)})']
+            times = "" if factor is None else f", {show(factor)}"
+            return [f'{names} = prefix("{op}", {acc}, {show(value)}{times})']
         case ir.Check(cond, code):
             return [f'check({show(cond)}, "{code}")']
         case ir.Break(cond):

@@ -125,6 +125,11 @@ class _Stmts(Exprs):
         need(self.names.get(s.acc) == (s.value.dtype, 1), s, f"{s.acc} is no accumulator of it")
         self.call(ir.Call(s.op, (s.value, s.value), s.value.dtype, s.value.lanes))
         need(OPS[s.op].reduces, s, "the operation is no reduction")
+        if s.factor is not None:
+            self.value(s.factor)
+            like = (s.factor.dtype, s.factor.lanes) == (s.value.dtype, s.value.lanes)
+            is_sum = s.op == "add" and DTYPES[s.value.dtype].kind == "f"
+            need(like and is_sum, s, "factors are floats like the values that are added")
         for name in (s.name, s.before) if s.before else (s.name,):
             self.bind(s, name, s.value.dtype, s.value.lanes)
 

@@ -46,6 +46,11 @@ def refused(k: ir.Kernel, says: str, stage: Stage = "vector") -> None:
         ("if n: break", "no loop to leave"),
         ("if a < 1.0:\n    t = give(1)\nelse:\n    t = give(1.0)", "the branches differ in what t"),
         ("for i in loop(0, n, s=0.0):\n    s = step(i)", "s starts and steps as different types"),
+        (
+            "for i in vec(0, n, width=4, group=8, s=0):\n"
+            "    t = prefix(\"add\", s, ramp(i, 1, 4), ramp(i, 1, 4))",
+            "factors are floats like the values that are added",
+        ),
         ("for i in loop(0, a):\n    pass", "an end of a range must be one i64"),
         ("while loop(n):\n    pass", "a loop's condition must be one bool"),
         ("if n:\n    pass", "a condition must be one bool"),

@@ -141,7 +141,7 @@ def evaluates(s: Stmt) -> tuple[Expr, ...]:
         case Append():
             return (s.value, *((s.mask,) if s.mask else ()))
         case Prefix():
-            return (s.value,)
+            return (s.value, *((s.factor,) if s.factor else ()))
         case Check() | Break() | If():
             return (s.cond,)
         case Return():

@@ -77,7 +77,8 @@ class Lift:
                 return replace(s, value=wide(self.expr(s.value)), mask=self._mask(s.mask))
             case Prefix(name=name, before=before):
                 self.vectors.update({n: n for n in (name, before) if n})
-                return replace(s, value=wide(self.expr(s.value)))
+                factor = None if s.factor is None else wide(self.expr(s.factor))
+                return replace(s, value=wide(self.expr(s.value)), factor=factor)
             case Check():
                 return replace(s, cond=self.expr(s.cond))
             case If():

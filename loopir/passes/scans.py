@@ -1,4 +1,4 @@
-"""Running folds: accumulators of which each iteration sees what they have come to so far."""
+"""Running folds and recurrences: accumulators of which each iteration sees what they came to."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -10,6 +10,7 @@ from ..ops import OPS
 from ..record import record
 from ..types import DTYPES
 from .folds import Fold, fold_of, matched
+from .linear import linear
 from .memory import Memory
 from .names import Fresh, reads, substitute
 
@@ -20,13 +21,15 @@ __all__ = ["Running", "running", "with_prefixes"]
 class Running:
     """``fold``, whose new value the body knows as ``name`` from statement ``at`` on.
 
-    ``value`` is its term over what is bound before that statement.
+    ``value`` is its term over what is bound before that statement; with a ``factor``, the
+    accumulator is multiplied by it first.
     """
 
     fold: Fold
     name: str | None
     at: int
     value: Expr
+    factor: Expr | None = None
 
 
 def running(acc: Accum, loop: Loop, memory: Memory) -> Running | None:
@@ -35,7 +38,9 @@ def running(acc: Accum, loop: Loop, memory: Memory) -> Running | None:
     Its term is then taken before anything else in the iteration asks for the accumulator.
     """
     moving = _moving(acc.name, loop.body)
-    fold = matched(acc, _closed(acc.step, moving))
+    step = _closed(acc.step, moving)
+    pair = linear(acc, step)
+    fold = Fold(acc, "add", pair[1]) if pair else matched(acc, step)
     if fold is None or not _is_ordered(fold):
         return None
     if acc.init.dtype in ("bool", "f16"):  # no lanes of these change places
@@ -43,12 +48,15 @@ def running(acc: Accum, loop: Loop, memory: Memory) -> Running | None:
     name = acc.step.name if isinstance(acc.step, Var) and acc.step.name in moving else None
     at = next((k for k, s in enumerate(loop.body) if acc.name in reads(s)), len(loop.body))
     later = {s.name: s.value for s in loop.body[at:] if isinstance(s, Assign)}
-    parts = [_closed(e, later) for e in (fold.value, fold.cond) if e is not None]
+    terms = pair[::-1] if pair else (fold.value, fold.cond)
+    parts = [_closed(e, later) for e in terms if e is not None]
     accs = {a.name for a in loop.accs}
     names = [getattr(s, "name", None) for s in loop.body]
     between = loop.body[at : names.index(name)] if name else loop.body[at:]
     if any(accs & reads(e) or memory.crosses(e, between) for e in parts):
         return None
+    if pair:
+        return Running(fold, name, at, *parts)
     return Running(fold, name, at, _term(fold, *parts))
 
 
@@ -106,5 +114,6 @@ def _with_prefix(loop: Loop, acc: Accum, r: Running, fresh: Fresh) -> Loop:
         replace(a, step=kept if a is acc else rename(a.step, old)) for a in loop.accs
     )
     before = older if older in reads(*body, *(a.step for a in accs)) else None
-    body.insert(r.at, Prefix(newer, r.fold.op, acc.name, r.value, before, span=acc.span))
+    made = Prefix(newer, r.fold.op, acc.name, r.value, before, r.factor, span=acc.span)
+    body.insert(r.at, made)
     return replace(loop, body=tuple(body), accs=accs)

@@ -8,6 +8,7 @@ from loopir.types import DTYPES
 from ..target import Target
 from .fold import define_fold
 from .prefix import define_prefix
+from .recurrence import define_linear
 from .vecops import define, vector_named
 from .vmath import source
 
@@ -38,7 +39,7 @@ def _collect(name: str, target: Target, found: dict[str, str]) -> None:
 
 def _define(name: str, target: Target) -> str | None:
     if name.startswith("tp_"):
-        made = define_fold(name, target) or define_prefix(name, target)
+        made = define_fold(name, target) or define_prefix(name, target) or define_linear(name)
         return made or _math(name, target) or define(name, target)
     return _typedef(name)
 

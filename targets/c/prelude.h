@@ -50,6 +50,13 @@ static inline T tp_floordiv_D(T a, T b)
 }
 /* u */
 static inline T tp_floordiv_D(T a, T b) { return b ? a / b : 0; }
+/* f: as of vectors */
+static inline uint8_t tp_astray_D(T y, T product)
+{
+    T least = sizeof(T) == 8 ? (T)0x1p-1022 : (T)0x1p-126;
+    return !__builtin_isfinite(y) || !__builtin_isgreaterequal(__builtin_fabsF(product), least);
+}
+
 /* f: NumPy's npy_floor_divide: the quotient that belongs to the remainder, not the floor of a rounded quotient */
 static inline T tp_floordiv_D(T a, T b)
 {

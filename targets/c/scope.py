@@ -58,13 +58,16 @@ class Registers:
 @record(frozen=True, slots=True)
 class Running:
     """C names of a running fold: what it came to before the group, in every lane; the register
-    before; what left halves of the group came to, in an array.
+    before; what left halves of the group came to, in an array. Of a recurrence also what their
+    factors came to, and whether the group is taken in lane after lane.
     """
 
     carry: str
     last: str
     halves: str
     count: int
+    factors: str = ""
+    astray: str = ""
 
 
 @record(slots=True)

@@ -108,6 +108,23 @@ static inline int64_t tp_append_V(T *p, V v, M m)
 static inline V tp_last_V(V a) { return TP_SHUFFLE(I, a, a, EACH(L - 1)); }
 /* iuf: b moved up by a lane, behind the last of a */
 static inline V tp_shiftin_V(V a, V b) { return TP_SHUFFLE(I, a, b, EACH(L - 1 + k)); }
+/* f: whether an exponent ran out: upwards of a result, downwards of the product of factors */
+static inline uint8_t tp_astray_V(V y, V product)
+{
+    I step = tp_splat_I(sizeof(T) == 8 ? 0x10000000000000 : 0x800000);
+    return tp_any_M(tp_lt_I(((I)tp_abs_V(y) + step) | ((I)tp_abs_V(product) - step), (I){0}));
+}
+/* f: a recurrence lane after lane, from the one on that went astray */
+__attribute__((noinline)) static V tp_inorder_V(V y, V product, V a, V b, V last, uint8_t *astray)
+{
+    T now = last[L - 1];
+    for (int k = 0; k < L; k++) {
+        *astray |= tp_astray_D(y[k], product[k]);
+        if (*astray) y[k] = now * a[k] + b[k];
+        now = y[k];
+    }
+    return y;
+}
 /* iuf */
 static inline V tp_reverse_V(V a)
 {

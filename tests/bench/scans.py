@@ -51,6 +51,30 @@ def place(x, y, b, h):
     return k
 
 
+def smooth(x, y, b, h):
+    s = x[0]
+    for i in range(len(x)):
+        s = 0.125 * x[i] + 0.875 * s
+        y[i] = s
+
+
+def np_smooth(x, y, b, h):
+    """NumPy has none: Python's own floats."""
+    s = float(x[0])
+    y[:] = [s := 0.125 * v + 0.875 * s for v in x.tolist()]
+
+
+def filtered(x, y, b, h):
+    for i in range(1, len(x)):
+        y[i] = x[i] * y[i - 1] + x[i - 1]
+
+
+def np_filtered(x, y, b, h):
+    """NumPy has none: Python's own floats."""
+    s = float(y[0])
+    y[1:] = [s := s * f + v for f, v in zip(x[1:].tolist(), x.tolist(), strict=False)]
+
+
 def bins(x, y, b, h):
     for i in range(len(b)):
         h[b[i]] += 1
@@ -63,6 +87,8 @@ def np_bins(x, y, b, h):
 CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "sums": (sums, lambda x, y, b, h: np.cumsum(x, out=y)),
     "peaks": (peaks, lambda x, y, b, h: np.maximum.accumulate(x, out=y)),
+    "smooth": (smooth, np_smooth),
+    "filtered": (filtered, np_filtered),
     "place": (place, lambda x, y, b, h: np.argmin(x)),
     "bins": (bins, np_bins),
 }

@@ -126,6 +126,44 @@ def largest_drop(x):
     return worst, high
 
 
+# -- recurrences: positive, so that their rounding errors stay small
+
+
+def levels(dtype=F64):
+    return lambda n, rng: (real(n + 1, rng, dtype, 0.1, 2.0), real(n + 1, rng, dtype, 0.0, 1.2))
+
+
+@program(ulps=64, f64=levels(), f32=levels(F32))
+def smoothed(x, w):
+    fast = slow = x[0]
+    worth = w[0]
+    for i in range(len(x)):
+        fast = 0.25 * x[i] + 0.75 * fast
+        before = slow
+        if x[i] < 1:
+            slow = slow * w[i] + x[i]
+        worth = x[i] + worth * 0.5
+        x[i] = fast + before
+    return fast, slow, worth
+
+
+@program(ulps=64, f64=levels(), f32=levels(F32))
+def decaying(x, w):
+    for i in range(1, len(x)):
+        w[i] = w[i - 1] * x[i] + w[i]
+    for i in range(len(x) - 2, -1, -1):
+        x[i] += x[i + 1] * 0.5
+    return w
+
+
+@program(f64=lambda n, rng: (rng.random(n) < 0.7, halves(n, rng), np.zeros(n)))
+def sums_of_stretches(on, x, y):
+    s = 0.0
+    for i in range(len(x)):
+        s = s * on[i] + x[i]
+        y[i] = s
+
+
 # -- as NumPy says them
 
 

@@ -32,24 +32,27 @@ decay(np.ones(8), np.zeros(8))
         code="VECTOR_CARRIED",
         title="an iteration needs a value that the one before it computed",
         why="Sums, products, minima, maxima, any, all and counts are folds: lanes can each do a "
-            "part. A name that is carried on in another way has one value after the other.",
+            "part; so they can where a name is multiplied by something and something is added. "
+            "A name that is carried on in another way has one value after the other.",
         bad="""\
 @fuse
-def smooth(x, out):
-    level = 0.0
+def grow(x, out):
+    level = 0.5
     for i in range(len(x)):
-        level = 0.9 * level + 0.1 * x[i]
+        level = x[i] * level * (1.0 - level)
         out[i] = level
 
-smooth(np.ones(8), np.zeros(8))
+grow(np.ones(8), np.zeros(8))
 """,
         good="""\
 @fuse
-def smooth(x, out):
-    for i in range(len(x) - 1):
-        out[i] = 0.9 * x[i] + 0.1 * x[i + 1]
+def grow(x, out):
+    level = 0.5
+    for i in range(len(x)):
+        level = x[i] * level + 1.0
+        out[i] = level
 
-smooth(np.ones(8), np.zeros(8))
+grow(np.ones(8), np.zeros(8))
 """,
     ),
     Code(
