@@ -5,7 +5,10 @@ import numpy as np
 
 from .record import record
 
-__all__ = ["DTYPES", "INDEX", "DType", "dtype_of", "is_converted"]
+__all__ = ["DTYPES", "INDEX", "MAX_RANK", "DType", "dtype_of", "is_converted"]
+
+MAX_RANK = 5
+"""Axes that an array can have: as many as there are places for in ``abi.h``."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

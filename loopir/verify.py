@@ -8,7 +8,7 @@ from . import nodes as ir
 from .exhaustive import unhandled
 from .ops import OPS, STATUS
 from .tree import counters, ends
-from .types import DTYPES, INDEX
+from .types import DTYPES, INDEX, MAX_RANK
 from .verify_expr import Exprs, Stage, VerifyError, need
 
 __all__ = ["Stage", "VerifyError", "verify"]
@@ -36,7 +36,7 @@ def _params(kernel: ir.Kernel) -> None:
         if p.rank is None:
             need(p.unit is None and not p.written, p, "a scalar has no axes and is not written")
         else:
-            need(p.rank in range(4), p, "an array has at most three axes")
+            need(p.rank in range(MAX_RANK + 1), p, f"an array has at most {MAX_RANK} axes")
             need(p.unit is None or p.unit in range(p.rank), p, "the unit axis is no axis")
 
 

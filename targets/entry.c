@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum { ARRAY, FLOAT, INT, BOOL, NUMPY };                /* what a parameter is given as */
-enum { MAX_PARAMS = 32, MAX_RANK = 3, LARGE = 64 };
+enum { MAX_PARAMS = 32, MAX_RANK = 5, LARGE = 64 };
 enum { ANY_UNIT = -1, NO_UNIT = -2 };                   /* in place of the unit-stride axis */
 
 typedef struct object { intptr_t references; struct object *type; } object;

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from loopir.record import record
-from loopir.types import DTYPES
+from loopir.types import DTYPES, MAX_RANK
 
 __all__ = [
     "ALIGNED", "ANY_UNIT", "ARRAY", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH", "NO_UNIT",
@@ -15,7 +15,7 @@ __all__ = [
 MISMATCH: Final = -1
 """The status of a call whose arguments the kernel was not compiled for."""
 
-MAX_PARAMS, MAX_RANK = 32, 3
+MAX_PARAMS = 32
 ALIGNED, WRITEABLE = 0x100, 0x400  # NumPy's flags
 ANY_UNIT, NO_UNIT = -1, -2  # in place of the unit-stride axis
 ARRAY, FLOAT, INT, BOOL, NUMPY = range(5)

@@ -19,7 +19,7 @@ import numpy as np
 
 from loopir.nodes import Kernel, Param
 from loopir.passes.pipeline import optimise
-from loopir.types import DTYPES
+from loopir.types import DTYPES, MAX_RANK
 from targets.build import FLAGS
 from targets.c.emit import body, entry, unit
 from targets.compiler import find_compiler_for
@@ -152,9 +152,9 @@ def _packed(call: Call, way: str) -> bytes:
     for k, a in enumerate(arrays):
         first = next(j for j, b in enumerate(arrays) if b is a)
         shift = call.shift * a.itemsize % 64
-        dims, strides = (tuple(x) + (0,) * (3 - a.ndim) for x in (a.shape, a.strides))
+        dims, strides = (tuple(x) + (0,) * (MAX_RANK - a.ndim) for x in (a.shape, a.strides))
         length = a.nbytes if first == k else -1 - first
-        parts.append(struct.pack("<8q", length, shift, *dims, *strides))
+        parts.append(struct.pack("<12q", length, shift, *dims, *strides))
         parts.append(a.tobytes() if first == k else b"")
     values = (np.asarray(call.args[p.name], DTYPES[p.dtype].numpy) for p in scalars)
     return b"".join([*parts, *(v.tobytes().ljust(8, b"\0") for v in values)])

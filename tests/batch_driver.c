@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MARGIN 128
-typedef struct { int64_t bytes, shift, dims[3], strides[3]; } place;
+typedef struct { int64_t bytes, shift, dims[5], strides[5]; } place;
 
 static int get(void *p, size_t n) { return fread(p, 1, n, stdin) == n; }
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from loopir.nodes import Kernel, Param
-from loopir.types import DTYPES
+from loopir.types import DTYPES, MAX_RANK
 from targets.build import FLAGS, build
 from targets.c import emit
 from targets.host import available
@@ -30,8 +30,8 @@ DRIVER = Path(__file__).with_name("neon_driver.c")
 class _Array(ctypes.Structure):
     _fields_ = (
         ("data", ctypes.c_void_p),
-        ("dims", ctypes.c_int64 * 3),
-        ("strides", ctypes.c_int64 * 3),
+        ("dims", ctypes.c_int64 * MAX_RANK),
+        ("strides", ctypes.c_int64 * MAX_RANK),
     )
 
 
@@ -138,8 +138,8 @@ def _emulate(program: Path, kernel: Kernel, args: Mapping[str, Any]) -> int:
         blob += struct.pack("<q", high - low) + ctypes.string_at(low, high - low)
     for a in arrays:
         block = max(k for k, (low, _) in enumerate(blocks) if low <= _span(a)[0])
-        dims, strides = (tuple(x) + (0,) * (3 - a.ndim) for x in (a.shape, a.strides))
-        blob += struct.pack("<8q", block, a.ctypes.data - blocks[block][0], *dims, *strides)
+        dims, strides = (tuple(x) + (0,) * (MAX_RANK - a.ndim) for x in (a.shape, a.strides))
+        blob += struct.pack("<12q", block, a.ctypes.data - blocks[block][0], *dims, *strides)
     blob += b"".join(_scalar(p, args[p.name]) for p in scalars)
     assert QEMU
     out = subprocess.run([QEMU, program], input=blob, stdout=subprocess.PIPE, check=True).stdout

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct { char *data; int64_t dims[3], strides[3]; } array;
-typedef struct { int64_t block, offset, dims[3], strides[3]; } place;
+typedef struct { char *data; int64_t dims[5], strides[5]; } array;
+typedef struct { int64_t block, offset, dims[5], strides[5]; } place;
 int64_t tp_kernel(const array *, const int64_t *);
 
 static void get(void *p, size_t n)
@@ -27,7 +27,7 @@ int main(void)
         place p;
         get(&p, sizeof p);
         arrays[k].data = blocks[p.block] + p.offset;
-        for (int a = 0; a < 3; a++) arrays[k].dims[a] = p.dims[a], arrays[k].strides[a] = p.strides[a];
+        for (int a = 0; a < 5; a++) arrays[k].dims[a] = p.dims[a], arrays[k].strides[a] = p.strides[a];
     }
     get(scalars, counts[2] * sizeof *scalars);
     int64_t status = tp_kernel(arrays, scalars);

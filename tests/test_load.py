@@ -22,7 +22,7 @@ from targets.load import MISMATCH, Entry, load
 
 HEAD = """\
 #include <stdint.h>
-typedef struct { char *data; int64_t dims[3], strides[3]; } tp_array;
+typedef struct { char *data; int64_t dims[5], strides[5]; } tp_array;
 typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8;
     uint64_t u64; uint32_t u32; uint16_t u16, f16; uint8_t u8;
@@ -165,14 +165,14 @@ def test_where_there_is_faster_code(native: bool) -> None:
 
 
 @roads
-@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+@pytest.mark.parametrize("rank", [0, 1, 2, 3, 5])
 def test_what_the_kernel_sees(rank: int, native: bool) -> None:
     body = "int64_t *o = (int64_t *)a[1].data; *o++ = (int64_t)a[0].data;"
     body += f"for (int i = 0; i < {rank}; i++) *o++ = a[0].dims[i], *o++ = a[0].strides[i];"
     body += "return 0;"
-    seen = np.zeros(7, np.int64)
+    seen = np.zeros(11, np.int64)
     entry = loaded(body, Param("x", "i32", rank), Param("o", "i64", 1, 0, True), native=native)
-    x = np.zeros((7, 8, 9), np.int32)[1::2, ::-1, 2:][(1,) * (3 - rank)]
+    x = np.zeros((2, 3, 7, 8, 9), np.int32)[..., 1::2, ::-1, 2:][(1,) * (5 - rank)]
     x = x if isinstance(x, np.ndarray) else np.zeros((), np.int32)
     assert entry.fast(x, seen) == 0
     expected = [x.ctypes.data, *(v for pair in zip(x.shape, x.strides, strict=True) for v in pair)]

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import run.exits  # adds to the programs
-import run.halves  # so does this
+import run.axes  # adds to the programs
+import run.exits  # so does this
+import run.halves  # and this
 import run.ranges  # and this
-import run.scans  # so does this
+import run.scans  # and this
 import run.views  # noqa: F401  # and this
 from agree import Outcome, assert_same, outcome
 from native import RUNNABLE

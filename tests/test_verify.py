@@ -153,7 +153,7 @@ def test_what_the_text_cannot_say_is_named_too(statement: ir.Stmt, says: str) ->
     ("param", "says"),
     [
         (ir.Param("p", "f128"), "no such dtype"),
-        (ir.Param("p", "f64", 4), "an array has at most three axes"),
+        (ir.Param("p", "f64", 6), "an array has at most 5 axes"),
         (ir.Param("p", "f64", 2, unit=2), "the unit axis is no axis"),
         (ir.Param("p", "f64", None, written=True), "a scalar has no axes and is not written"),
         (ir.Param("x", "f64"), "parameters differ"),

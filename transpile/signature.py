@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from loopir.types import DTYPES
+from loopir.types import DTYPES, MAX_RANK
 
 from .types import ArgType, ArrayType, Opaque, ScalarType
 
 __all__ = ["call_with", "parameters", "type_of"]
-
-MAX_RANK = 3
 
 _SCALARS = {d.numpy.type: ScalarType(d.name) for d in DTYPES.values()} | {
     float: ScalarType("f64", weak=True),

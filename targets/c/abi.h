@@ -8,7 +8,7 @@
 #endif
 #endif
 
-typedef struct { char *data; int64_t dims[3], strides[3]; } tp_array;      /* strides in bytes */
+typedef struct { char *data; int64_t dims[5], strides[5]; } tp_array;      /* strides in bytes */
 typedef union {
     double f64; float f32;
     int64_t i64; int32_t i32; int16_t i16; int8_t i8;

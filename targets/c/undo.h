@@ -1,17 +1,20 @@
 /* Arrays put aside before a kernel that may stop runs in place: what it had overwritten is put back. */
 
-/* Moves an array's elements to a block of memory, or back from it. */
+/* Moves the elements of an array, from `axis` on, to a block of memory, or back from it; gives the end of the block. */
+static char *tp_along(const tp_array *a, int axis, int rank, int64_t size, char *at, char *block, int back)
+{
+    if (axis == rank || (axis == rank - 1 && a->strides[axis] == size)) {       /* elements that lie side by side */
+        int64_t bytes = axis == rank ? size : a->dims[axis] * size;
+        __builtin_memcpy(back ? at : block, back ? block : at, bytes);
+        return block + bytes;
+    }
+    for (int64_t i = 0; i < a->dims[axis]; i++) block = tp_along(a, axis + 1, rank, size, at + i * a->strides[axis], block, back);
+    return block;
+}
+
 static inline void tp_move(const tp_array *a, int rank, int64_t size, char *block, int back)
 {
-    int64_t n[3] = {1, 1, 1}, s[3] = {0, 0, size};
-    for (int k = 0; k < rank; k++) n[3 - rank + k] = a->dims[k], s[3 - rank + k] = a->strides[k];
-    int64_t run = s[2] == size ? n[2] : 1;              /* elements that lie side by side */
-    for (int64_t i = 0; i < n[0]; i++)
-        for (int64_t j = 0; j < n[1]; j++)
-            for (int64_t k = 0; k < n[2]; k += run, block += run * size) {
-                char *at = a->data + i * s[0] + j * s[1] + k * s[2];
-                __builtin_memcpy(back ? at : block, back ? block : at, run * size);
-            }
+    tp_along(a, 0, rank, size, a->data, block, back);
 }
 
 /* A copy; null where there is no memory for one. */

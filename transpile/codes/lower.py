@@ -84,7 +84,7 @@ picked(np.ones(10), np.array([3, 1, 3]), np.zeros(3))
         code="LOWER_TYPE",
         title="a value whose type is not compiled",
         why="Element types are bool, int8 to int64, uint8 to uint64, float16 to float64; arrays "
-            "are numpy.ndarray itself with one to three axes. Lists, objects, strings and complex "
+            "are numpy.ndarray itself with one to five axes. Lists, objects, strings and complex "
             "numbers run as Python; so do arrays of other kinds, under GUARD_DTYPE.",
         bad="""\
 @fuse
