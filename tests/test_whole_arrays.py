@@ -141,6 +141,10 @@ def said_otherwise(X):
     return np.diff(X), np.copy(X), X.copy(), np.eye(len(X)), np.outer(X[0], X[-1])
 
 
+def differences(X):
+    return np.diff(X, axis=0), np.diff(X, n=2), np.diff(X, 3, 0), np.diff(X * 1, axis=-1)
+
+
 def rolled(X):
     return np.roll(X, 1), np.roll(X, -3), np.roll(X, 9), np.roll(X, 0)
 
@@ -176,6 +180,15 @@ def vector_places(X):
     return X[k], X.argmax() + 1, np.argmax(X[1:] * X[1:]), np.cumsum(X[::-1]).argmin(axis=0)
 
 
+def scans_along(X):
+    u, v = np.cumsum(X, axis=0), X.cumprod(-1)
+    return u, v, np.maximum.accumulate(X), np.minimum.accumulate(X, axis=-1), np.add.accumulate(X)
+
+
+def places_along(X):
+    return np.argmin(X, axis=0), X.argmax(axis=-1), np.argmax(X[:, :1] * 1, 0), np.argmin(X[0], -1)
+
+
 def scans_with_more(X):
     return np.cumsum(X, dtype=np.float64), X.cumsum(axis=1), np.argmin(X, keepdims=True)
 
@@ -190,8 +203,10 @@ PROGRAMS = [
     folds, more_folds, extremes, spread, middle, several_axes, wrong_axis, folds_with_more,
     operators, powers, unary, bits, stretched, slices, named_slices,
     permuted, in_place, rows, row_out_of_bounds,
-    rows_of_rows, joined, joined_unequal, said_otherwise, rolled, products, vector_products, traced,
-    scans, running_extremes, places, vector_places, scans_with_more, scalars_are_left_alone,
+    rows_of_rows, joined, joined_unequal, said_otherwise, differences,
+    rolled, products, vector_products, traced,
+    scans, running_extremes, places, vector_places, scans_along, places_along, scans_with_more,
+    scalars_are_left_alone,
 ]
 
 

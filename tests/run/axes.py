@@ -1,10 +1,10 @@
-"""Programs on arrays of four and five axes."""
+"""Programs on arrays of four and five axes, and along one of several axes."""
 from __future__ import annotations
 
 import numpy as np
 
-from .arrays import PROGRAMS, on_arrays
-from .programs import F32, Rng, whole
+from .arrays import EMPTY, PROGRAMS, fortran, on_arrays
+from .programs import F32, Rng, tall, whole
 
 __all__ = ["PROGRAMS"]
 
@@ -37,3 +37,9 @@ def five_axes(X, Y):
                         X[i, j, k, m, n] = X[i, j, k, m, n] * 3 - Y[i, j, k, m, n]
                         out += X[i, j, k, m, n] * Y[i, j, 2 - k, m, n]
     return out, (X + Y).sum(axis=(1, -1)), np.mean(X, axis=0)
+
+
+@on_arrays(python_at=EMPTY, f64=fortran(), f32=tall(F32), i8=tall(np.int8), bool=tall(bool))
+def along_an_axis(X):
+    sums, highest = np.cumsum(X, axis=0), np.maximum.accumulate(X, axis=1)
+    return sums, highest, X.cumprod(1), X.argmin(axis=0), np.argmax(X, axis=1), np.diff(X, axis=0)

@@ -22,11 +22,8 @@ def array_said(node: ast.AST, cx: Context) -> ast.expr | None:
         s = _trace
     """
     match node:
-        case ast.Call(func=func, args=[x], keywords=[]) if cx.is_numpy(func, "diff"):
-            function = "not_equal" if _is_bool(x, cx) else "subtract"
-            if cx.fact(x).array is not None:
-                x = x if isinstance(x, ast.Name) else held(x, "a", cx)
-                return cx.expr(f"NP.{function}(X[..., 1:], X[..., :-1])", NP=cx.numpy, X=x)
+        case ast.Call(func=func, args=[x, *_]) if cx.is_numpy(func, "diff"):
+            return _differences(node, x, cx)
         case ast.Call(func=func, args=[n], keywords=[]) if (
             cx.is_numpy(func, "eye") or cx.is_numpy(func, "identity")
         ):
@@ -62,6 +59,26 @@ def array_copied(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             same = types == {t.dtype for t in cx.fact(x).types}
             return cx.code("X[...] = Y", X=x, Y=y) if same else None
     return None
+
+
+def _differences(node: ast.Call, x: ast.expr, cx: Context) -> ast.expr | None:
+    """Of neighbours along an axis; more than once, one by one."""
+    given = dict(zip(("n", "axis"), node.args[1:], strict=False))
+    given |= {k.arg: k.value for k in node.keywords if k.arg}
+    rank = cx.fact(x).rank
+    axis = integer_constant(given.pop("axis", None), -1)
+    times = integer_constant(given.pop("n", None), 1)
+    if given or cx.fact(x).array is None or not rank or axis is None or not times or times < 1:
+        return None
+    if not -rank <= axis < rank:
+        return None
+    for _ in range(times):
+        function = "not_equal" if _is_bool(x, cx) else "subtract"
+        x = x if isinstance(x, ast.Name) else held(x, "a", cx)
+        before = ":, " * (axis % rank)
+        text = f"NP.{function}(X[{before}1:], X[{before}:-1])"
+        x = cx.expr(text, NP=cx.numpy, X=x)
+    return x
 
 
 def _is_bool(x: ast.expr, cx: Context) -> bool:

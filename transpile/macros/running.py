@@ -1,8 +1,8 @@
-"""``np.cumsum``, ``np.argmin`` and their kin, of a vector → loops that carry something."""
+"""``np.cumsum``, ``np.argmin`` and their kin, along an axis → loops that carry something."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from loopir.record import record
 from loopir.types import DTYPES
 
 from .context import Context
-from .nests import dtype, unless
+from .nests import allocated, dtype, nest, unless
 from .streams import integer_constant
-from .views import View, view
+from .views import element, view
 
 __all__ = ["array_place", "array_scan"]
 
@@ -85,15 +85,16 @@ def array_place(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @record(frozen=True, slots=True)
 class _Call:
-    """A call of NumPy's function or method ``name`` on a vector, which may hold NaNs; its result,
-    of ``dtype``, goes by the name ``out``.
+    """A call of NumPy's function or method ``name`` along an axis of ``length``, whose elements are
+    ``at(i)`` and may hold NaNs; its results are of ``dtype``. That at `i` goes to ``place(i)``.
     """
 
     name: str
-    of: View
+    length: ast.expr
+    at: Callable[[ast.expr], ast.expr]
     nans: bool
     dtype: str
-    out: str
+    place: Callable[[ast.expr], ast.expr]
 
 
 def _replaced(
@@ -101,35 +102,55 @@ def _replaced(
     cx: Context,
 ) -> ast.expr | None:
     """A fresh name for what `node` calls, if it is one of `names`, by the statements of `make`."""
-    name, array = _called(node, cx) if isinstance(node, ast.Call) else ("", None)
+    name, array, axis = _called(node, cx) if isinstance(node, ast.Call) else ("", None, 0)
     if array is None or name not in names:
         return None
     assert isinstance(node, ast.Call)
-    types = [t.dtype for t in cx.fact(node).types]
-    if len(types) != 1:
+    out = cx.fresh(name.rpartition(".")[2])
+    return cx.made(out, lambda: _lines(node, name, array, axis, out, make, cx))
+
+
+def _lines(
+    node: ast.Call, name: str, array: ast.expr, axis: int, out: str,
+    make: Callable[[_Call, Context], list[ast.stmt]], cx: Context,
+) -> list[ast.stmt] | None:
+    """Statements that leave the result under the name `out`: one run for each place beside `axis`.
+    """
+    of, fact, types = view(array, cx), cx.fact(node), [t.dtype for t in cx.fact(node).types]
+    if of is None or len(types) != 1 or ((fact.rank or 0) > 1 and fact.order == "?"):
         return None
     nans = any(DTYPES[t.dtype].kind == "f" for t in cx.fact(array).types)
-    out = cx.fresh(name.rpartition(".")[2])
+    checks = [*of.checks]
+    if _SCANS.get(name, (name, None))[1] is None:
+        checks.append(cx.expr("N < 1", N=of.shape[axis]))
+    rest = (*of.shape[:axis], *of.shape[axis + 1 :])
+    whole = ast.Name(out, ast.Load())
 
-    def lines() -> list[ast.stmt] | None:
-        of = view(array, cx)
-        if of is None:
-            return None
-        checks = [*of.checks]
-        if _SCANS.get(name, (name, None))[1] is None:
-            checks.append(cx.expr("N < 1", N=of.shape[0]))
-        (original,) = cx.code("OUT = E", OUT=out, E=node)
-        return unless(checks, original, make(_Call(name, of, nans, types[0], out), cx), cx)
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        def along(i: ast.expr) -> list[ast.expr]:
+            return [*at[:axis], i, *at[axis:]]
 
-    made = cx.whole(lines)
-    if made is None:
-        return None
-    cx.before(*made)
-    return cx.expr("OUT", OUT=out)
+        def place(i: ast.expr) -> ast.expr:
+            places = along(i) if name in _SCANS else at
+            return element(whole, places, cx) if places else whole
+
+        call = _Call(
+            name, of.shape[axis], lambda i: of.at(along(i)), nans, types[0], place
+        )
+        return make(call, cx)
+
+    lines = nest(rest, body, cx, of.order == "F")
+    if fact.rank:
+        shape, back = of.shape if name in _SCANS else rest, fact.order == "F"
+        lines.insert(0, allocated(out, shape, types[0], cx, backward=back))
+    (original,) = cx.code("OUT = E", OUT=out, E=node)
+    return unless(checks, original, lines, cx)
 
 
-def _called(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None]:
-    """The name of NumPy's function or method that `node` calls, and the vector it takes, if any."""
+def _called(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int]:
+    """The name of NumPy's function or method that `node` calls, the array it takes, if any, and the
+    axis that it goes along.
+    """
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="accumulate"), args=[array, *args]) if (
             isinstance(ufunc := cx.resolve(owner), np.ufunc)
@@ -143,41 +164,43 @@ def _called(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None]:
             name = getattr(cx.resolve(func), "__name__", "")
             name = name if cx.is_numpy(func, name) else ""
         case _:
-            return "", None
+            return "", None, 0
     axes = [*args, *(k.value for k in node.keywords if k.arg == "axis")]
-    known = len(axes) == len(args) + len(node.keywords) < 2
-    known = known and all(integer_constant(a) in (0, -1) for a in axes)
-    vector = cx.fact(array).array is not None and cx.fact(array).rank == 1
-    return (name, array) if known and vector else ("", None)
+    known = len(axes) == len(args) + len(node.keywords) < 2 and cx.fact(array).array is not None
+    rank = cx.fact(array).rank or 0
+    default = 0 if rank == 1 or name.endswith("accumulate") else None
+    axis = integer_constant(axes[0] if axes else None, default)
+    if not known or axis is None or not -rank <= axis < rank:
+        return "", None, 0
+    return name, array, axis % rank
 
 
 def _scan(call: _Call, cx: Context) -> list[ast.stmt]:
     function, start = _SCANS[call.name]
     if call.dtype == "bool":
         function = _ON_BOOLS.get(function, function)
-    first = call.of.at([ast.Constant(0)])
+    first = call.at(ast.Constant(0))
     if start is not None:
         zero = -0.0 if DTYPES[call.dtype].kind == "f" and not start else start
         first = cx.expr("T(V)", T=dtype(call.dtype, cx), V=cx.expr(repr(zero)))
     text = f"""
-        OUT = NP.empty(N, T)
         ACC = FIRST
         for I in range(N):
             ACC = NP.{function}(ACC, E)
-            OUT[I] = ACC
+            PLACE = ACC
     """
     i = ast.Name(cx.fresh("i"), ast.Load())
     return cx.code(
-        text, OUT=call.out, NP=cx.numpy, N=call.of.shape[0], T=dtype(call.dtype, cx),
-        ACC=cx.fresh("acc"), FIRST=first, I=i, E=call.of.at([i]),
+        text, NP=cx.numpy, N=call.length, ACC=cx.fresh("acc"), FIRST=first, I=i, E=call.at(i),
+        PLACE=call.place(i),
     )
 
 
 def _place(call: _Call, cx: Context) -> list[ast.stmt]:
     nan, at, i, v, best = map(cx.fresh, ("nan", "at", "i", "v", "best"))
-    element = call.of.at([ast.Name(i, ast.Load())])
+    each = call.at(ast.Name(i, ast.Load()))
     begin, see, seek = (
-        cx.code(text, NAN=nan, AT=at, I=i, V=v, N=call.of.shape[0], E=element) if call.nans else []
+        cx.code(text, NAN=nan, AT=at, I=i, V=v, N=call.length, E=each) if call.nans else []
         for text in ("NAN = False", _SEE, _SEEK)
     )
     text = f"""
@@ -191,11 +214,12 @@ def _place(call: _Call, cx: Context) -> list[ast.stmt]:
                 AT = I
             SEE
         SEEK
-        OUT = T(AT)
+        PLACE = T(AT)
     """
     return cx.code(
-        text, BEST=best, FIRST=call.of.at([ast.Constant(0)]), AT=at, BEGIN=begin, I=i, V=v,
-        N=call.of.shape[0], E=element, SEE=see, SEEK=seek, OUT=call.out, T=dtype(call.dtype, cx),
+        text, BEST=best, FIRST=call.at(ast.Constant(0)), AT=at, BEGIN=begin, I=i, V=v,
+        N=call.length, E=each, SEE=see, SEEK=seek, PLACE=call.place(each),
+        T=dtype(call.dtype, cx),
     )
 
 
