@@ -9,6 +9,7 @@
 enum { ARRAY, FLOAT, INT, BOOL, NUMPY };                /* what a parameter is given as */
 enum { MAX_PARAMS = 32, MAX_RANK = 5, LARGE = 64 };
 enum { ANY_UNIT = -1, NO_UNIT = -2 };                   /* in place of the unit-stride axis */
+enum { WRITEABLE = 0x400 };                             /* NumPy's flag */
 
 typedef struct object { intptr_t references; struct object *type; } object;
 typedef struct { object head; object *scalar; char kind, letter, byteorder, flags; int number; } descr;
@@ -42,6 +43,21 @@ static int is_dtype(const descr *given, const descr *wanted)    /* an unpickled 
     return given == wanted || (given->number == wanted->number && given->byteorder == wanted->byteorder);
 }
 
+static int overlaps_itself(const ndarray *a, int64_t bytes)     /* or may: an axis reaches into what lies along another */
+{
+    enum { C_ORDER = 1, F_ORDER = 2 };
+    if (a->flags & (C_ORDER | F_ORDER)) return 0;
+    for (int k = 0; k < a->rank; k++) {
+        int64_t step = a->strides[k] < 0 ? -a->strides[k] : a->strides[k], inside = bytes;
+        for (int j = 0; j < a->rank; j++) {
+            int64_t other = a->strides[j] < 0 ? -a->strides[j] : a->strides[j];
+            if (other < step || (other == step && j < k)) inside += (a->dims[j] - 1) * other;
+        }
+        if (a->dims[k] > 1 && step < inside) return 1;
+    }
+    return 0;
+}
+
 static int take_array(const param *p, const object *given, tp_array *out, int64_t *extent)
 {
     const ndarray *a = (const ndarray *)given;
@@ -57,7 +73,7 @@ static int take_array(const param *p, const object *given, tp_array *out, int64_
         misfit |= dim > 1 && ((axis == p->unit && !unit) || (p->unit == NO_UNIT && unit));
         if (dim > *extent) *extent = dim;
     }
-    return empty || !misfit;
+    return empty || !(misfit || (p->flags & WRITEABLE && overlaps_itself(a, p->bytes)));
 }
 
 static int take_scalar(const param *p, object *given, tp_scalar *out, int64_t *extent)

@@ -11,7 +11,7 @@ import numpy as np
 from .parameters import ANY_UNIT, ARRAY, FLOAT, MAX_RANK, MISMATCH, NO_UNIT, NUMPY, WRITEABLE, Row
 from .shared import cffi
 
-__all__ = ["SafeCall"]
+__all__ = ["SafeCall", "overlaps_itself"]
 
 
 class SafeCall:
@@ -49,11 +49,25 @@ def _is_array(row: Row, given: Any) -> bool:
         return False
     if not given.size:
         return True  # strides mean nothing
+    if row.flags & WRITEABLE and overlaps_itself(given):
+        return False
     axes = list(zip(given.shape, given.strides, strict=True))
     unit = [stride == row.bytes or dim <= 1 for dim, stride in axes]
     if row.unit == NO_UNIT:
         return not any(dim > 1 and stride == row.bytes for dim, stride in axes)
     return row.unit == ANY_UNIT or unit[row.unit]
+
+
+def overlaps_itself(a: Any) -> bool:
+    """Whether elements of an array share bytes, or may: an axis reaches into what lies along
+    another.
+    """
+    inside = a.itemsize
+    for step, dim in sorted((abs(s), n) for n, s in zip(a.shape, a.strides, strict=True)):
+        if dim > 1 and step < inside:
+            return True
+        inside += (dim - 1) * step
+    return False
 
 
 def _packed_array(given: Any) -> list[int]:

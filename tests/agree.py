@@ -53,6 +53,8 @@ def same(a: Any, b: Any, ulps: float = 0) -> bool:
 
 def _same_bits(a: Any, b: Any, ulps: float) -> bool:
     x, y = np.asarray(a), np.asarray(b)
+    if x.dtype.names:
+        return all(_same_bits(x[name], y[name], ulps) for name in x.dtype.names)
     if x.dtype.kind != "f":
         return bool(np.array_equal(x, y))
     nan = np.isnan(x)

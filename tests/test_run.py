@@ -15,6 +15,7 @@ import run.axes  # adds to the programs
 import run.exits  # so does this
 import run.halves  # and this
 import run.ranges  # and this
+import run.records  # and this
 import run.scans  # and this
 import run.views  # noqa: F401  # and this
 from agree import Outcome, assert_same, outcome

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from loopir.record import record
 
-from .types import ArrayType, ScalarType
+from .types import ArrayType, RecordType, ScalarType
 
 if TYPE_CHECKING:
     from loopir.nodes import Kernel
@@ -15,6 +15,7 @@ __all__ = [
     "Binding",
     "Captured",
     "Chosen",
+    "Field",
     "Filled",
     "Fresh",
     "Listed",
@@ -51,6 +52,18 @@ class Captured:
 
 
 @record(frozen=True, slots=True)
+class Field:
+    """``array[field]`` of an array of records, a parameter of the function or ``captured``."""
+
+    name: str
+    array: str
+    field: str
+    type: ArrayType
+    of: RecordType
+    captured: bool = False
+
+
+@record(frozen=True, slots=True)
 class Fresh:
     """An array made for this call by ``expr``: Python source over the function's parameters and
     globals, ``_np`` being NumPy, ``_max`` and ``_min`` Python's own.
@@ -69,7 +82,7 @@ class Slot:
     dtype: str
 
 
-Binding: TypeAlias = Argument | Captured | Fresh | Slot
+Binding: TypeAlias = Argument | Captured | Field | Fresh | Slot
 
 
 # -- what the call returns

@@ -11,7 +11,7 @@ import numpy as np
 
 from loopir.types import DTYPES, MAX_RANK
 
-from .types import ArgType, ArrayType, Opaque, ScalarType
+from .types import ArgType, ArrayType, Opaque, RecordType, ScalarType
 
 __all__ = ["call_with", "parameters", "type_of"]
 
@@ -42,6 +42,8 @@ def _name(kind: type) -> str:
 
 
 def _array(a: np.ndarray) -> ArgType:
+    if a.dtype.names and 0 < a.ndim <= MAX_RANK:
+        return RecordType(a.dtype, a.ndim, tuple((n, type_of(a[n])) for n in a.dtype.names))
     name = _DTYPES.get((a.dtype.num, a.dtype.byteorder))
     if name is None:
         return Opaque(f"array of {a.dtype}", "GUARD_DTYPE")

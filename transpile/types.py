@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+import numpy as np
+
 from loopir.record import record
 
-__all__ = ["ArgType", "ArrayType", "Opaque", "ScalarType"]
+__all__ = ["ArgType", "ArrayType", "Opaque", "RecordType", "ScalarType"]
 
 
 @record(frozen=True, slots=True)
@@ -48,4 +50,26 @@ class Opaque:
         return self.name
 
 
-ArgType: TypeAlias = ArrayType | ScalarType | Opaque
+@record(frozen=True, slots=True)
+class RecordType:
+    """An exact ndarray of records, or with rank 0 one record; ``fields`` are the types of the
+    arrays ``r["name"]``.
+    """
+
+    dtype: np.dtype
+    rank: int
+    fields: tuple[tuple[str, ArgType], ...] = ()
+
+    def field(self, name: object) -> ArgType | None:
+        """The type of ``r[name]``; None where there is no such field."""
+        return next((ty for field, ty in self.fields if field == name), None)
+
+    def __str__(self) -> str:
+        of = ", ".join(
+            f"{name}: {str(ty).partition('[')[0] if isinstance(ty, ArrayType) else ty}"
+            for name, ty in self.fields
+        )
+        return f"{{{of}}}[{', '.join(':' * self.rank)}]"
+
+
+ArgType: TypeAlias = ArrayType | ScalarType | RecordType | Opaque

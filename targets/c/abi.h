@@ -69,7 +69,29 @@ static inline int64_t tp_flags(void)
 }
 #endif
 
-/* Whether two arrays share no byte, by the range of addresses that each spans; or, with `same`, are one array. */
+/* The bytes that lie side by side in an array; the greatest common divisor of `step` and the strides between such runs. */
+static inline int64_t tp_run(const tp_array *a, int rank, int64_t size, int64_t *step)
+{
+    int k = rank;
+    for (; k && (a->dims[k - 1] == 1 || a->strides[k - 1] == size); k--) size *= a->dims[k - 1];
+    while (k--)
+        for (int64_t rest = a->dims[k] > 1 ? a->strides[k] : 0; rest;) {
+            int64_t common = rest;
+            rest = *step % rest, *step = common < 0 ? -common : common;
+        }
+    return size;
+}
+
+/* Whether two arrays whose ranges overlap lie in each other's gaps, as fields of records and alternate elements do. */
+static inline int tp_interleaved(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size)
+{
+    int64_t step = 0, a_run = tp_run(a, a_rank, a_size, &step), b_run = tp_run(b, b_rank, b_size, &step);
+    int64_t shift = step ? (b->data - a->data) % step : 0;
+    if (shift < 0) shift += step;
+    return shift >= a_run && shift + b_run <= step;
+}
+
+/* Whether two arrays share no byte, by their ranges of addresses and strides; or, with `same`, are one array. */
 static inline int tp_apart(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size, int same)
 {
     int64_t a_lo = 0, a_hi = a_size, b_lo = 0, b_hi = b_size, equal = a->data == b->data && a_rank == b_rank && a_size == b_size;
@@ -84,5 +106,6 @@ static inline int tp_apart(const tp_array *a, int a_rank, int64_t a_size, const 
         *(reach < 0 ? &b_lo : &b_hi) += reach;
     }
     for (int k = 0; equal && k < a_rank; k++) equal = a->dims[k] == b->dims[k] && a->strides[k] == b->strides[k];
-    return (same && equal) || a->data + a_hi <= b->data + b_lo || b->data + b_hi <= a->data + a_lo;
+    if ((same && equal) || a->data + a_hi <= b->data + b_lo || b->data + b_hi <= a->data + a_lo) return 1;
+    return tp_interleaved(a, a_rank, a_size, b, b_rank, b_size);
 }

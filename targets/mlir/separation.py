@@ -1,5 +1,7 @@
-"""Whether two arrays share no byte, by the ranges of addresses that they span, in MLIR."""
+"""Whether two arrays share no byte, by the addresses that they span and their strides, in MLIR."""
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from loopir import nodes as ir
 from loopir.record import record
@@ -31,10 +33,64 @@ def apart(g: ir.Disjoint, w: Writer, extents: dict[str, Extent]) -> str:
     a, b = extents[g.a], extents[g.b]
     found = [_compared("ule", a.high, b.low, w), _compared("ule", b.high, a.low, w)]
     found += [a.empty, b.empty]
+    found += _interleaved(g, a, b, w)
     if g.or_same and len(a.layout) == len(b.layout):
         pairs = zip((a.first, *a.layout), (b.first, *b.layout), strict=True)
         found.append(_joined("andi", [_compared("eq", x, y, w) for x, y in pairs], w))
     return _joined("ori", found, w)
+
+
+def _interleaved(g: ir.Disjoint, a: Extent, b: Extent, w: Writer) -> list[str]:
+    """For each of their first axes, whether there they lie in each other's gaps, if they may."""
+    given = [w.arrays[name] for name in (g.a, g.b)]
+    if any(p.rank == 1 and p.unit is not None for p in given):
+        return []
+    axes = min(p.rank or 0 for p in given)
+    return [_beside(k, (g.a, a), (g.b, b), w) for k in range(axes)]
+
+
+def _beside(axis: int, a: tuple[str, Extent], b: tuple[str, Extent], w: Writer) -> str:
+    """Whether all strides up to `axis` are multiples of that of `a`, and what lies along the axes
+    after it lies beside each other in one such step.
+    """
+    runs, steps = [], []
+    for name, e in (a, b):
+        size = w.number(DTYPES[w.arrays[name].dtype].bytes)
+        lengths, strides = e.layout[: len(e.layout) // 2], e.layout[len(e.layout) // 2 :]
+        runs.append(_reach(e.first, lengths[axis + 1 :], strides[axis + 1 :], size, w))
+        steps.append([_product(s, size, w) for s in strides[: axis + 1]])
+    step = w.let(f"math.absi {steps[0][axis]} : index", "index")
+    step = w.let(f"arith.maxsi {step}, {w.number(1)} : index", "index")
+    found = [_compared("eq", _rest(s, step, w), w.number(0), w) for s in (*steps[0], *steps[1])]
+    (low, high), (other_low, other_high) = runs
+    distance = _rest(_less(other_low, low, w), step, w)
+    shift = _rest(_sum(distance, step, w), step, w)
+    found.append(_compared("sge", shift, _less(high, low, w), w))
+    found.append(_compared("sle", _sum(shift, _less(other_high, other_low, w), w), step, w))
+    return _joined("andi", found, w)
+
+
+def _reach(
+    first: str, lengths: Sequence[str], strides: Sequence[str], size: str, w: Writer
+) -> tuple[str, str]:
+    """Addresses: of the lowest element, and behind the highest."""
+    zero = w.number(0)
+    low = high = first
+    for length, stride in zip(lengths, strides, strict=True):
+        last = _less(length, w.number(1), w)
+        reach = _product(_product(last, stride, w), size, w)
+        down = w.let(f"arith.minsi {reach}, {zero} : index", "index")
+        up = w.let(f"arith.maxsi {reach}, {zero} : index", "index")
+        low, high = _sum(low, down, w), _sum(high, up, w)
+    return low, _sum(high, size, w)
+
+
+def _less(a: str, b: str, w: Writer) -> str:
+    return w.let(f"arith.subi {a}, {b} : index", "index")
+
+
+def _rest(a: str, b: str, w: Writer) -> str:
+    return w.let(f"arith.remsi {a}, {b} : index", "index")
 
 
 def _extent(array: str, w: Writer) -> Extent:
@@ -51,17 +107,11 @@ def _extent(array: str, w: Writer) -> Extent:
     )
     pointer = f'"memref.extract_aligned_pointer_as_index"({place}) : ({type_}) -> index'
     first = _sum(w.let(pointer, "index"), _product(given[1], size, w), w)
-    low = high = first
     lengths, strides = given[2 : 2 + rank], given[2 + rank :]
-    for length, stride in zip(lengths, strides, strict=True):
-        last = w.let(f"arith.subi {length}, {w.number(1)} : index", "index")
-        reach = _product(_product(last, stride, w), size, w)
-        down = w.let(f"arith.minsi {reach}, {zero} : index", "index")
-        up = w.let(f"arith.maxsi {reach}, {zero} : index", "index")
-        low, high = _sum(low, down, w), _sum(high, up, w)
+    low, high = _reach(first, lengths, strides, size, w)
     empty = [_compared("eq", n, zero, w) for n in lengths]
     nothing = _joined("ori", empty, w) if empty else w.first("arith.constant false", "i1", "false")
-    return Extent(first, low, _sum(high, size, w), nothing, (*lengths, *strides))
+    return Extent(first, low, high, nothing, (*lengths, *strides))
 
 
 def _sum(a: str, b: str, w: Writer) -> str:

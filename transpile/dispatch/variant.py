@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from loopir.record import record
+from targets.safecall import overlaps_itself
 
-from ..plan import Argument
+from ..plan import Argument, Field
 from ..signature import parameters
 from ..types import ScalarType
 from .contract import Contract
@@ -87,13 +88,15 @@ class Variant:
     def mismatch(self, given: Sequence[object]) -> str:
         """Why arguments of the right types were turned down."""
         contract = self.contract
-        values = dict(zip(parameters(self.function.__code__), given, strict=True))
+        values: dict[str, Any] = dict(zip(parameters(self.function.__code__), given, strict=True))
         arguments = [b for b in contract.bindings if isinstance(b, Argument)]
-        for b in arguments:
-            value = values[b.name]
-            frozen = isinstance(value, np.ndarray) and not value.flags.writeable
-            if frozen and b.name in contract.writes:
-                return "GUARD_READONLY"
+        written = [values[b.name] for b in arguments if b.name in contract.writes]
+        fields = (b for b in contract.bindings if isinstance(b, Field) and not b.captured)
+        written += (values[b.array][b.field] for b in fields if b.name in contract.writes)
+        if not all(array.flags.writeable for array in written):
+            return "GUARD_READONLY"
+        if any(overlaps_itself(array) for array in written):
+            return "GUARD_ALIAS"
         integers = (values[b.name] for b in arguments if b.type == ScalarType("i64", weak=True))
         if any(isinstance(v, int) and not -(1 << 63) <= v < 1 << 63 for v in integers):
             return "GUARD_INT_RANGE"

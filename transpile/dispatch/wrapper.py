@@ -29,7 +29,7 @@ import numpy as np
 
 from loopir.types import DTYPES
 
-from ..plan import Argument, Captured, Fresh, Slot
+from ..plan import Argument, Captured, Field, Fresh, Slot
 from ..signature import type_of
 from ..types import ArrayType, ScalarType
 from .contract import Contract
@@ -55,7 +55,8 @@ def weak(contract: Contract) -> frozenset[str]:
 
 def strided(contract: Contract) -> frozenset[str]:
     """Parameters of the kernel that are given as arrays with no axis of unit stride."""
-    types = ((b.name, b.type) for b in contract.bindings if isinstance(b, (Argument, Captured)))
+    given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field)))
+    types = ((b.name, b.type) for b in given)
     return frozenset(n for n, t in types if isinstance(t, ArrayType) and t.rank and t.unit is None)
 
 
@@ -64,9 +65,10 @@ def applies(function: FunctionType, contract: Contract) -> Callable[[], bool]:
     text = _Text(function, contract)
     conditions = text.refs()
     for b in contract.bindings:
-        if isinstance(b, Captured):
-            read = text.helper("f", type_of)
-            conditions.append(f"{read}({b.name}) == {text.helper('t', b.type)}")
+        match b:
+            case Captured(name, ty) | Field(array=name, of=ty, captured=True):
+                read = text.helper("f", type_of)
+                conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
     return condition(function, " and ".join(conditions) or "True", text.cells())
 
 
@@ -142,6 +144,8 @@ class _Text:
     def _before(self) -> Iterator[str]:
         lines = [*self._conditions()]
         lines += (f"_tpc_{b.name} = {b.name}" for b in self._bindings if isinstance(b, Captured))
+        fields = (b for b in self._bindings if isinstance(b, Field))
+        lines += (f"{b.name} = {b.array}[{b.field!r}]" for b in fields)
         lines += (f"{b.name} = {b.expr}" for b in self._bindings if isinstance(b, Fresh))
         if lines:
             yield "try:"
@@ -153,6 +157,13 @@ class _Text:
 
     def _conditions(self) -> Iterator[str]:
         conditions = self.refs()
+        records = {b.array: b.of.dtype for b in self._bindings if isinstance(b, Field)}
+        if records:
+            of, array = self.helper("f", type), self.helper("t", np.ndarray)
+            conditions += (
+                f"{of}({name}) is {array} and {name}.dtype == {self.helper('t', dtype)}"
+                for name, dtype in records.items()
+            )
         if any(isinstance(b, Fresh) for b in self._bindings):
             # what is allocated is asked of arrays alone: another type's methods may do anything
             of, array = self.helper("f", type), self.helper("t", np.ndarray)

@@ -15,7 +15,7 @@ from loopir.types import DTYPES
 from ..infer import Num, constant, logic
 from ..scope import Scope
 from ..source import span_of
-from .calls import Calls
+from .records import Records
 from .refusal import refuse
 from .subscripts import inside
 from .values import Along, ArrayRef, ListRef, Made
@@ -24,7 +24,7 @@ from .views import places_of, sliced, transposed, viewed
 __all__ = ["Elements"]
 
 
-class Elements(Calls):
+class Elements(Records):
     """Reads and writes of array elements."""
 
     scope: Scope
@@ -52,6 +52,9 @@ class Elements(Calls):
                 if isinstance(got, ListRef):
                     return self.finished_list(got.name)
                 return got if isinstance(got, ArrayRef) else None
+            case ast.Subscript(slice=ast.Constant(value=str())):
+                field = self.field(node)
+                return self._surely(*field, node) if field and field[0].rank else None
             case ast.Subscript(value=inner):
                 base = self.array(inner)
                 plain = not any(map(self._is_slice, _parts(node)))
@@ -94,6 +97,9 @@ class Elements(Calls):
         return [n for n, _ in found], reduce(partial(logic, "and"), needed) if needed else None
 
     def subscript(self, node: ast.Subscript) -> Any:
+        field = self.field(node)
+        if field is not None:
+            return self._surely(*field, node) if field[0].rank else self._read(*field, [], node)
         got = self.array(node.value) or self.value(node.value)
         if isinstance(got, tuple):
             k = self.num(node.slice)
@@ -105,18 +111,32 @@ class Elements(Calls):
             )
         parts = _parts(node)
         if len(parts) < got.rank or any(map(self._is_slice, parts)):
-            return self._view(got, parts, node)
+            return self._surely(*self.view(got, node), node)
         at, needed = self._places(got, self._numbers(parts, got, node), node)
-        load = Load(got.name, places_of(self.b, got, at), got.dtype, span=span_of(node))
-        e = load if needed is None else self._inside(needed, load)
-        if got.weak:
-            return Num(e, weak=got.dtype)
-        return Num(e, strong=got.dtype)
+        return self._read(got, needed, at, node)
 
-    def _view(self, array: ArrayRef, parts: Sequence[ast.expr], node: ast.Subscript) -> ArrayRef:
-        """``x[i]``, ``x[1:, None]``"""
+    def _read(
+        self, array: ArrayRef, needed: Expr | None, at: Sequence[Num], node: ast.expr
+    ) -> Num:
+        load = Load(array.name, places_of(self.b, array, at), array.dtype, span=span_of(node))
+        e = load if needed is None else self._inside(needed, load)
+        if array.weak:
+            return Num(e, weak=array.dtype)
+        return Num(e, strong=array.dtype)
+
+    def _surely(self, array: ArrayRef, needed: Expr | None, node: ast.AST) -> ArrayRef:
+        """A view that is there whatever the data."""
+        if needed is not None:
+            said = f"the row `{ast.unparse(node)}` may be out of bounds"
+            refuse("LOWER_SUBSCRIPT", said, node)
+        return array
+
+    def view(self, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
+        """``x[i]``, ``x[1:, None]``; and what must hold for it to be there (None: nothing)."""
         axes: list[Num | Along] = []
         shape: list[Num] = []
+        needed: Expr | None = None
+        parts = _parts(node)
         for part in self._spelled_out(parts, array, node):
             if self._is_slice(part) and not isinstance(part, ast.Slice):
                 shape.append(constant(1))
@@ -128,10 +148,9 @@ class Elements(Calls):
                 (n,) = self._numbers([part], array, node)
                 at, ok = inside(self.b, array, len(axes), n, node)
                 if ok is not None:
-                    said = f"the row `{ast.unparse(node)}` may be out of bounds"
-                    refuse("LOWER_SUBSCRIPT", said, node)
+                    needed = ok if needed is None else logic("and", needed, ok)
                 axes.append(at)
-        return viewed(self.b, array, axes, shape)
+        return viewed(self.b, array, axes, shape), needed
 
     def _spelled_out(
         self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
@@ -170,17 +189,25 @@ class Elements(Calls):
 
     def store(self, target: ast.Subscript, value: Num, node: ast.AST) -> None:
         """``a[i] = value``."""
-        array = self.array(target.value)
-        if array is None:
-            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(target.value)}` is not an array here", target)
-        parts = _parts(target)
-        if len(parts) < array.rank or any(map(self._is_slice, parts)):
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(target)}` is a whole row", target)
-        at, needed = self._places(array, self._numbers(parts, array, target), target)
+        array, needed, at = self._target(target)
         index = places_of(self.b, array, at)
         stmt = Store(array.name, index, self.stored(value, array.dtype, node), span=span_of(target))
         self.b.emit(stmt if needed is None else If(needed, (stmt,), span=span_of(target)))
         self.written.add(array.name)
+
+    def _target(self, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
+        """The array, what must hold for an element of it to be written, and which one."""
+        field = self.field(target)
+        array = self.array(target.value) if field is None else field[0]
+        if array is None:
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(target.value)}` is not an array here", target)
+        parts = _parts(target) if field is None else []
+        if len(parts) < array.rank or any(map(self._is_slice, parts)):
+            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(target)}` is a whole row", target)
+        if field is not None:
+            return *field, []
+        at, needed = self._places(array, self._numbers(parts, array, target), target)
+        return array, needed, at
 
     def stored(self, value: Num, dtype: str, node: ast.AST) -> Expr:
         raise NotImplementedError

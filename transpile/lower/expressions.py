@@ -15,7 +15,7 @@ from ..ranges import INT64
 from .arithmetic import BINARY, Arithmetic
 from .operands import narrowed, truth, typed
 from .refusal import refuse
-from .values import ArrayRef
+from .values import ArrayRef, RecordsRef
 
 __all__ = ["Expressions"]
 
@@ -62,6 +62,8 @@ class Expressions(Arithmetic):
                 got = self.value(node)
                 if isinstance(got, Num):
                     return got
+                if isinstance(got, RecordsRef):
+                    refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a whole record", node)
                 rank = got.rank if isinstance(got, ArrayRef) else None
                 of = " here" if rank is None else f" but an array with {rank} axes"
                 return refuse(

@@ -10,16 +10,16 @@ from loopir.nodes import Append, Check, Const, If, Kernel, Load, Param, Stmt, St
 from loopir.tree import walk
 
 from ..infer import Num, logic
-from ..plan import Argument, Captured, Chosen, Nothing, Plan, Ref, Returned
+from ..plan import Argument, Captured, Chosen, Field, Nothing, Plan, Ref, Returned
 from ..scope import Scope
 from ..source import span_of
-from ..types import ArgType, ArrayType, Opaque
+from ..types import ArgType, ArrayType, Opaque, RecordType
 from .builder import Builder
 from .endings import leaving
 from .liveness import reads
 from .refusal import refuse
 from .results import Results, alias_guards
-from .values import Value
+from .values import RecordsRef, Value
 
 __all__ = ["lower"]
 
@@ -37,7 +37,8 @@ def lower(
 
 class _Function(Results):
     def __init__(self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope) -> None:
-        self.tree, self.types, self.scope = tree, types, scope
+        self.tree, self.types, self.scope = tree, dict(types), scope
+        self.fields, self.spelled = {}, {}
         self.b = Builder()
         self.refs: dict[str, object] = {}
         self.arguments: dict[str, object] = dict(types)
@@ -116,8 +117,12 @@ class _Function(Results):
         if ty is None or name in self.b.env:
             return super()._name(name, node)
         if isinstance(ty, Opaque):
-            return refuse(ty.code, f"`{name}` is of type {ty}", node)
-        value: Value = self.add_param(name, ty, Argument(name, ty))
+            return refuse(ty.code, f"`{self.spelled.get(name, name)}` is of type {ty}", node)
+        if isinstance(ty, RecordType):
+            self.b.env[name] = records = RecordsRef(name, ty)
+            return records
+        field = next((f for f in self.fields.values() if f.name == name), None)
+        value: Value = self.add_param(name, ty, field or Argument(name, ty))
         self.b.env[name] = value
         return value
 
@@ -135,9 +140,8 @@ class _Function(Results):
             for p in b.params.values()
         )
         guards = (*b.guards, *alias_guards(params, b.fresh | self._slots(params), b.block))
-        theirs = {
-            n for n, binding in b.bindings.items() if isinstance(binding, (Argument, Captured))
-        }
+        given = (Argument, Captured, Field)
+        theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}
         writes = tuple(sorted(written & theirs))
         checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
         rewrites = bool(written & read & theirs)

@@ -11,10 +11,10 @@ from ..plan import Binding, Captured
 from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
 from ..signature import type_of
-from ..types import ArrayType, Opaque, ScalarType
+from ..types import ArrayType, Opaque, RecordType, ScalarType
 from .elements import Elements
 from .refusal import refuse
-from .values import ArrayRef, Unbound
+from .values import ArrayRef, RecordsRef, Unbound
 
 __all__ = ["Names"]
 
@@ -61,7 +61,7 @@ class Names(Elements):
             case ast.Name(id=name):
                 return self._name(name, node)
             case ast.Subscript():
-                return self.subscript(node)
+                return self.records(node) or self.subscript(node)
             case ast.Attribute():
                 return self._attribute(node)
             case ast.Call():
@@ -83,6 +83,9 @@ class Names(Elements):
         ty = type_of(value)
         if isinstance(ty, Opaque):
             return refuse("LOWER_TYPE", f"`{name}` is a global of type {ty}", node)
+        if isinstance(ty, RecordType):
+            self.b.env[name] = records = RecordsRef(name, ty)
+            return records
         self.b.env[name] = captured = self.add_param(name, ty, Captured(name, ty))
         return captured
 
@@ -107,7 +110,7 @@ class Names(Elements):
         return self.scope.resolve(node)
 
     def _attribute(self, node: ast.Attribute) -> Any:
-        array = self.array(node.value)
+        array = self.extent_of(node.value)
         if array is not None:
             return self._of_array(array, node)
         value = self.known(node)

@@ -8,7 +8,7 @@ from loopir.nodes import Call, Const, Dim, Expr, Var
 from ..infer import Num
 from .builder import Builder
 from .refusal import refuse
-from .values import ArrayRef
+from .values import ArrayRef, RecordsRef
 
 __all__ = ["as_python", "inlined"]
 
@@ -83,7 +83,7 @@ def _length(n: ast.Subscript, b: Builder) -> Num | None:
 def _is_own(name: str, value: object) -> bool:
     """Whether an argument still has the value it was passed with."""
     match value:
-        case Num(ir=Var(n)) | ArrayRef(name=n, places=()):
+        case Num(ir=Var(n)) | ArrayRef(name=n, places=()) | RecordsRef(name=n, view=None):
             return n == name
         case _:
             return False

@@ -39,6 +39,10 @@ class PythonCalls(Expressions):
         """`node` as an array, None where it is not one."""
         raise NotImplementedError
 
+    def extent_of(self, node: ast.expr) -> ArrayRef | None:
+        """`node`, or of records any of their fields, as an array."""
+        raise NotImplementedError
+
     def length_of_list(self, node: ast.expr) -> Num | None:
         """The length so far of a list under construction; None for anything else."""
         raise NotImplementedError
@@ -52,7 +56,7 @@ class PythonCalls(Expressions):
             return length
         if len(node.args) == 1 and (trips := self.trips_of(node.args[0])) is not None:
             return trips
-        array = self.array(node.args[0]) if len(node.args) == 1 else None
+        array = self.extent_of(node.args[0]) if len(node.args) == 1 else None
         if array is None or array.rank == 0:
             return refuse(
                 "LOWER_CALL", f"`{ast.unparse(node)}` is not the length of an array", node

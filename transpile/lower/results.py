@@ -48,6 +48,9 @@ class Results(Statements):
             ):
                 return self.from_list(node, got.name)
         assert node is not None
+        records = self.records(node)
+        if records is not None and records.view is None and records.name in self.arguments:
+            return Same(records.name)
         array = self.array(node)
         if array is not None:
             return self._array(array, node)

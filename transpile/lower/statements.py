@@ -99,6 +99,8 @@ class Statements(Leaving):
 
     def _assign(self, name: str, value: ast.expr, stmt: ast.stmt) -> None:
         b = self.b
+        if self.names_field(name, value):
+            return
         if isinstance(value, ast.List) and not value.elts:
             if b.frames or b.branches:
                 refuse("LOWER_UNSUPPORTED", "a list is made inside a loop or branch", stmt)
@@ -123,9 +125,9 @@ class Statements(Leaving):
                     b.env.update({n: Unbound() for n, v in b.env.items() if v == got})
                     b.env[name] = made
                     return
-        array = self.array(value)
-        if array is not None:
-            b.env[name] = array
+        whole = self.records(value) or self.array(value)
+        if whole is not None:
+            b.env[name] = whole
             return
         self._bind(name, self.num(value))
 

@@ -11,8 +11,9 @@ from loopir.record import record
 from ..infer import Num
 from ..plan import Returned
 from ..ranges import Linear
+from ..types import RecordType
 
-__all__ = ["Along", "ArrayRef", "Frame", "ListRef", "Made", "Unbound", "Value"]
+__all__ = ["Along", "ArrayRef", "Frame", "ListRef", "Made", "RecordsRef", "Unbound", "Value"]
 
 
 @record(frozen=True, slots=True)
@@ -43,6 +44,18 @@ class ArrayRef:
 
 
 @record(frozen=True, slots=True)
+class RecordsRef:
+    """An array of records; or a view of it, or a record, which is what ``view`` is of one of its
+    fields. What is read in it is there where ``needed`` holds (None: always).
+    """
+
+    name: str
+    type: RecordType
+    view: ArrayRef | None = None
+    needed: Expr | None = None
+
+
+@record(frozen=True, slots=True)
 class ListRef:
     """A list under construction."""
 
@@ -65,7 +78,7 @@ class Unbound:
     needed: Expr | None = None
 
 
-Value: TypeAlias = "Num | ArrayRef | ListRef | Made | Unbound | tuple[Any, ...]"
+Value: TypeAlias = "Num | ArrayRef | RecordsRef | ListRef | Made | Unbound | tuple[Any, ...]"
 
 
 @record(frozen=True, slots=True)

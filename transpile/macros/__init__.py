@@ -14,6 +14,7 @@ from .comprehensions import collected, list_comprehension
 from .context import Context
 from .driver import Macro, expand_with
 from .env import Env
+from .fields import fields_named
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .joining import array_joined
 from .loops import for_loop
@@ -61,7 +62,7 @@ _registered: list[Macro] = []
 
 def expand(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     """The function in core Python, as far as the macros know how; `tree` is left as it is."""
-    return expand_with((*_registered, *MACROS), tree, env)
+    return expand_with((*_registered, *MACROS), fields_named(tree, env), env)
 
 
 def register(macro: Macro) -> Macro:

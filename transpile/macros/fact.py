@@ -5,7 +5,7 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..types import ArrayType, ScalarType
+from ..types import ArrayType, RecordType, ScalarType
 from .samples import Types
 
 __all__ = ["INT", "INT_TYPES", "SCALAR", "UNKNOWN", "Fact", "broadcast", "either", "join", "typed"]
@@ -20,7 +20,7 @@ class Fact(NamedTuple):
     ``types``: what it may be, by the path taken; empty where that is not known, and for lists.
     ``shape``: the lengths of an array made here, as Python. ``owner``: the name of the array that
     it is, or is a view of. ``lies``: the order of that array's axes in memory, where no axis of
-    the view has unit stride.
+    the view has unit stride. ``record``: what it is of records, or as one, which has no rank.
     """
 
     rank: int | None
@@ -28,6 +28,7 @@ class Fact(NamedTuple):
     shape: tuple[str, ...] | None = None
     owner: str | None = None
     lies: str | None = None
+    record: RecordType | None = None
 
     @property
     def order(self) -> str:
@@ -66,7 +67,8 @@ def join(a: Fact, b: Fact) -> Fact:
     rank = a.rank if a.rank == b.rank else None
     shape = a.shape if a.shape == b.shape else None
     owner = a.owner if a.owner == b.owner else None
-    return Fact(rank, types, shape, owner, a.lies if a.lies == b.lies else None)
+    lies = a.lies if a.lies == b.lies else None
+    return Fact(rank, types, shape, owner, lies, a.record if a.record == b.record else None)
 
 
 def broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:

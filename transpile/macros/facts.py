@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..types import ArrayType, ScalarType
+from ..types import ArrayType, RecordType, ScalarType
 from . import calls
 from .env import Env
 from .fact import INT, INT_TYPES, SCALAR, UNKNOWN, Fact, broadcast, either, join, typed
 from .names import bound, free_of
-from .samples import OPERATORS, Display, Exactly, Sample, Types, ask, is_pure, method
+from .samples import OPERATORS, Display, Exactly, Sample, Types, ask, is_pure, method, part
 
 __all__ = ["Facts", "may_be_bool"]
 
@@ -44,6 +44,8 @@ class Facts:
 
     def _given(self, e: ast.expr) -> Fact:
         ty = self._env.type(e)
+        if isinstance(ty, RecordType):
+            return Fact(ty.rank, owner=ast.unparse(e), record=ty)
         if not isinstance(ty, (ArrayType, ScalarType)):
             return UNKNOWN
         if isinstance(ty, ArrayType):
@@ -148,6 +150,8 @@ class Facts:
         if isinstance(e.value, ast.Attribute) and e.value.attr == "shape":
             return INT if self.of(e.value.value).rank else self._outside(e)
         of = self.of(e.value)
+        if of.record is not None:
+            return self._of_records(of, of.record, e.slice)
         if not of.rank:
             return self._outside(e)
         if of.types:
@@ -164,6 +168,16 @@ class Facts:
                 return UNKNOWN
             rank -= 1
         return Fact(rank) if rank >= 0 else UNKNOWN
+
+    def _of_records(self, of: Fact, ty: RecordType, index: ast.expr) -> Fact:
+        field = ty.field(index.value) if isinstance(index, ast.Constant) else None
+        if isinstance(field, ArrayType):
+            return typed(frozenset({field}))
+        indices = self.samples(index, index=True)
+        if types := ask(OPERATORS["Subscript"], [[ty], indices]):
+            return typed(types)
+        less = part(ty, indices)
+        return UNKNOWN if less is None else Fact(less.rank or None, owner=of.owner, record=less)
 
     def _attribute(self, e: ast.Attribute) -> Fact:
         value = self.resolve(e)

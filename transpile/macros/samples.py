@@ -15,9 +15,9 @@ from loopir.types import DTYPES
 
 from .. import ops
 from ..signature import type_of
-from ..types import ArgType, ArrayType, Opaque, ScalarType
+from ..types import ArgType, ArrayType, Opaque, RecordType, ScalarType
 
-__all__ = ["OPERATORS", "Display", "Exactly", "Sample", "Types", "ask", "is_pure", "method"]
+__all__ = ["OPERATORS", "Display", "Exactly", "Sample", "Types", "ask", "is_pure", "method", "part"]
 
 Types: TypeAlias = "frozenset[ArrayType | ScalarType]"
 """What a value may be, depending on the path taken; empty where that is not known."""
@@ -37,7 +37,7 @@ class Display(NamedTuple):
     parts: tuple[Any, ...]
 
 
-Sample: TypeAlias = "ArrayType | ScalarType | Exactly | Display"
+Sample: TypeAlias = "ArrayType | ScalarType | RecordType | Exactly | Display"
 
 _EXTENT = 3
 _WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True}
@@ -91,16 +91,23 @@ def ask(
     found: set[ArrayType | ScalarType] = set()
     for k, samples in enumerate(itertools.product(*operands)):
         got = _asked(operation, samples, names) if k < _MOST else None
-        if got is None:
+        if got is None or isinstance(got, RecordType):
             return frozenset()
         found.add(got)
     return frozenset(found)
 
 
+def part(records: RecordType, indices: Iterable[Sample]) -> RecordType | None:
+    """The type of ``r[index]``, whichever of `indices` it is, where that is records, or one."""
+    found = {_asked(operator.getitem, (records, index), ()) for index in indices}
+    got = found.pop() if len(found) == 1 else None
+    return got if isinstance(got, RecordType) else None
+
+
 @functools.lru_cache(maxsize=4096)
 def _asked(
     operation: Callable[..., Any], samples: tuple[Sample, ...], names: tuple[str, ...]
-) -> ArrayType | ScalarType | None:
+) -> ArrayType | ScalarType | RecordType | None:
     values = [_value(s) for s in samples]
     place = len(values) - len(names)
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -111,7 +118,7 @@ def _asked(
             return None
     if isinstance(out, np.ndarray) and out.ndim == 0:
         out = out[()]
-    ty: ArgType = type_of(out)
+    ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
     return None if isinstance(ty, Opaque) else ty
 
 
@@ -123,6 +130,8 @@ def _value(sample: Sample) -> Any:
             return make(map(_value, parts)) if make is not slice else slice(*map(_value, parts))
         case ScalarType(dtype, weak):
             return _WEAK[dtype] if weak else DTYPES[dtype].numpy.type(1)
+        case RecordType(dtype, rank):
+            return np.zeros((_EXTENT,) * rank, dtype)[... if rank else ()]
         case _:
             return _array(sample)
 

@@ -1,0 +1,238 @@
+"""Arrays of records: what compiles is Python's answer, and what does not says why."""
+# ruff: noqa: PERF402 (programs as people write them)
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+from transpile import fuse
+
+PAIR = np.dtype([("x", "f8"), ("y", "f8")])
+OVERLAPPING = np.dtype({"names": ["x", "y"], "formats": ["f8", "f4"], "offsets": [0, 4]})
+ONE_BEHIND = np.dtype([("b", "i1"), ("x", "f8"), ("y", "f8")])
+
+
+def shift(r):
+    for i in range(len(r)):
+        r["x"][i] = r["y"][i] + 1
+
+
+def total(r):
+    s = 0.0
+    for rec in r:
+        s += rec["x"]
+    return s
+
+
+def filled(n: int, dtype: Any = PAIR) -> np.ndarray:
+    r = np.zeros(n, dtype)
+    r["x"], r["y"] = np.arange(n), 5
+    return r
+
+
+def bytes_after(function: Callable[[np.ndarray], Any], r: np.ndarray, buffer: Any = None) -> bytes:
+    function(r)
+    return (r if buffer is None else buffer).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "replays"),
+    [
+        (PAIR, {}),
+        (OVERLAPPING, {"GUARD_ALIAS": 1}),
+        (ONE_BEHIND, {"GUARD_LAYOUT": 1}),
+        (np.dtype([("x", ">f8"), ("y", "f8")]), {"GUARD_DTYPE": 1}),
+        (np.dtype([("x", "f8"), ("y", "f8"), ("name", "S5"), ("z", "f4")], align=True), {}),
+    ],
+    ids=["pair", "overlapping", "unaligned", "swapped", "beside"],
+)
+def test_layouts(dtype: np.dtype, replays: dict[str, int]) -> None:
+    fused = fuse(shift, on_reject="silent")
+    assert bytes_after(fused, filled(9, dtype)) == bytes_after(shift, filled(9, dtype))
+    assert fused.stats.replays == replays
+
+
+@pytest.mark.parametrize("step", [0, 8, 16, -16, 32])
+def test_strides_of_all_kinds(step: int) -> None:
+    def given() -> tuple[np.ndarray, np.ndarray]:
+        buffer = np.arange(64.0)
+        return buffer, as_strided(buffer.view(PAIR)[16:], (6,), (step,))
+
+    fused = fuse(shift, on_reject="silent")
+    (b, r), (c, q) = given(), given()
+    assert bytes_after(fused, r, b) == bytes_after(shift, q, c)
+    assert fused.stats.compiled == (abs(step) >= 16)
+
+
+@pytest.mark.parametrize(("shape", "strides", "clear"), [
+    ((20,), (0,), False), ((20,), (8,), True), ((3, 4), (8, 16), False), ((3, 4), (8, 8), False),
+    ((3, 4), (32, 8), True), ((3, 4), (8, 24), True), ((1, 4), (0, 16), True),
+])
+def test_an_array_that_overlaps_itself_is_written_by_python(
+    shape: tuple[int, ...], strides: tuple[int, ...], clear: bool
+) -> None:
+    def count(x):
+        for i in range(x.shape[0]):
+            x[i] = x[i] + 1.0
+
+    def count_rows(x):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                x[i, j] = x[i, j] + 1.0
+
+    function = count if len(shape) == 1 else count_rows
+    fused = fuse(function, on_reject="silent")
+    b, c = np.zeros(100), np.zeros(100)
+    fused(as_strided(b, shape, strides))
+    function(as_strided(c, shape, strides))
+    assert b.tobytes() == c.tobytes()
+    assert fused.stats.replays == ({} if clear else {"GUARD_ALIAS": 1})
+
+
+def test_alternate_elements_share_no_memory() -> None:
+    @fuse(on_reject="raise")
+    def double(x, y):
+        for i in range(len(y)):
+            y[i] = x[i] * 2
+
+    x = np.arange(40.0)
+    double(x[::2], x[1::2])
+    assert np.array_equal(x[1::2], x[::2] * 2)
+    m = np.arange(48.0).reshape(4, 12)
+    double(m[:, 3], m[:, 11])
+    assert np.array_equal(m[:, 11], m[:, 3] * 2)
+    assert double.stats.replays == {}
+    double(x[:20:2], x[2:20:2])
+    double(x[:10], x[1:20:2])
+    assert double.stats.replays == {"GUARD_ALIAS": 2}
+
+
+def test_what_is_read_only_raises_as_python() -> None:
+    r = filled(5)
+    r.flags.writeable = False
+    fused = fuse(shift)
+    with pytest.raises(ValueError, match="read-only"):
+        fused(r)
+    assert fused.stats.replays == {"GUARD_READONLY": 1}
+
+
+def test_each_layout_has_its_own_code() -> None:
+    fused = fuse(total, on_reject="raise")
+    wide = np.dtype([("q", "f8", (2,)), ("x", "f8")])
+    r = np.ones(4, wide)
+    assert (fused(filled(4)), fused(r), fused(filled(3)), fused(r[::-1])) == (6.0, 4.0, 3.0, 4.0)
+    assert fused.stats.replays == {}
+    assert len(fused.signatures) == 2
+
+
+def test_only_arrays_are_asked_for_fields() -> None:
+    class Lazy(dict):
+        def __len__(self):
+            return 0
+
+    fused = fuse(shift, on_reject="silent")
+    fused(filled(3))
+    columns = {"x": np.zeros(3), "y": np.ones(3)}
+    fused(Lazy(columns))
+    assert not columns["x"].any()
+
+
+def test_a_global_is_read_at_each_call() -> None:
+    table = filled(4)
+
+    @fuse(on_reject="raise")
+    def of_the_table():
+        s = 0.0
+        for rec in table:
+            s += rec["x"]
+        return s
+
+    assert of_the_table() == 6.0
+    table = filled(3)
+    assert of_the_table() == 3.0
+    table = np.ones(3, np.dtype([("y", "f8"), ("x", "f8"), ("z", "i8")]))
+    assert of_the_table() == 3.0
+    assert of_the_table.stats.replays == {"GUARD_REBOUND": 1}
+
+
+def appended(r):
+    out = []
+    for rec in r:
+        out.append(rec)
+    return out
+
+
+def compared(r):
+    c = 0
+    for i in range(len(r)):
+        if r[i] == r[0]:
+            c += 1
+    return c
+
+
+def moved(r):
+    for i in range(1, len(r)):
+        r[i] = r[i - 1]
+
+
+def handed_back(r):
+    rec = r[0]
+    for _ in range(3):
+        rec["x"] += 1
+    return rec
+
+
+def two_at_once(r):
+    s = 0.0
+    for rec in r[["x", "y"]]:
+        s += rec["x"]
+    return s
+
+
+def nested(r):
+    s = 0.0
+    for i in range(len(r)):
+        s += r["inner"]["x"][i]
+    return s
+
+
+@pytest.mark.parametrize("function", [appended, compared, moved, handed_back, two_at_once])
+def test_whole_records_are_pythons(function: Callable[[np.ndarray], Any]) -> None:
+    fused = fuse(function, on_reject="silent")
+    r, q = filled(5), filled(5)
+    assert str(fused(r)) == str(function(q))
+    assert r.tobytes() == q.tobytes()
+    assert set(fused.stats.replays) <= {"LOWER_TYPE", "LOWER_UNSUPPORTED", "LOWER_SUBSCRIPT"}
+    assert fused.stats.compiled == 0
+
+
+def test_nested_records_are_pythons() -> None:
+    r = np.ones(4, np.dtype([("inner", PAIR), ("z", "f8")]))
+    fused = fuse(nested, on_reject="silent")
+    assert fused(r) == 4.0
+    (rejection,) = fused.report(r).rejections
+    assert rejection.code == "LOWER_TYPE"
+    assert rejection.message == "`r['inner']` is of type {x: f64, y: f64}[:]"
+    assert str(fused.signatures[0][0]) == "{inner: {x: f64, y: f64}[:], z: f64}[:]"
+
+
+def test_checked_and_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_CHECK", "1")
+    r, q = filled(20), filled(20)
+    fuse(shift, on_reject="raise", verify=1.0)(r)
+    shift(q)
+    assert r.tobytes() == q.tobytes()
+
+
+def test_core_python_names_the_fields() -> None:
+    assert fuse(shift).emit("python", filled(3)).splitlines() == [
+        "def shift(r):",
+        "    r_x = r['x']",
+        "    r_y = r['y']",
+        "    for i in range(len(r)):",
+        "        r_x[i] = r_y[i] + 1",
+    ]

@@ -1,0 +1,92 @@
+"""Arrays of records → an array a field, under a name of its own."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from ..types import ArrayType, RecordType
+from .copying import copied
+from .env import Env
+from .names import used
+
+__all__ = ["fields_named"]
+
+_Names = Mapping[tuple[str, str], str]
+"""By array and field."""
+
+
+def fields_named(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
+    """A copy of `tree` in which the fields of record arrays, that keep their names, have names.
+
+        for i in range(len(r)):
+            r["x"][i] = r["y"][i] * 2
+    →
+        r_x = r["x"]
+        r_y = r["y"]
+        for i in range(len(r)):
+            r_x[i] = r_y[i] * 2
+
+    Fields by which records are asked (``rec["x"]``) are named so, too.
+    """
+    names = dict(_names(tree, env))
+    if not names:
+        return tree
+    new = _Named(names).visit(copied(tree))
+    assert isinstance(new, ast.FunctionDef)
+    lines = [ast.parse(f"{name} = {r}[{f!r}]").body[0] for (r, f), name in names.items()]
+    for line in lines:
+        for node in ast.walk(line):
+            ast.copy_location(node, tree.body[0])
+    new.body = [*lines, *new.body]
+    return new
+
+
+def _names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, str], str]]:
+    """A name for each field that is asked for, and for one at least that can be read."""
+    taken = used(tree)
+    subscripts = (n.slice for n in ast.walk(tree) if isinstance(n, ast.Subscript))
+    asked = {s.value: None for s in subscripts if isinstance(s, ast.Constant)}
+    for array in sorted(taken):
+        ty = env.type(ast.Name(array, ast.Load()))
+        if not isinstance(ty, RecordType) or _is_bound(array, tree):
+            continue
+        wanted = [f for f, of in ty.fields if f in asked and not isinstance(of, RecordType)]
+        sound = [f for f, of in ty.fields if isinstance(of, ArrayType)]
+        if not set(wanted) & set(sound):
+            wanted += sound[:1]
+        for field in wanted:
+            name = stem = f"{array}_{field}" if field.isidentifier() else f"{array}_field"
+            while name in taken:
+                name = f"{name}_{stem[-1]}" if name == stem else f"{name}_"
+            taken.add(name)
+            yield (array, field), name
+
+
+def _is_bound(name: str, tree: ast.FunctionDef) -> bool:
+    """Whether `name` stands for anything else, anywhere in the function."""
+    inner = [n for s in tree.body for n in ast.walk(s)]
+    return any(
+        (isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load))
+        or (isinstance(n, ast.arg) and n.arg == name)
+        for n in inner
+    )
+
+
+class _Named(ast.NodeTransformer):
+    def __init__(self, names: _Names) -> None:
+        self.names = names
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        match node:
+            case ast.Subscript(value=ast.Name(id=r), slice=ast.Constant(value=str(field))):
+                name = self.names.get((r, field))
+            case _:
+                name = None
+        if name is None:
+            self.generic_visit(node)
+            return node
+        array = ast.copy_location(ast.Name(name, ast.Load()), node)
+        if isinstance(node.ctx, ast.Load):
+            return array
+        whole = ast.copy_location(ast.Slice(), node)
+        return ast.copy_location(ast.Subscript(array, whole, node.ctx), node)
