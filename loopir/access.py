@@ -13,6 +13,7 @@ from .nodes import (
     Expr,
     If,
     Load,
+    Local,
     Loop,
     Node,
     Param,
@@ -122,7 +123,7 @@ class _Walk:
                 self.known.update({s.name: None, **({s.before: None} if s.before else {})})
             case Check() | Break():
                 self.reads(s.cond)
-            case Return():
+            case Return() | Local():
                 pass
             case If():
                 self.branch(s)

@@ -18,10 +18,11 @@ from .interpret_expr import Values
 from .ops import STATUS
 from .record import record
 from .tree import counters
-from .types import INDEX
+from .types import DTYPES, INDEX
 
 __all__ = ["Outcome", "run"]
 
+_ANYTHING = 85  # what a local array starts as
 _ABSTRACT = 8  # lanes of a register of width "W" in a loop without a group
 
 
@@ -80,6 +81,9 @@ class _Machine(Values):
         match s:
             case ir.Assign(name, value):
                 self.names[name] = self.expr(value)
+            case ir.Local(name, dtype, length, lanes):
+                row = int(self.active(lanes)[-1]) + 1 if lanes != 1 else 1
+                self.arrays[name] = np.full((length, row), _ANYTHING, DTYPES[dtype].numpy)
             case ir.Store():
                 self.store(s)
             case ir.Append():

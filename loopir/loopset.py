@@ -14,13 +14,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 from math import prod
 
-from .machine import Machine
 from .nodes import Kernel, Loop, LoopLike
 from .operations import Builder, Operation
 from .ops import OPS
 from .record import record
 
-__all__ = ["LoopSet", "columns", "loop_set", "show_loop_sets"]
+__all__ = ["LoopSet", "loop_set", "show_loop_sets"]
 
 _TRIPS = 32  # of a loop whose length is known only when it runs
 _LANES = 8  # of a vector, where it is to be as good a choice on every machine
@@ -81,14 +80,6 @@ def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
     builder = Builder({p.name: p for p in kernel.params})
     builder.stmt(loop)
     return LoopSet(tuple(builder.order), tuple(builder.operations), builder.trips)
-
-
-def columns(machine: Machine, rows: int) -> int:
-    """How many vectors side by side run a loop that carries `rows` of each: as fit in registers.
-
-    Each needs one more for what is loaded; all share one that is broadcast and one in between.
-    """
-    return next((c for c in (4, 3, 2) if rows * c + c + 2 <= machine.registers), 1)
 
 
 def show_loop_sets(kernel: Kernel) -> str:

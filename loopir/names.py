@@ -9,11 +9,14 @@ from .nodes import (
     Accum,
     Append,
     Assign,
+    Load,
+    Local,
     Loop,
     Node,
     PredLoop,
     Prefix,
     Scan,
+    Store,
     Stream,
     Var,
     VecAccum,
@@ -54,7 +57,7 @@ def rename(node: N, names: Mapping[str, str]) -> N:
 
 def _binds(n: Node) -> tuple[str, ...]:
     match n:
-        case Assign(name=name) | Yield(name=name) | Stream(name=name):
+        case Assign(name=name) | Yield(name=name) | Stream(name=name) | Local(name=name):
             return (name,)
         case Accum(name=name) | VecAccum(name=name):
             return (name,)
@@ -74,9 +77,12 @@ def _reads(n: Node) -> tuple[str, ...]:
     return ()
 
 
+_NAMES = ("name", "before", "var", "acc", "count", "array")
+
+
 def _rename(n: Any, names: Mapping[str, str]) -> Any:
-    if not (_binds(n) or _reads(n)):
+    if not (_binds(n) or _reads(n) or isinstance(n, Load | Store)):
         return n
-    old = {f: getattr(n, f) for f in ("name", "before", "var", "acc", "count") if hasattr(n, f)}
+    old = {f: getattr(n, f) for f in _NAMES if hasattr(n, f)}
     new = {f: names[name] for f, name in old.items() if name in names}
     return replace(n, **new) if new else n

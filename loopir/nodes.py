@@ -29,10 +29,10 @@ from .record import record
 
 __all__ = [
     "Accum", "Append", "Assign", "Break", "Broadcast", "Call", "Check", "Const", "Dim",
-    "Disjoint", "Expr", "Guard", "HReduce", "If", "Interval", "Kernel", "Lanes", "Load", "Loop",
-    "LoopLike", "MaskForm", "Node", "Param", "PredLoop", "Prefix", "Ramp", "Range", "RangeDesc",
-    "Return", "Scan", "Span", "Stmt", "Store", "Stream", "Var", "VecAccum", "VecLoop", "While",
-    "Yield", "Zip",
+    "Disjoint", "Expr", "Guard", "HReduce", "If", "Interval", "Kernel", "Lanes", "Load", "Local",
+    "Loop", "LoopLike", "MaskForm", "Node", "Param", "PredLoop", "Prefix", "Ramp", "Range",
+    "RangeDesc", "Return", "Scan", "Span", "Stmt", "Store", "Stream", "Var", "VecAccum", "VecLoop",
+    "While", "Yield", "Zip",
 ]
 
 
@@ -64,6 +64,17 @@ class Append(Spanned):
     count: str
     value: Expr
     mask: Expr | None = None
+
+
+@record(frozen=True, slots=True)
+class Local(Spanned):
+    """An array of the block that it stands in: ``length`` rows of ``lanes`` neighbours each, as
+    wide as the vectors of the loop around. Nothing else shares its memory; it starts as anything.
+    """
+    name: str
+    dtype: str
+    length: int
+    lanes: Lanes = 1
 
 
 @record(frozen=True, slots=True)
@@ -276,7 +287,9 @@ class Kernel:
 
 
 LoopLike: TypeAlias = Loop | Zip | VecLoop | PredLoop | Scan | While
-Stmt: TypeAlias = Assign | Store | Append | Prefix | Check | If | Break | Return | LoopLike
+Stmt: TypeAlias = (
+    Assign | Local | Store | Append | Prefix | Check | If | Break | Return | LoopLike
+)
 Node: TypeAlias = (
     Expr | Range | Stmt | Accum | VecAccum | Yield | Stream | Param | Guard | Disjoint | Kernel
 )

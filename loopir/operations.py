@@ -17,6 +17,7 @@ from .nodes import (
     Expr,
     If,
     Load,
+    Local,
     Loop,
     Node,
     Param,
@@ -129,7 +130,7 @@ class Builder:
                 self.loop(s)
             case Return():
                 pass
-            case Zip() | VecLoop() | PredLoop() | Scan() | While() | Prefix():
+            case Zip() | VecLoop() | PredLoop() | Scan() | While() | Prefix() | Local():
                 raise ValueError(f"a LoopSet has no {type(s).__name__}")
             case _:
                 unhandled(s)

@@ -27,6 +27,12 @@ def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
             made = ir.Prefix("", read_text(op), read_name(acc), read_expr(value, env))
             factor = read_expr(more[0], env) if more else None
             return _prefix(to, replace(made, factor=factor), env)
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=ast.Name(id="local"), args=[dtype, length, lanes]),
+        ):
+            env[name] = read_name(dtype), 1
+            return ir.Local(name, read_name(dtype), read_int(length), read_lanes(lanes))
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             e = read_expr(value, env)
             env[name] = e.dtype, e.lanes

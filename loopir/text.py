@@ -138,6 +138,8 @@ def _stmt(s: ir.Stmt) -> list[str]:
     match s:
         case ir.Assign(name, value):
             return [f"{name} = {show(value)}"]
+        case ir.Local(name, dtype, length, lanes):
+            return [f"{name} = local({dtype}, {length}, {lanes})"]
         case ir.Store(array, index, value, mask, axis, step):
             at = _index(index, value.lanes, axis, step)
             return [f"{array}[{at}] = {_masked(value, mask)}"]

@@ -51,15 +51,18 @@ class _Stmts(Exprs):
     @contextmanager
     def scope(self) -> Iterator[None]:
         """What is bound inside ends here."""
-        saved = self.names, self.width, self.loops, self.counts
+        saved = self.names, self.arrays, self.width, self.loops, self.counts
         self.names, self.counts = dict(self.names), set(self.counts)
         yield
-        self.names, self.width, self.loops, self.counts = saved
+        self.names, self.arrays, self.width, self.loops, self.counts = saved
 
     def bind(self, node: ir.Node, name: str, dtype: str, lanes: ir.Lanes = 1) -> None:
+        self.unbound(node, name)
+        self.names[name] = dtype, lanes
+
+    def unbound(self, node: ir.Node, name: str) -> None:
         taken = name in self.names or name in self.arrays
         need(not taken, node, f"{name} is bound already")
-        self.names[name] = dtype, lanes
 
     def guard(self, g: ir.Guard | ir.Disjoint) -> None:
         match g:
@@ -79,6 +82,11 @@ class _Stmts(Exprs):
             case ir.Assign(name, value):
                 self.value(value)
                 self.bind(s, name, value.dtype, value.lanes)
+            case ir.Local(name, dtype, length, lanes):
+                need(dtype in DTYPES and length > 0, s, "rows of some dtype are needed")
+                need(lanes == (self.width or 1), s, self.misfit(lanes))
+                self.unbound(s, name)
+                self.arrays = {**self.arrays, name: ir.Param(name, dtype, 2, 1, True)}
             case ir.Store(array, index, value, _, axis, step):
                 self.stored(s, array)
                 for i in index:

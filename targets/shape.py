@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from loopir import nodes as ir
-from loopir.loopset import columns
 from loopir.ops import OPS
+from loopir.tiles import columns
 from loopir.tree import children, walk
 
 from .target import Target, Vec
@@ -34,7 +34,7 @@ def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
     if shares_loops(loop):
-        return 1 << (columns(target.model, _accumulators(loop)).bit_length() - 1)
+        return columns(target.model, _accumulators(loop))
     cost = weight(loop)
     return 4 if cost <= 8 else 2 if cost <= 16 else 1
 

@@ -126,6 +126,24 @@ class _Maker:
         step = ir.Store(out.name, axes, call("add", place, self.value(self.loops)))
         return self.nested(self.draw(st.permutations(self.loops)), (step,))
 
+    def matrices(self) -> tuple[ir.Stmt, ...]:
+        """A product of two matrices, its sums in memory or in a name."""
+        if len(self.loops) < 3:
+            return self.product()
+        i, j, k = self.draw(st.permutations(self.loops))[:3]
+        out = self.array((i, j), written=True)
+        place = self.load(out, (i, j))
+        a, b = (self.load(self.array(x), self.near(x)) for x in ((i, k), (k, j)))
+        term = call("mul", a, b)
+        if self.one_of(False, True):
+            step = ir.Store(out.name, (i, j), call("add", place, term))
+            return self.nested(self.draw(st.permutations((i, j, k))), (step,))
+        acc = ir.Var(self.name("s"), self.dtype)
+        start = place if self.one_of(False, True) else ir.Const(1, self.dtype)
+        carried = ir.Accum(acc.name, start, call("add", acc, term))
+        fold = ir.Loop(k.name, self.range(self.sizes[int(k.name[1:])]), (), (carried,))
+        return self.nested((i, j), (fold, ir.Store(out.name, (i, j), acc)))
+
     def folded(self) -> tuple[ir.Stmt, ...]:
         """A fold over the inner loops, perhaps one of folds, stored by the outer ones."""
         axes = self.some(self.loops)
@@ -189,7 +207,7 @@ class _Maker:
     def kernel(self) -> ir.Kernel:
         kinds = [
             self.product, self.product, self.folded, self.folded, self.pairs, self.stencil,
-            self.chosen,
+            self.chosen, self.matrices, self.matrices,
         ]
         body = [s for _ in range(self.one_of(1, 1, 2)) for s in self.one_of(*kinds)()]
         written = {p.name for p in self.params if p.written}

@@ -12,7 +12,6 @@ from agree import same
 
 from loopir import nodes as ir
 from loopir.interpret import run
-from loopir.loopset import columns
 from loopir.machine import Machine
 from loopir.ops import STATUS
 from loopir.passes.folds import fold_of
@@ -24,6 +23,7 @@ from loopir.passes.unroll import unroll_loop
 from loopir.passes.vectorize import refusals, vectorize
 from loopir.passes.vectorize_outer import vectorize_outer
 from loopir.text import parse, show
+from loopir.tiles import columns
 from loopir.tree import walk
 from loopir.verify import verify
 

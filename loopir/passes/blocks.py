@@ -15,6 +15,7 @@ from ..nodes import (
     Expr,
     If,
     Kernel,
+    Local,
     Loop,
     PredLoop,
     Prefix,
@@ -144,7 +145,7 @@ def evaluates(s: Stmt) -> tuple[Expr, ...]:
             return (s.value, *((s.factor,) if s.factor else ()))
         case Check() | Break() | If():
             return (s.cond,)
-        case Return():
+        case Return() | Local():
             return ()
         case While():
             return tuple(a.init for a in s.accs)
@@ -164,7 +165,7 @@ def map_own(s: Stmt, f: Callable[[Expr], Expr]) -> Stmt:
         case If():
             cond = f(s.cond)
             return s if cond is s.cond else replace(s, cond=cond)
-        case Return():
+        case Return() | Local():
             return s
         case While() | Loop() | Zip() | VecLoop() | PredLoop():
             return _map_head(s, f)

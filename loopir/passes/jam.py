@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..loopset import columns
 from ..machine import COMMON, Machine
 from ..names import bound, rename
 from ..nodes import (
@@ -24,6 +23,7 @@ from ..nodes import (
     Var,
     VecLoop,
 )
+from ..tiles import best_tile
 from ..tree import bottom_up, map_children, walk
 from ..types import INDEX
 from .names import Fresh, substitute
@@ -32,9 +32,7 @@ from .values import integer, trips
 from .varying import Varying
 from .vectorize_outer import may_run_together
 
-__all__ = ["jam"]
-
-ROWS = (6, 4, 3, 2)
+__all__ = ["jam", "one_lane"]
 
 
 def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
@@ -71,10 +69,11 @@ def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
         done = map_children(n, visit) if isinstance(n, _AROUND) else n
         if done is not n or not isinstance(n, Loop):
             return done
-        view = _one_lane(n)
+        view = one_lane(n)
         if not _shares(n, Varying(view)) or not may_run_together(view, kernel, 2):
             return n
-        return tuple(_jammed(n, _rows(n, machine), fresh))
+        rows = _rows(n, machine)
+        return tuple(_jammed(n, rows, fresh)) if rows > 1 else n
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
@@ -82,9 +81,9 @@ def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
 _AROUND = (Kernel, Loop, VecLoop, If)
 
 
-def _one_lane(n: Any) -> Any:
+def one_lane(n: Any) -> Any:
     """`n` as the scalar code that its lane 0 runs."""
-    n = map_children(n, _one_lane)
+    n = map_children(n, one_lane)
     match n:
         case Broadcast(value):
             return value
@@ -114,18 +113,10 @@ def _shares(loop: Loop, varying: Varying) -> bool:
 
 
 def _rows(loop: Loop, machine: Machine) -> int:
-    """How many iterations to take at once: the tile that computes most with what it loads."""
+    """How many iterations to take at once."""
     assert isinstance(loop.range, Interval)
     each = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in _folds(loop))
-    count = trips(loop.range)
-
-    def gain(rows: int) -> tuple[bool, float]:
-        beside = columns(machine, rows * each)
-        fits = rows * each * beside + beside + 2 <= machine.registers
-        whole = count is None or (count % rows == 0)
-        return fits and whole, rows * beside / (rows + beside)
-
-    return max((r for r in ROWS if count is None or r <= count), key=gain)
+    return best_tile(machine, each, trips(loop.range)).rows
 
 
 def _jammed(loop: Loop, rows: int, fresh: Fresh) -> Iterator[Stmt]:

@@ -8,6 +8,7 @@ from ..machine import COMMON, Machine
 from ..nodes import Kernel
 from ..record import record
 from .ahead import ahead
+from .block import block
 from .canonical import canonical
 from .carry import carry
 from .counts import counts
@@ -80,6 +81,7 @@ PIPELINE = (
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),
     Pass(vectorize, "everything is in place", reorders=True),
     Pass(counts, "the width of a loop is that of its widest lanes, which were its count's"),
+    Pass(block, "jam is for the rows of one strip", fits=True),
     Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
     Pass(reuse, "iterations side by side load the same"),
     Pass(simplify, "names that only scalar code needed"),

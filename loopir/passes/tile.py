@@ -8,22 +8,18 @@ from ..names import rename
 from ..nodes import (
     Accum,
     Call,
-    Const,
-    Expr,
     Interval,
     Kernel,
     Loop,
-    RangeDesc,
     Stmt,
     Var,
 )
-from ..tree import ends
 from ..types import INDEX
 from .blocks import map_stmts
 from .folds import Fold, fold_of
 from .legality import explain
 from .names import Fresh
-from .values import integer, trips
+from .strip_mine import longest, strip_mine
 
 __all__ = ["tile", "tile_loop"]
 
@@ -72,20 +68,8 @@ def _is_long(loop: Loop) -> bool:
     """Whether the loop may run for more than one block."""
     if not isinstance(loop.range, Interval) or loop.until is not None:
         return False
-    count = trips(loop.range)
-    if count is None and isinstance(loop.range.hi, Call) and loop.range.hi.op == "min":
-        tiles = (_beyond(loop.range.lo, e) for e in loop.range.hi.args)
-        count = min((n for n in tiles if n is not None), default=None)
+    count = longest(loop.range)
     return count is None or count > BLOCK
-
-
-def _beyond(lo: Expr, hi: Expr) -> int | None:
-    """The number `n` of ``lo + n``, where that is `hi`."""
-    match hi:
-        case Call(op="add", args=(base, Const(value=n))) if base == lo:
-            return int(n)
-        case _:
-            return None
 
 
 def _blocked(loop: Loop, folds: Mapping[str, Fold], fresh: Fresh) -> Loop:
@@ -104,21 +88,15 @@ def tile_loop(loop: Loop, size: int, partial: Mapping[str, Fold], fresh: Fresh) 
     """
     names = {a.name: fresh.name(a.name) for a in loop.accs}
     tile = Var(fresh.name(loop.var), INDEX)
-    start, end = ends(loop.range)
-    last = Call("min", (Call("add", (tile, integer(size)), INDEX), end), INDEX)
-    inner_range = (
-        Interval(tile, last)
-        if isinstance(loop.range, Interval)
-        else replace(loop.range, start=tile, end=last)
-    )
+    tiles, inside = strip_mine(loop.range, size, tile)
     inner = rename(loop, names)
     inner_accs = tuple(
         replace(a, init=partial[old.name].start if old.name in partial else _var(old))
         for a, old in zip(inner.accs, loop.accs, strict=True)
     )
-    inner = replace(inner, range=inner_range, accs=inner_accs)
+    inner = replace(inner, range=inside, accs=inner_accs)
     accs = tuple(_outer(a, names[a.name], partial.get(a.name)) for a in loop.accs)
-    return Loop(tile.name, RangeDesc(start, end, size), (inner,), accs, span=loop.span)
+    return Loop(tile.name, tiles, (inner,), accs, span=loop.span)
 
 
 def _var(a: Accum) -> Var:

@@ -8,7 +8,7 @@ from loopir import nodes as ir
 from loopir.exhaustive import unhandled
 from loopir.ops import STATUS
 from loopir.passes.values import raising
-from loopir.types import INDEX
+from loopir.types import DTYPES, INDEX
 
 from .expressions import computed, element, expr, held, type_of
 from .lanes import vector_statement
@@ -63,6 +63,8 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield from vector_loop(n, s, block)
         case ir.Store(value=x) | ir.Append(value=x) | ir.Check(cond=x) if x.lanes != 1:
             yield vector_statement(n, s)
+        case ir.Local():
+            yield _local(n, s)
         case ir.Assign(name, ir.Load() as x) if x.lanes != 1 and x.dtype != "bool":
             text = plain(expr(x, s))
             c = s.bind(name)
@@ -100,6 +102,16 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield from block((n,), s)
         case _:
             unhandled(n)
+
+
+def _local(n: ir.Local, s: Scope) -> str:
+    """Declares an array; its rows lie one behind the other."""
+    assert isinstance(n.lanes, int)
+    kind, c = DTYPES[n.dtype], s.bind(n.name)
+    s.arrays = {**s.arrays, n.name: ir.Param(n.name, n.dtype, 2, 1, True)}
+    s.names[f"{n.name}.s0"] = str(n.lanes * kind.bytes)
+    aligned = f"__attribute__((aligned({max(s.target.bits // 8, kind.bytes)})))"
+    return f"{kind.c} {c}[{n.length * n.lanes}] {aligned};"
 
 
 def _where(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:

@@ -40,6 +40,20 @@ def matrix_product(a, b, c):
             c[i, j] = s
 
 
+def long_sums(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
+    """A product whose sums have n terms."""
+    shapes = (3, n), (n, 5), (3, 5)
+    return tuple(real(a * b, rng).reshape(a, b) for a, b in shapes)
+
+
+@program(f64=long_sums, sizes=(0, 1, 2, 700, 1100))
+def product_in_strips(a, b, c):
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            for k in range(a.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+
+
 @program(f64=shaped(*PRODUCT, fill=real))
 def product_in_memory(a, b, c):
     for j in range(c.shape[1]):

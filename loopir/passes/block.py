@@ -1,0 +1,239 @@
+"""Blocking: sums too long for the caches are taken strip by strip, what their rows share packed."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..machine import COMMON, Machine
+from ..names import bound
+from ..nodes import (
+    Accum,
+    Assign,
+    Broadcast,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    Range,
+    Stmt,
+    Store,
+    Var,
+    VecLoop,
+)
+from ..record import record
+from ..tiles import best_tile, strip_length
+from ..tree import bottom_up, ends, map_children, walk
+from ..types import INDEX
+from .jam import one_lane
+from .lift import WIDTH
+from .memory import Memory
+from .names import Fresh, reads, substitute
+from .rules import rewrite
+from .strip_mine import longest, strip_mine
+from .values import integer
+from .varying import Varying
+from .vectorize_outer import may_run_together
+
+__all__ = ["block"]
+
+
+def block(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
+    """Of a product, a strip of each sum is taken for all rows before the next strip of any.
+
+    What all rows load then comes from a panel, in which it lies close together, and which stays in
+    the cache. Each sum goes on from memory, in Python's order. Before::
+
+        def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for j in vec(0, n, width=W):
+                for i in loop(0, n):
+                    for k in loop(0, n, s=c[i, j:W]):
+                        s = step(s + broadcast(a[i, k], W) * b[k, j:W])
+                    c[i, j:W] = s
+
+    after::
+
+        def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for j in vec(0, n, width=W):
+                if 0 < n:
+                    b_1 = local(f64, 1024, W)
+                    for k_1 in loop(range(0, max(n, 1), 1024)):
+                        for k_2 in loop(k_1, min(k_1 + 1024, n)):
+                            b_1[k_2 - k_1, 0:W] = b[k_2, j:W]
+                        for i in loop(0, n):
+                            for k in loop(k_1, min(k_1 + 1024, n), s=c[i, j:W]):
+                                s = step(s + broadcast(a[i, k], W) * b_1[k - k_1, 0:W])
+                            c[i, j:W] = s
+    """
+    if kernel.stops:
+        return kernel
+    memory, fresh = Memory(kernel), Fresh(kernel)
+
+    def visit(n: Any) -> Any:
+        if isinstance(n, Loop):
+            nest = _nest(n)
+            if nest and _is_legal(nest, memory, kernel):
+                work = _Blocked(nest, machine, fresh)
+                return work.stmt() if work.is_long else n
+        return map_children(n, visit) if isinstance(n, VecLoop | If) else n
+
+    def within(n: Any) -> Any:
+        return visit(n) if isinstance(n, VecLoop) else map_children(n, within)
+
+    return map_children(kernel, lambda n: within(n) if isinstance(n, _AROUND) else n)
+
+
+_AROUND = (Loop, VecLoop, If)
+
+
+@record(frozen=True, slots=True)
+class _Nest:
+    """``rows`` around one ``fold``, where all of ``conds`` hold; ``homes``: for each of its
+    accumulators the store of it.
+    """
+
+    rows: Loop
+    fold: Loop
+    conds: tuple[Expr, ...]
+    before: tuple[Assign, ...]
+    homes: dict[str, Store]
+
+    def panels(self) -> list[Load]:
+        """The vectors that the fold loads for each row anew."""
+        varying, own = Varying(one_lane(self.rows)), bound(self.rows) - {self.fold.var}
+        loads = (n for n in walk(self.fold) if isinstance(n, Load) and n.lanes != 1)
+        shared = (n for n in loads if not varying.differs(*n.index) and not own & reads(*n.index))
+        return list(dict.fromkeys(n for n in shared if self.fold.var in reads(*n.index)))
+
+    def start(self, name: str) -> Expr:
+        """What the accumulator starts as, not by a name that is for nothing else."""
+        init = next(a.init for a in self.fold.accs if a.name == name)
+        if not isinstance(init, Var) or sum(n == init for n in walk(self.rows)) > 1:
+            return init
+        return next((s.value for s in self.before if s.name == init.name), init)
+
+
+def _nest(rows: Loop) -> _Nest | None:
+    body, conds = rows.body, []
+    while len(body) == 1 and isinstance(body[0], If) and not (body[0].orelse or body[0].yields):
+        conds.append(body[0].cond)
+        body = body[0].then
+    at = next((k for k, s in enumerate(body) if isinstance(s, Loop)), None)
+    if at is None or rows.accs or rows.until is not None:
+        return None
+    before, fold, after = body[:at], body[at], body[at + 1 :]
+    assert isinstance(fold, Loop)
+    plain = fold.until is None and isinstance(fold.range, Interval)
+    inside = all(isinstance(s, Assign) for s in (*before, *fold.body))
+    wide = bool(fold.accs) and all(a.init.lanes != 1 for a in fold.accs)
+    homes = {
+        s.value.name: s for s in after
+        if isinstance(s, Store) and isinstance(s.value, Var) and s.mask is None
+    }
+    whole = list(homes) == [a.name for a in fold.accs] and len(after) == len(homes)
+    if not (plain and inside and wide and whole):
+        return None
+    rows = replace(rows, body=body)
+    return _Nest(rows, fold, tuple(conds), before, homes)  # type: ignore[arg-type]  # Assigns
+
+
+def _is_legal(n: _Nest, memory: Memory, kernel: Kernel) -> bool:
+    """Whether the rows may take turns, and nothing but the sums sees what they have come to."""
+    assert isinstance(n.fold.range, Interval)
+    if bound(n.rows) & reads(n.fold.range, *n.conds) or not n.panels():
+        return False
+    if not may_run_together(one_lane(n.rows), kernel, 2):
+        return False
+    stores = Counter(s.array for s in n.homes.values())
+    loads = [x for part in (n.rows, *n.conds) for x in walk(part) if isinstance(x, Load)]
+    for name, store in n.homes.items():
+        if n.start(name) == _held(store):
+            loads.remove(_held(store))
+    touched = [*(x.array for x in loads), *stores]
+    return all(touched.count(a) == 1 for a in stores) and not any(
+        a != b and memory.shared(a, b) for a in stores for b in touched
+    )
+
+
+def _held(s: Store) -> Load:
+    """What the place of a store holds."""
+    return Load(s.array, s.index, s.value.dtype, s.value.lanes, s.axis, s.step)
+
+
+class _Blocked:
+    """The rewriting of one nest."""
+
+    def __init__(self, nest: _Nest, machine: Machine, fresh: Fresh) -> None:
+        self.nest, self.fresh = nest, fresh
+        self.panels = {n: fresh.name(n.array) for n in nest.panels()}
+        tile = best_tile(machine, len(nest.fold.accs))
+        self.length = strip_length(machine, tile.columns * len(self.panels))
+        self.strip = Var(fresh.name(nest.fold.var), INDEX)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the sums may be longer than a strip."""
+        assert isinstance(self.nest.fold.range, Interval)
+        count = longest(self.nest.fold.range)
+        return count is None or count > self.length
+
+    def stmt(self) -> Stmt:
+        fold, rows = self.nest.fold, self.nest.rows
+        assert isinstance(fold.range, Interval)
+        assert isinstance(rows.range, Interval)
+        lo, hi = fold.range.lo, fold.range.hi
+        once = rewrite(Call("max", (hi, rewrite(Call("add", (lo, integer(1)), INDEX))), INDEX))
+        strips, inside = strip_mine(fold.range, self.length, self.strip)
+        strips = replace(strips, end=once)
+        body = (*self.packed(inside), self.continued(inside))
+        locals_ = [Local(p, n.dtype, self.length, WIDTH) for n, p in self.panels.items()]
+        loop = Loop(self.strip.name, strips, body, span=fold.span)
+        runs = rewrite(Call("lt", (rows.range.lo, rows.range.hi), "bool"))
+        made: tuple[Stmt, ...] = (*locals_, loop)
+        for cond in (*reversed(self.nest.conds), runs):
+            made = (If(cond, made, span=rows.span),)
+        return made[0]
+
+    def packed(self, strip: Range) -> Iterator[Loop]:
+        """Fills the panels with what the strip loads."""
+        var = self.nest.fold.var
+        for load, panel in self.panels.items():
+            k = Var(self.fresh.name(var), INDEX)
+            at = (self.row(k), integer(0))
+            store = Store(panel, at, substitute(load, {var: k}), axis=1)
+            yield Loop(k.name, strip, (store,))
+
+    def row(self, k: Var) -> Expr:
+        return Call("sub", (k, self.strip), INDEX)
+
+    def continued(self, strip: Range) -> Loop:
+        """The rows, the fold in each over the strip only."""
+        nest = self.nest
+        lo, _ = ends(nest.fold.range)
+        later = Broadcast(Call("lt", (lo, self.strip), "bool"), WIDTH)
+
+        def unpacked(n: Any) -> Any:
+            if not isinstance(n, Load) or n not in self.panels:
+                return n
+            at = (self.row(Var(nest.fold.var, INDEX)), integer(0))
+            return Load(self.panels[n], at, n.dtype, n.lanes, axis=1)
+
+        def started(a: Accum) -> Accum:
+            held = _held(nest.homes[a.name])
+            if nest.start(a.name) == held:
+                return a
+            return replace(a, init=Call("select", (later, held, a.init), held.dtype, held.lanes))
+
+        fold = bottom_up(nest.fold, unpacked)
+        fold = replace(fold, range=strip, accs=tuple(started(a) for a in fold.accs))
+        body = tuple(fold if s is nest.fold else s for s in nest.rows.body)
+        return replace(nest.rows, body=body)
