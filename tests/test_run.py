@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import run.axes  # adds to the programs
+import run.edges  # so does this
 import run.exits  # so does this
 import run.halves  # and this
 import run.ranges  # and this

@@ -8,7 +8,7 @@ from dataclasses import replace
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 from loopir.types import DTYPES
 
-from ..infer import FALSE, TRUE, Num, carrier, cast, choose, joined
+from ..infer import FALSE, TRUE, Num, carrier, cast, choose, joined, logic
 from ..ranges import Linear
 from ..source import span_of
 from .lists import Lists
@@ -40,8 +40,10 @@ class Branches(Lists):
             return
         cond = b.bind(raw, "cond")
         outer = dict(b.env)
-        then, then_env = self._branch(body, live, outer)
-        other, other_env = self._branch(orelse, live, outer)
+        with b.where(raw):
+            then, then_env = self._branch(body, live, outer)
+        with b.where(logic("not", raw)):
+            other, other_env = self._branch(orelse, live, outer)
         yields: list[Yield] = []
         for name in sorted(assigned(body) | assigned(orelse)):
             self._merge(

@@ -33,6 +33,7 @@ from ..plan import Binding, Fresh, StatusSource
 from ..ranges import Linear, integer
 from ..source import span_of
 from ..types import ArrayType
+from .implied import implied
 from .known import Known
 from .raised import raised
 from .values import Frame, Value
@@ -61,6 +62,8 @@ class Builder(Known):
     frames: list[Frame] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     accumulators: set[Expr] = field(default_factory=set)
+    values: dict[str, Expr] = field(default_factory=dict)
+    facts: list[Linear] = field(default_factory=list)
     path: Expr | None = None
     branches: int = 0
     told: str | None = None
@@ -94,9 +97,20 @@ class Builder(Known):
         """Expressions lowered inside matter only where `cond` holds."""
         outer, self.path = self.path, cond if self.path is None else logic("and", self.path, cond)
         try:
-            yield
+            with self.where(cond):
+                yield
         finally:
             self.path = outer
+
+    @contextmanager
+    def where(self, cond: Expr) -> Iterator[None]:
+        """What is lowered inside is computed, or matters, only where `cond` holds."""
+        outer = self.facts
+        self.facts = [*outer, *implied(cond, self.linear, self.values)]
+        try:
+            yield
+        finally:
+            self.facts = outer
 
     # -- names and statements
 
@@ -125,6 +139,7 @@ class Builder(Known):
             return e
         name = self.name(hint)
         self.emit(Assign(name, e))
+        self.values[name] = e
         return Var(name, e.dtype)
 
     def once(self, e: Expr, hint: str) -> Expr:
@@ -137,6 +152,13 @@ class Builder(Known):
                     continue
             break
         return self.bind(e, hint)
+
+    def linear(self, e: Expr) -> Linear:
+        """As of `Known`, and through the names of sums and multiples."""
+        value = self.values.get(e.name) if isinstance(e, Var) else None
+        if isinstance(value, Call) and value.op in ("add", "sub", "mul"):
+            return self.linear(value)
+        return super().linear(e)
 
     # -- what must hold
 

@@ -29,10 +29,22 @@ def inside(
         linear = n.linear
         if b.high(linear) < 0:  # a negative constant counts from the end
             linear = linear + length.linear
+        if b.facts and _implied(b, linear, length.linear):
+            at = b.once(linear.expr(), "at")
+            low, high = Call("ge", (at, integer(0)), "bool"), Call("lt", (at, length.ir), "bool")
+            return _anywhere(b, at, b.once(logic("and", low, high), "inside"), length, node)
         if _guarded(b, linear, length.linear, node):
             return b.from_linear(linear), None
-    safe, ok = _checked(b, n, length, node)
-    return b.integer_num(safe), ok
+    return _checked(b, n, length, node)
+
+
+def _implied(b: Builder, linear: Linear, length: Linear) -> bool:
+    """Whether it takes the conditions around it to prove an affine subscript in bounds."""
+    margins = linear, length + Linear({}, -1) - linear
+    doubtful = [m for m in margins if not never_negative(b, extreme(b, m, False))]
+    return bool(doubtful) and all(
+        any(never_negative(b, extreme(b, m - fact, False)) for fact in b.facts) for m in doubtful
+    )
 
 
 def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
@@ -75,7 +87,7 @@ def extreme(b: Builder, linear: Linear, highest: bool) -> Linear:
     return linear
 
 
-def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr]:
+def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Expr]:
     """A subscript known only at its use: negative ones wrap, others outside are Python's."""
     raw = at = b.once(cast(n.ir, "i64"), "at")
     ok: Expr = Call("lt", (raw, length.ir), "bool")
@@ -87,7 +99,14 @@ def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Expr, Expr
         ok = logic("and", Call("ge", (raw, first), "bool"), ok)
     ok = b.once(ok, "inside")
     b.require(ok, "GUARD_BOUNDS", node)
+    return _anywhere(b, at, ok, length, node)
+
+
+def _anywhere(
+    b: Builder, at: Expr, ok: Expr, length: Num, node: ast.AST
+) -> tuple[Num, Expr]:
+    """The subscript `at`, within where `ok` holds, as one that is so everywhere; and `ok`."""
     maybe_empty = length.linear is None or b.low(length.linear) < 1
     if not b.lazy and b.invariant(length.ir) and maybe_empty:
         b.guard(Call("ge", (length.ir, integer(1)), "bool"), "GUARD_BOUNDS", node)
-    return Call("select", (ok, at, integer(0)), "i64"), ok
+    return b.integer_num(Call("select", (ok, at, integer(0)), "i64")), ok

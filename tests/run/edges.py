@@ -1,0 +1,108 @@
+"""Programs that ask whether a neighbour is inside before they read or write it."""
+# ruff: noqa: SIM102 (programs as people write them)
+from __future__ import annotations
+
+import numpy as np
+
+from .nests import TALL, WIDE, shaped
+from .programs import F32, program, whole
+
+FEW = (0, 1, 2, 3, 9, 17, 65)
+
+
+@program(
+    sizes=FEW,
+    f64=lambda n, rng: (whole(n, rng), whole(5, rng), np.zeros(n)),
+    f32=lambda n, rng: (whole(n, rng, F32), whole(4, rng, F32), np.zeros(n, F32)),
+)
+def padded_with_zeros(x, w, out):
+    r = len(w) // 2
+    for i in range(len(x)):
+        s = 0.0
+        for k in range(-r, len(w) - r):
+            if 0 <= i + k < len(x):
+                s += x[i + k] * w[k + r]
+        out[i] = s
+
+
+@program(sizes=FEW, f64=lambda n, rng: (whole(n, rng), whole(n, rng), np.zeros(max(0, 2 * n - 1))))
+def correlated(x, y, out):
+    n = len(x)
+    for lag in range(-n + 1, n):
+        s = 0.0
+        for i in range(n):
+            if i + lag >= 0 and i + lag < n:
+                s += x[i + lag] * y[i]
+        out[lag + n - 1] = s
+
+
+def image(n: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """An image, small weights, and room for what comes of them."""
+    x, out = shaped((TALL, WIDE), (TALL, WIDE), dtype=np.int32)(n, rng)
+    return x, whole(9, rng, np.int32).reshape(3, 3), out
+
+
+@program(sizes=FEW, i32=image)
+def neighbours_that_there_are(x, w, out):
+    n, m = x.shape
+    for i in range(n):
+        for j in range(m):
+            s = 0
+            for p in range(-1, 2):
+                for q in range(-1, 2):
+                    ii, jj = i + p, j + q
+                    if ii < 0 or ii >= n or jj < 0 or jj >= m:
+                        continue
+                    s += int(x[ii, jj]) * int(w[p + 1, q + 1])
+            out[i, j] = s
+
+
+@program(sizes=FEW, f64=lambda n, rng: (whole(n, rng), np.zeros(n)))
+def zero_beyond_the_ends(x, out):
+    for i in range(len(x)):
+        left = x[i - 1] if i > 0 else 0.0
+        right = x[i + 1] if i < len(x) - 1 else 0.0
+        out[i] = left + right - 2 * x[i]
+
+
+@program(sizes=FEW, f64=lambda n, rng: (whole(n, rng), np.zeros(n)))
+def ends_as_they_are(x, out):
+    for i in range(len(x)):
+        if i == 0 or i == len(x) - 1:
+            out[i] = x[i]
+        else:
+            out[i] = x[i - 1] + x[i] + x[i + 1]
+
+
+@program(
+    sizes=FEW,
+    f64=lambda n, rng: (whole(n, rng), whole(n + 3, rng), 2),
+    back=lambda n, rng: (whole(n, rng), whole(max(1, n - 3), rng), -2),
+)
+def shifted_overlap(x, y, k):
+    s = 0.0
+    for i in range(len(x)):
+        j = i + k
+        if j >= 0 and j < len(y):
+            s += x[i] * y[j]
+        else:
+            s -= x[i]
+    return s
+
+
+@program(sizes=FEW, i64=lambda n, rng: (whole(n, rng, np.int64), whole(n + 1, rng, np.int64), 3))
+def written_if_inside(x, out, k):
+    for i in range(len(x)):
+        if 0 <= i - k < len(out):
+            out[i - k] = x[i]
+
+
+@program(sizes=FEW, f64=lambda n, rng: (whole(n, rng), 0.5))
+def followed_by_three(x, t):
+    count = 0
+    for i in range(len(x)):
+        if i + 3 < len(x):
+            if x[i] > t:
+                for j in range(3):
+                    count += x[i + j + 1] > x[i]
+    return count
