@@ -14,7 +14,7 @@ import pytest
 from agree import assert_same, outcome
 from worlds import World
 
-from transpile import macros, source
+from transpile import macros, ops, source
 from transpile.macros import MACROS, driver
 
 NAN = float("nan")
@@ -45,7 +45,7 @@ def test_docstring(macro):
     after = after.partition("\n\n")[0]
     text = f"def f({', '.join(WORLD)}):\n" + textwrap.indent(textwrap.dedent(before), "    ")
     tree = ast.parse(text).body[0]
-    names: dict = {"np": np}
+    names: dict = {"np": np, "ops": ops}
     exec(text, names)
     got = macros.expand(tree, World(names["f"], tuple(WORLD.values())))
     for function in (min, max):
@@ -766,7 +766,7 @@ def test_each_macro_is_needed():
         example = inspect.getdoc(macro).partition("\n\n")[2].partition("→\n")[0]
         head = f"def f({', '.join(WORLD)}):\n"
         text = head + textwrap.indent(textwrap.dedent(example), "    ")
-        names: dict = {"np": np}
+        names: dict = {"np": np, "ops": ops}
         exec(text, names)
         world = World(names["f"], tuple(WORLD.values()))
         tree = ast.parse(text).body[0]

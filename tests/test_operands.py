@@ -40,6 +40,9 @@ EXPRESSIONS = (
     *(f"ops.{f}(V, {b})" for b in ("y[0]", "3", "1000", "V") for f in (
         "saturating_add", "saturating_sub", "saturating_mul", "rotl", "rotr", "clmul",
     )),
+    "ops.any_set(V)", "ops.has_bit(V, 3)", "ops.has_bit(V, 70)", "ops.has_bit(y[1], V)",
+    *(f"ops.{f}(V, {n})" for f in ("all_set", "mask_not") for n in ("2", "y[0]", "64")),
+    *(f"np.{t}(V)" for t in ("uint8", "int8", "int32", "uint64", "bool_")),
     "ops.fma(V, y[0], V)", "ops.fma(V, 2.0, 1)", "ops.clamp(V, 0, 2)", "ops.clamp(V, y[0], 0.5)",
     *(f"{f}(V, y[{k}])" for k in (0, 1) for f in (
         "np.arctan2", "np.hypot", "np.fmod", "np.copysign", "math.atan2", "math.hypot",

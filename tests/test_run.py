@@ -15,6 +15,7 @@ import run.axes  # adds to the programs
 import run.edges  # so does this
 import run.exits  # so does this
 import run.halves  # and this
+import run.masks  # and this
 import run.ranges  # and this
 import run.records  # and this
 import run.scans  # and this

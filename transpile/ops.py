@@ -4,9 +4,13 @@ They run as plain Python, on NumPy scalars and arrays, and ``@fuse`` functions c
 operands take their common dtype under NEP 50, and the result has it: ``rotl(np.uint8(200), 3)`` is
 a uint8. Raises TypeError where the operation is not defined for that dtype, OverflowError where a
 Python int does not fit it.
+
+A mask of at most 64 lanes is an integer whose bit ``k`` is lane ``k``. Masks are combined by
+``& | ^``, counted by `popcount`, searched by `first_set`.
 """
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -15,9 +19,13 @@ from loopir.ops import OPS
 from loopir.types import DTYPES, dtype_of
 
 __all__ = [
-    "clamp", "clmul", "erf", "first_set", "fma", "popcount", "relu", "rotl", "rotr", "rsqrt",
-    "saturating_add", "saturating_mul", "saturating_sub", "sigmoid",
+    "all_set", "any_set", "clamp", "clmul", "erf", "first_set", "fma", "from_bitmask", "has_bit",
+    "mask_not", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add", "saturating_mul",
+    "saturating_sub", "sigmoid", "to_bitmask",
 ]
+
+LANES = 64
+"""A mask has no more."""
 
 
 def saturating_add(a: Any, b: Any) -> Any:
@@ -88,6 +96,71 @@ def fma(a: Any, b: Any, c: Any) -> Any:
 def clamp(x: Any, low: Any, high: Any) -> Any:
     """``min(max(x, low), high)``; a NaN in `x` stays."""
     return _run("clamp", x, low, high)
+
+
+def to_bitmask(flags: Any) -> np.uint64:
+    """The mask of a vector, list or tuple of at most 64 bools.
+
+    Raises TypeError for what is none, ValueError where there are more.
+    """
+    lanes = np.asarray(flags)
+    if lanes.ndim != 1 or (lanes.dtype != bool and lanes.size):
+        raise TypeError(f"to_bitmask is not defined for {lanes.dtype} of shape {lanes.shape}")
+    if lanes.size > LANES:
+        raise ValueError(f"a mask has at most {LANES} lanes, not {lanes.size}")
+    mask: np.uint64 = np.uint64(sum(1 << int(k) for k in np.flatnonzero(lanes)))
+    return mask
+
+
+def from_bitmask(mask: Any, n: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The first `n` lanes of a mask as a vector of bools. Raises ValueError where `n` is negative
+    or more than 64.
+    """
+    size = index(n)
+    if not 0 <= size <= LANES:
+        raise ValueError(f"a mask has at most {LANES} lanes, not {size}")
+    bits = index(mask)
+    return np.array([bits >> k & 1 for k in range(size)], bool)
+
+
+def has_bit(mask: Any, k: Any) -> Any:
+    """Whether lane `k` of a mask is set; beyond the integer's last bit, whether it is negative."""
+    mask, k = _whole("has_bit", mask, k)
+    return (mask >> k & 1 != 0)[()]
+
+
+def any_set(mask: Any) -> Any:
+    """Whether a lane of a mask is set."""
+    (mask,) = _whole("any_set", mask)
+    return (mask != 0)[()]
+
+
+def all_set(mask: Any, n: Any) -> Any:
+    """Whether the first `n` lanes of a mask are all set: all that its dtype has, for other `n`."""
+    mask, low = _lowest("all_set", mask, n)
+    return (mask & low == low)[()]
+
+
+def mask_not(mask: Any, n: Any) -> Any:
+    """The first `n` lanes of a mask turned over, the others off; likewise."""
+    mask, low = _lowest("mask_not", mask, n)
+    return (~mask & low)[()]
+
+
+def _lowest(name: str, mask: Any, n: Any) -> tuple[Any, Any]:
+    """The mask, and one of its dtype with the first `n` lanes set."""
+    mask, n = _whole(name, mask, n)
+    with np.errstate(over="ignore"):
+        return mask, np.asarray((np.ones_like(n) << n) - n.dtype.type(1))
+
+
+def _whole(name: str, *operands: Any) -> list[Any]:
+    """The operands as arrays of their common dtype, an integer's."""
+    dtype = np.result_type(*operands)
+    known = dtype_of(dtype)
+    if known is None or DTYPES[known].kind not in "iu":
+        raise TypeError(f"{name} is not defined for {dtype}")
+    return [np.asarray(x, dtype) for x in operands]
 
 
 def _run(name: str, *operands: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from loopir.types import DTYPES, dtype_of
 from ..infer import Num, cast, fits, logic
 from ..scope import made_in_c
 from .functions import COMPARISONS, MATH, OPERATORS, OURS, UFUNCS
+from .masks import MASKS
 from .operands import convert, rounded, truth, typed
 from .python_calls import PythonCalls
 from .refusal import refuse
@@ -49,10 +51,12 @@ class Calls(PythonCalls):
         if function is np.int64:
             return self._numpy_int(args, node)
         if function in _WHOLE:
-            return self._numpy_constant(_WHOLE[function], args, node)
+            return self._numpy_whole(_WHOLE[function], args, node)
         special = _SPECIAL.get(function) if callable(function) else None
         if special is not None:
             return special(self, args, node)
+        if function in MASKS:
+            return self._mask(function, args, node)
         if function in UFUNCS:
             return self._ufunc(function, UFUNCS[function], args, node)
         if function in MATH:
@@ -73,12 +77,25 @@ class Calls(PythonCalls):
             refuse("LOWER_TYPE", f"`{ast.unparse(node)}` may not hold its operand", node)
         return Num(cast(x.ir, "i64"), strong="i64", linear=x.linear, interval=x.interval)
 
-    def _numpy_constant(self, dtype: str, args: list[Num], node: ast.Call) -> Num:
-        """``np.int64(0)``: of a literal."""
+    def _numpy_whole(self, dtype: str, args: list[Num], node: ast.Call) -> Num:
+        """``np.uint8(i)``: of a literal, a bool or an integer; Python's must fit, NumPy's wrap."""
         (x,) = self._count(args, 1, node)
-        if not (isinstance(x.ir, Const) and fits(x.ir, dtype)):
-            return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not made of a literal", node)
-        return Num(cast(x.ir, dtype), strong=dtype)
+        if isinstance(x.ir, Const) and fits(x.ir, dtype):
+            return Num(cast(x.ir, dtype), strong=dtype)
+        if x.either or DTYPES[x.dtype].kind == "f":
+            return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not made of an integer", node)
+        return Num(truth(x) if dtype == "bool" else convert(self.b, x, dtype, node), strong=dtype)
+
+    def _mask(self, function: Any, args: list[Num], node: ast.Call) -> Num:
+        """A function of `transpile.ops` on masks."""
+        compose = MASKS[function]
+        self._count(args, len(signature(compose).parameters), node)
+        ty = self._result(np.bitwise_and, (args[0], args[-1]), node)
+        if DTYPES[ty.dtype].kind == "b":
+            refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of bools", node)
+        operands = (self.b.bind(convert(self.b, n, ty.dtype, node)) for n in args)
+        value = compose(*operands)
+        return Num(value, strong=value.dtype)
 
     # -- NumPy on scalars
 

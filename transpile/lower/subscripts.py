@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 
 from loopir.nodes import Call, Expr
+from loopir.types import DTYPES
 
 from ..infer import Num, cast, logic
 from ..ranges import Linear, integer
@@ -21,7 +22,7 @@ def inside(
     place (None: always).
     """
     length = array.shape[axis]
-    if n.weak is None and n.strong not in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
+    if n.weak is None and DTYPES[n.strong or "f64"].kind not in "iu":
         refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
     if n.weak in ("bool", "f64"):
         refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
@@ -97,6 +98,8 @@ def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Expr]
         negative = Call("lt", (raw, integer(0)), "bool")
         at = b.once(Call("select", (negative, wrapped, raw), "i64"), "at")
         ok = logic("and", Call("ge", (raw, first), "bool"), ok)
+    elif n.dtype == "u64":  # those that are no int64
+        ok = logic("and", Call("ge", (raw, integer(0)), "bool"), ok)
     ok = b.once(ok, "inside")
     b.require(ok, "GUARD_BOUNDS", node)
     return _anywhere(b, at, ok, length, node)

@@ -10,6 +10,7 @@ import ast
 
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
+from .bitmasks import bitmask
 from .comprehensions import collected, list_comprehension
 from .context import Context
 from .driver import Macro, expand_with
@@ -51,6 +52,7 @@ MACROS: tuple[Macro, ...] = (
     array_product,       # X @ Y, np.dot(x, y), np.inner(x, y)
     array_outer,         # np.outer(x, y)
     array_joined,        # np.concatenate((x, y)), np.stack
+    bitmask,             # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)
     array_said,          # np.diff(x), np.trace(X), np.eye(n), np.roll(x, 1)
     array_value,         # f(x + 1)
     collected,           # list(e for v in x)

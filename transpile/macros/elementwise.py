@@ -25,7 +25,8 @@ _OPERATORS = {
 }
 """The function of NumPy that an operator on arrays stands for: its warnings name it."""
 
-_FUNCTIONS = (np.where, np.clip, *(getattr(ops, name) for name in ops.__all__))
+_OURS = {getattr(ops, name) for name in ops.__all__} - {ops.to_bitmask, ops.from_bitmask}
+_FUNCTIONS = (np.where, np.clip, *_OURS)
 
 
 def is_elementwise(e: ast.expr, cx: Context) -> bool:

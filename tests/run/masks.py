@@ -1,0 +1,49 @@
+"""Programs on masks of lanes: bools as bits of an integer, and back."""
+# ruff: noqa: B905 (programs as people write them)
+from __future__ import annotations
+
+import numpy as np
+
+from transpile import ops
+from transpile.ops import to_bitmask
+
+from .programs import Rng, program, whole
+
+SIZES = (0, 1, 9, 33, 63, 64)
+
+
+def lanes(n: int, rng: Rng) -> tuple[np.ndarray, float, int]:
+    return whole(n, rng), 1.0, n
+
+
+@program(sizes=SIZES, f64=lanes)
+def taken_and_asked(x, limit, n):
+    m = ops.to_bitmask(x > limit)
+    other = m ^ ops.mask_not(m, n // 2)
+    odd = ops.from_bitmask(other & m, n) | (x == 1.0)
+    return (
+        m, other, odd, ops.popcount(m), ops.first_set(m), ops.any_set(other), ops.all_set(m, n),
+        ops.from_bitmask(-5, n),
+    )
+
+
+def rows(n: int, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
+    return rng.random((9, n)), np.zeros(9, np.uint64)
+
+
+@program(sizes=SIZES, f64=rows)
+def a_mask_a_row(X, out):
+    full = 0
+    for i in range(len(X)):
+        out[i] = to_bitmask(X[i] < 0.75)
+        if ops.has_bit(out[i], 3) and not ops.all_set(out[i], 5):
+            full += 1
+    return full
+
+
+@program(sizes=(0, 1, 9, 65), f64=lambda n, rng: (whole(n, rng), whole(n, rng)))
+def of_conditions(x, y):
+    count = np.zeros(8, np.int64)
+    for a, b in zip(x, y):
+        count[ops.to_bitmask([a > 0, b > 0, a > b])] += 1
+    return count
