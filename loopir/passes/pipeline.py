@@ -13,6 +13,7 @@ from .canonical import canonical
 from .carry import carry
 from .counts import counts
 from .escape import escape
+from .extremes import extremes
 from .halves import halves
 from .hoist import hoist
 from .if_convert import if_convert
@@ -24,6 +25,7 @@ from .permute import permute
 from .places import places
 from .promote import promote
 from .reuse import reuse
+from .room import room
 from .search import search
 from .short_folds import short_folds
 from .simplify import simplify
@@ -70,6 +72,8 @@ PIPELINE = (
     Pass(places, "an extremum that others follow is none to vectors", reorders=True),
     Pass(if_convert, "vectors have no branches", reorders=True),
     Pass(simplify, "masks of nested branches"),
+    Pass(extremes, "what it divides a loop by, the next pass divides once more"),
+    Pass(room, "its loops are to be the others'"),
     Pass(interchange, "blocks and vectors are for loops that walk memory"),
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
     Pass(reuse, "after if-conversion both sides stand in one block"),

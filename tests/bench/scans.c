@@ -15,6 +15,8 @@
     { T s = x[0]; int64_t k = 0; for (size_t i = 1; i < n; i++) if (x[i] < s) { s = x[i]; k = i; } return k; } \
     void bins_##T(const T *x, T *y, const int32_t *b, int32_t *h, size_t n) \
     { for (size_t i = 0; i < n; i++) h[b[i]]++; } \
+    void weights_##T(const T *x, T *y, const int32_t *b, int32_t *h, size_t n) \
+    { for (size_t i = 0; i < n; i++) y[b[i]] += x[i]; } \
     void copy_##T(const T *x, T *restrict y, const int32_t *b, int32_t *h, size_t n) \
     { for (size_t i = 0; i < n; i++) y[i] = x[i]; }
 

@@ -80,6 +80,15 @@ def bins(x, y, b, h):
         h[b[i]] += 1
 
 
+def weights(x, y, b, h):
+    for i in range(len(b)):
+        y[b[i]] += x[i]
+
+
+def np_weights(x, y, b, h):
+    y[: len(h)] += np.bincount(b, x, minlength=len(h))
+
+
 def np_bins(x, y, b, h):
     h += np.bincount(b, minlength=len(h))
 
@@ -91,6 +100,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "filtered": (filtered, np_filtered),
     "place": (place, lambda x, y, b, h: np.argmin(x)),
     "bins": (bins, np_bins),
+    "weights": (weights, np_weights),
 }
 
 

@@ -207,6 +207,8 @@ def bins(dtype, counts, low, high, top=0):
     u8=bins(np.uint8, np.int64, 0, 16),
     i32=bins(np.int32, np.int32, -16, 16),
     f64=bins(np.int64, F64, -16, 16),
+    full=bins(np.int16, np.int8, 0, 16, 127),
+    bytes=bins(np.uint8, np.uint8, 0, 16, 240),
 )
 def histogram(b, w, h):
     for i in range(len(b)):
@@ -242,6 +244,23 @@ def outside(dtype, value):
 def bins_outside(b, w, h):
     for i in range(len(b)):
         h[b[i]] += 2
+
+
+@program(
+    i16=lambda n, rng: (
+        rng.integers(-3, 3, n), rng.integers(0, 4, n).astype(np.int8), rng.random(n) < 0.5,
+        rng.integers(32760, 32764, (3, 4)).astype(np.int16), np.zeros(1, np.int32),
+    ),
+)
+def counts_of_pairs(a, b, on, h, twice):
+    last = 0
+    for i in range(len(a)):
+        last = h[a[i], b[i]]
+        h[a[i], b[i]] += 1
+        if on[i]:
+            twice[0] += 3
+            h[a[i], b[i]] += 2
+    return last
 
 
 @program(i64=lambda n, rng: (rng.integers(-100, 100, (n, 3)), np.zeros((8, 3), np.int64)))

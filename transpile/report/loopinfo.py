@@ -56,11 +56,12 @@ def scalar_loops(
 
     `words` are those of the function, `lines` are its file's.
     """
-    return tuple(
+    found = (
         _scalar(loop.span, reason, words, lines)
         for loop, reason in refusals(kernel, reassociate=reassociate)
         if loop.span is not None
     )
+    return tuple(dict.fromkeys(found))  # a loop that was divided has it twice
 
 
 def _scalar(
