@@ -5,7 +5,8 @@
 
 A loop has as many lanes as a register holds of its widest dtype; narrower dtypes use narrower
 vectors. Where a target has no vectors the width is 1 and the loop is scalar code, with an
-accumulator for each lane of the group.
+accumulator for each lane of the group; so it is where a predicated loop asks for a branch per lane.
+Of the two other forms a target has the one that its masks are made for, whichever was asked for.
 """
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def _checked_first(loop: ir.VecLoop | ir.PredLoop, read: set[str]) -> ir.VecLoop
 
 
 def _loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.PredLoop:
-    width = _width(loop, target)
+    branches = isinstance(loop, ir.PredLoop) and loop.form is ir.MaskForm.BranchPerLane
+    width = 1 if branches else _width(loop, target)
     inside: Any = map_children(loop, lambda n: n if n is loop.range else _resolved(n, width))
     form = {"form": _form(target, width)} if isinstance(loop, ir.PredLoop) else {}
     whole = replace(inside, width=width, **form)

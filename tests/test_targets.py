@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from loopir import nodes as ir
 from loopir.interpret import run
 from loopir.ops import OPS
 from loopir.text import parse
-from loopir.tree import walk
+from loopir.tree import bottom_up, walk
 from loopir.types import DTYPES
 from targets.build import build
 from targets.c import emit
@@ -102,6 +103,17 @@ def test_mask_forms() -> None:
         "avx512": "AVX512Mask", "neon": "SelectBlend",
     }
     assert {t: loops(FILTER, t)[0].form.name for t in wanted} == wanted
+    for t, natural in wanted.items():
+        for form in ir.MaskForm:
+            loop = loops(asking(FILTER, form), t)[0]
+            branches = form is ir.MaskForm.BranchPerLane
+            assert loop.form.name == (form.name if branches else natural)
+            assert (loop.width == 1) == (loop.form is ir.MaskForm.BranchPerLane)
+
+
+def asking(k: ir.Kernel, form: ir.MaskForm) -> ir.Kernel:
+    """`k` with all of its predicated loops in that form."""
+    return bottom_up(k, lambda n: replace(n, form=form) if isinstance(n, ir.PredLoop) else n)
 
 
 def test_a_group_is_the_kernels() -> None:
@@ -288,8 +300,20 @@ def arguments(k: ir.Kernel, n: int) -> dict[str, Any]:
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("name", KERNELS)
 def test_vector_kernels(name: str, target: str) -> None:
-    k = parse(KERNELS[name])
-    for n in SIZES if target != "neon" else (0, 1, 5, 33, 300):
+    means_the_same(parse(KERNELS[name]), target, SIZES)
+
+
+@pytest.mark.parametrize("target", [t for t in RUNNABLE if t != "scalar"])
+@pytest.mark.parametrize("name", [name for name in KERNELS if name.startswith("filter")])
+def test_branches_where_there_are_vectors(name: str, target: str) -> None:
+    """The other two forms are what `test_vector_kernels` runs: each target has one of them."""
+    k = asking(parse(KERNELS[name]), ir.MaskForm.BranchPerLane)
+    means_the_same(k, target, (0, 1, 17, 65, 300))
+
+
+def means_the_same(k: ir.Kernel, target: str, sizes: tuple[int, ...]) -> None:
+    """`k` on `target` has the status and the bits of the interpreter."""
+    for n in sizes if target != "neon" else (0, 1, 5, 33, 300):
         want, got = arguments(k, n), arguments(k, n)
         status = run(k, want).status
         assert run_native(k, target, got) == status, n
