@@ -129,6 +129,16 @@ def rows_of_rows(X):
     return out
 
 
+def sequences(X):
+    n = len(X)
+    k, y, z = np.arange(n), np.linspace(-1, n, n + 2), np.linspace(0.5, 2, n + 1, endpoint=False)
+    return k, y, z, y[1:-1] * k, np.arange(1, n + 3, 2) * 0.5
+
+
+def filled(X):
+    return np.eye(len(X), 3) + 1, np.identity(2) * X[0, 0], np.arange(0.3, 3.0, 0.7) - 1, np.tri(2)
+
+
 def joined(X):
     return np.concatenate((X, X)), np.stack((X, X * 2)), np.vstack((X, X)), np.hstack((X, X[:, :1]))
 
@@ -203,7 +213,7 @@ PROGRAMS = [
     folds, more_folds, extremes, spread, middle, several_axes, wrong_axis, folds_with_more,
     operators, powers, unary, bits, stretched, slices, named_slices,
     permuted, in_place, rows, row_out_of_bounds,
-    rows_of_rows, joined, joined_unequal, said_otherwise, differences,
+    rows_of_rows, sequences, filled, joined, joined_unequal, said_otherwise, differences,
     rolled, products, vector_products, traced,
     scans, running_extremes, places, vector_places, scans_along, places_along, scans_with_more,
     scalars_are_left_alone,

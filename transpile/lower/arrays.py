@@ -10,15 +10,29 @@ import numpy as np
 from loopir.types import DTYPES, dtype_of
 
 from ..infer import Num
-from ..types import ArrayType
+from ..macros.samples import Exactly, Sample, ask, modest
+from ..types import ArrayType, ScalarType
 from .refusal import refuse
 from .values import ArrayRef
 
-__all__ = ["ALLOCATORS", "allocation", "dtype_named", "given_dtype"]
+__all__ = [
+    "READY", "allocation", "dtype_named", "given_dtype",
+    "makes_array", "ready",
+]
 
 _SHAPED = (np.zeros, np.ones, np.empty, np.full)
 _LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
-ALLOCATORS: tuple[Any, ...] = _SHAPED + _LIKE
+_ALLOCATORS: tuple[Any, ...] = _SHAPED + _LIKE
+
+READY: tuple[Any, ...] = (
+    np.arange, np.eye, np.geomspace, np.identity, np.linspace, np.logspace, np.tri,
+)
+"""What NumPy fills before the kernel starts."""
+
+
+def makes_array(function: object) -> bool:
+    """Whether `function` gives an array that is made for each call."""
+    return any(function is f for f in _ALLOCATORS + READY)
 
 
 def allocation(
@@ -65,6 +79,30 @@ def allocation(
         dtype = value.strong or value.weak
     unit = 0 if order.value == "F" else len(shape) - 1
     return ArrayType(dtype or "f64", len(shape), unit), shape
+
+
+def ready(
+    function: Any, node: ast.Call, num: Callable[[ast.expr], Num],
+    resolve: Callable[[ast.expr], object | None],
+) -> tuple[ArrayType, tuple[Num, ...]]:
+    """The type of the array that one of `READY` gives, and the numbers that it is made from."""
+    numbers: list[Num] = []
+
+    def sample(e: ast.expr) -> Sample:
+        if isinstance(e, ast.Constant):
+            return modest(function, Exactly(e.value, type(e.value)))
+        if isinstance(value := resolve(e), type):
+            return Exactly(value, type(value))
+        numbers.append(n := num(e))
+        return ScalarType(n.strong or n.weak or "f64", weak=n.strong is None)
+
+    given = [*node.args, *(k.value for k in node.keywords)]
+    names = [k.arg for k in node.keywords if k.arg]
+    types = ask(function, [[sample(e)] for e in given], *names)
+    for ty in types:
+        if isinstance(ty, ArrayType) and len(names) == len(node.keywords):
+            return ty, tuple(numbers)
+    return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not an array that is known", node)
 
 
 def given_dtype(

@@ -14,7 +14,7 @@ from loopir.tree import walk
 from ..infer import Num
 from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Slot, Tupled, Value
 from ..ranges import integer
-from .arrays import given_dtype
+from .arrays import given_dtype, makes_array
 from .consumers import consumer
 from .lists import ARRAY_OF, Built
 from .refusal import refuse
@@ -47,6 +47,11 @@ class Results(Statements):
                 and self._resolve(func) is not builtins.len
             ):
                 return self.from_list(node, got.name)
+            case ast.Call(func=func) if makes_array(self._resolve(func)):
+                self.allocate("#made", node)
+                made = self.b.env["#made"]
+                assert isinstance(made, ArrayRef)
+                return Same(made.name)
         assert node is not None
         records = self.records(node)
         if records is not None and records.view is None and records.name in self.arguments:

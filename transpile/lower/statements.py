@@ -5,13 +5,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loopir.nodes import Const, Expr, Var
+from loopir.nodes import Const, Dim, Expr, Var
 
 from ..infer import Num, logic
 from ..macros.flow import left_to_python
 from ..ranges import LENGTH
 from ..scope import Origin
-from .arrays import ALLOCATORS, allocation
+from .arrays import READY, allocation, makes_array, ready
 from .leaving import Leaving
 from .lists import ARRAY_OF
 from .liveness import reads
@@ -114,8 +114,8 @@ class Statements(Leaving):
             return
         if isinstance(value, ast.Call):
             function = self._resolve(value.func)
-            if any(function is f for f in ALLOCATORS):
-                self._allocate(name, value)
+            if makes_array(function):
+                self.allocate(name, value)
                 return
             match value.args:
                 case [ast.Name(id=source)] if isinstance(
@@ -158,7 +158,8 @@ class Statements(Leaving):
             assert isinstance(target, ast.Name)
             self.b.env[target.id] = v
 
-    def _allocate(self, name: str, call: ast.Call) -> None:
+    def allocate(self, name: str, call: ast.Call) -> None:
+        """``name = np.zeros(…)`` or its like."""
         b = self.b
         if b.frames or b.branches:
             refuse(
@@ -167,11 +168,18 @@ class Statements(Leaving):
                 call,
             )
         function = self.known(call.func)
-        ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
+        if any(function is f for f in READY):
+            ty, given = ready(function, call, self.num, self.known)
+            if not all(b.invariant(n.ir) for n in given):
+                refuse("LOWER_CALL", f"`{ast.unparse(call)}` depends on what is computed", call)
+            shape = None
+        else:
+            ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
         text = inlined(call, self.b, frozenset(self.arguments))
         unique = self.array_name(name)
         b.allocate(unique, text, ty)
-        b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape)
+        lengths = (b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
+        b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape or tuple(lengths))
 
     def array_name(self, hint: str) -> str:
         """A name for an array of ours: the wrapper calls it so, and other things by theirs."""

@@ -53,7 +53,7 @@ MACROS: tuple[Macro, ...] = (
     array_outer,         # np.outer(x, y)
     array_joined,        # np.concatenate((x, y)), np.stack
     bitmask,             # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)
-    array_said,          # np.diff(x), np.trace(X), np.eye(n), np.roll(x, 1)
+    array_said,          # np.diff(x), np.trace(X), np.roll(x, 1)
     array_value,         # f(x + 1)
     collected,           # list(e for v in x)
     list_comprehension,  # [e for v in x if c]

@@ -11,6 +11,7 @@ from loopir.types import DTYPES
 
 from .. import ops
 from .context import Context
+from .sequences import is_sequence
 from .views import View, broadcast, view
 
 __all__ = ["elementwise", "is_elementwise", "operation"]
@@ -31,7 +32,8 @@ _FUNCTIONS = (np.where, np.clip, *_OURS)
 
 def is_elementwise(e: ast.expr, cx: Context) -> bool:
     """Whether `e` makes a new array of what it computes for each element."""
-    return cx.fact(e).array is not None and _operands(e, cx) is not None
+    known = cx.fact(e).array is not None
+    return known and (_operands(e, cx) is not None or is_sequence(e, cx))
 
 
 def elementwise(e: ast.expr, cx: Context) -> View | None:

@@ -18,9 +18,10 @@ class Fact(NamedTuple):
     """``rank``: that of an array, 1 for a list of scalars, 0 for a scalar (not for a 0-d array).
 
     ``types``: what it may be, by the path taken; empty where that is not known, and for lists.
-    ``shape``: the lengths of an array made here, as Python. ``owner``: the name of the array that
-    it is, or is a view of. ``lies``: the order of that array's axes in memory, where no axis of
-    the view has unit stride. ``record``: what it is of records, or as one, which has no rank.
+    ``shape``: the lengths of an array made here, as Python; "" for one that is not known.
+    ``owner``: the name of the array that it is, or is a view of. ``lies``: the order of that
+    array's axes in memory, where no axis of the view has unit stride. ``record``: what it is of
+    records, or as one, which has no rank.
     """
 
     rank: int | None

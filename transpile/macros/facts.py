@@ -12,7 +12,18 @@ from . import calls
 from .env import Env
 from .fact import INT, INT_TYPES, SCALAR, UNKNOWN, Fact, broadcast, either, join, typed
 from .names import bound, free_of
-from .samples import OPERATORS, Display, Exactly, Sample, Types, ask, is_pure, method, part
+from .samples import (
+    OPERATORS,
+    Display,
+    Exactly,
+    Sample,
+    Types,
+    ask,
+    is_pure,
+    method,
+    modest,
+    part,
+)
 
 __all__ = ["Facts", "may_be_bool"]
 
@@ -158,7 +169,7 @@ class Facts:
             read = OPERATORS["Subscript"]
             fact = _known(ask(read, [of.types, self.samples(e.slice, index=True)]))
             if fact and fact.rank:
-                return fact._replace(owner=of.owner, lies=of.order)
+                return fact._replace(shape=self._ones(e), owner=of.owner, lies=of.order)
             return fact or UNKNOWN
         rank = of.rank
         for index in e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]:
@@ -179,6 +190,15 @@ class Facts:
         less = part(ty, indices)
         return UNKNOWN if less is None else Fact(less.rank or None, owner=of.owner, record=less)
 
+    def _ones(self, e: ast.Subscript) -> tuple[str, ...] | None:
+        """The lengths of a view that has new axes."""
+        items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
+        new = [self.is_new_axis(i) or _is_none(i) for i in items]
+        slices = [n or isinstance(i, ast.Slice) for n, i in zip(new, items, strict=True)]
+        if not any(new) or not all(slices) or len(items) - sum(new) < (self.of(e.value).rank or 0):
+            return None
+        return tuple("1" if n else "" for n in new)
+
     def _attribute(self, e: ast.Attribute) -> Fact:
         value = self.resolve(e)
         if type(value) in (int, float):
@@ -198,14 +218,17 @@ class Facts:
         facts = [self.of(a) for a in e.args]
         if target in (min, max) and len(facts) > 1 and not e.keywords:
             return either(facts)
-        function, operands = target, [self.samples(a) for a in e.args]
+        function = target
+        operands = [[modest(target, s) for s in self.samples(a)] for a in e.args]
         if target is None and isinstance(e.func, ast.Attribute):
             of = self.of(e.func.value)
             function, operands = method(e.func.attr), [list(of.types), *operands]
             rank = calls.rank_of_method(e.func.attr, e, of.rank)
         else:
             rank = None if target is None else calls.rank_of(target, e, [f.rank for f in facts])
-        named = {k.arg: self.samples(k.value) for k in e.keywords if k.arg}
+        named = {
+            k.arg: [modest(target, s) for s in self.samples(k.value)] for k in e.keywords if k.arg
+        }
         pure = callable(function) and (target is None or is_pure(function))
         if pure and callable(function) and len(named) == len(e.keywords):
             fact = _known(ask(function, [*operands, *named.values()], *named))
@@ -230,8 +253,9 @@ class Facts:
                 elts = [n]
             case [ast.Name() as like, *_] if any(target is f for f in _LIKE):
                 known = self.of(like)
-                if known.shape is not None or known.owner != like.id or not known.rank:
-                    return known.shape
+                shape = known.shape if all(known.shape or ()) else None
+                if shape is not None or known.owner != like.id or not known.rank:
+                    return shape
                 axes = range(known.rank)
                 elts = [ast.parse(f"{like.id}.shape[{k}]", mode="eval").body for k in axes]
             case _:
@@ -261,6 +285,10 @@ def _bound_once(tree: ast.FunctionDef) -> set[str]:
     count = Counter(n.id for n in stores)
     given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     return {n.id for n in stores if count[n.id] == 1 and n not in inside} - given
+
+
+def _is_none(e: ast.expr) -> bool:
+    return isinstance(e, ast.Constant) and e.value is None
 
 
 def _known(types: Types) -> Fact | None:

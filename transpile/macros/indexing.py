@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from .context import Context
 from .streams import integer_constant, minus, plus
-from .views import View, element, is_one, materialised, view
+from .views import View, element, held, is_one, materialised, view
 
 __all__ = ["indexed"]
 
@@ -90,6 +90,7 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
     if any(_is_numbers(i, cx) for i in items):
         return None
     if not all(map(_is_simple, items)):
+        array = held(array, "a", cx) if isinstance(array, ast.Call) else array
         return materialised(cx.expr("X[I]", X=array, I=index), cx)
     of = view(array, cx)
     if of is None:

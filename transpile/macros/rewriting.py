@@ -12,7 +12,7 @@ __all__ = ["array_copied", "array_said"]
 
 
 def array_said(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Differences, the trace, the identity.
+    """Differences, the trace.
 
         s = np.trace(X)
     →
@@ -24,12 +24,6 @@ def array_said(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Call(func=func, args=[x, *_]) if cx.is_numpy(func, "diff"):
             return _differences(node, x, cx)
-        case ast.Call(func=func, args=[n], keywords=[]) if (
-            cx.is_numpy(func, "eye") or cx.is_numpy(func, "identity")
-        ):
-            if cx.fact(n).is_int:
-                n = n if isinstance(n, (ast.Name, ast.Constant)) else held(n, "n", cx)
-                return _eye(n, cx)
         case ast.Call(func=func, args=[x], keywords=[]) if cx.is_numpy(func, "trace"):
             return _trace(node, x, cx)
         case ast.Call(func=ast.Attribute(value=x, attr="trace"), args=[], keywords=[]):
@@ -83,17 +77,6 @@ def _differences(node: ast.Call, x: ast.expr, cx: Context) -> ast.expr | None:
 
 def _is_bool(x: ast.expr, cx: Context) -> bool:
     return {t.dtype for t in cx.fact(x).types} == {"bool"}
-
-
-def _eye(n: ast.expr, cx: Context) -> ast.expr:
-    name = cx.fresh("eye")
-    text = """
-        NAME = NP.zeros((N, N))
-        for I in range(N):
-            NAME[I, I] = 1.0
-    """
-    cx.before(*cx.code(text, NAME=name, NP=cx.numpy, N=n, I=cx.fresh("i")))
-    return cx.expr("NAME", NAME=name)
 
 
 def _trace(node: ast.expr, x: ast.expr, cx: Context) -> ast.expr | None:

@@ -17,7 +17,10 @@ from .. import ops
 from ..signature import type_of
 from ..types import ArgType, ArrayType, Opaque, RecordType, ScalarType
 
-__all__ = ["OPERATORS", "Display", "Exactly", "Sample", "Types", "ask", "is_pure", "method", "part"]
+__all__ = [
+    "OPERATORS", "Display", "Exactly", "Sample", "Types", "ask", "is_pure", "method", "modest",
+    "part",
+]
 
 Types: TypeAlias = "frozenset[ArrayType | ScalarType]"
 """What a value may be, depending on the path taken; empty where that is not known."""
@@ -44,11 +47,11 @@ _WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True}
 _MOST = 16
 
 _NAMES = """
-    all amax amin any argmax argmin array asarray ascontiguousarray broadcast_to clip concatenate
-    copy count_nonzero cross cumprod cumsum diag diff dot empty empty_like expand_dims eye fliplr
-    flip flipud full full_like hstack identity inner matmul max mean min moveaxis ones ones_like
-    outer prod ptp ravel repeat reshape roll round squeeze stack std sum swapaxes tile trace
-    transpose var vdot vstack where zeros zeros_like
+    all amax amin any arange argmax argmin array asarray ascontiguousarray broadcast_to clip
+    concatenate copy count_nonzero cross cumprod cumsum diag diff dot empty empty_like expand_dims
+    eye fliplr flip flipud full full_like geomspace hstack identity inner linspace logspace matmul
+    max mean min moveaxis ones ones_like outer prod ptp ravel repeat reshape roll round
+    squeeze stack std sum swapaxes tile trace transpose tri var vdot vstack where zeros zeros_like
 """
 _PURE: tuple[Any, ...] = (
     *(getattr(np, name) for name in _NAMES.split()),
@@ -62,6 +65,24 @@ _METHODS = """
     all any argmax argmin astype clip copy cumprod cumsum dot max mean min prod ptp ravel reshape
     round squeeze std sum swapaxes trace transpose var
 """
+
+
+_SIZED = (
+    np.arange, np.empty, np.eye, np.full, np.geomspace, np.identity, np.linspace, np.logspace,
+    np.ones, np.tri, np.zeros,
+)
+
+
+def modest(function: object, sample: Sample) -> Sample:
+    """A sample argument of `function` that makes no large array where the source asks for one."""
+    if not any(function is f for f in _SIZED):
+        return sample
+    match sample:
+        case Exactly(int() as value) if _EXTENT < value < 1 << 62:
+            return ScalarType("i64", weak=True)
+        case Display(make, parts):
+            return Display(make, tuple(modest(function, p) for p in parts))
+    return sample
 
 
 def is_pure(function: object) -> bool:

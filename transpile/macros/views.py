@@ -32,6 +32,7 @@ def view(e: ast.expr, cx: Context) -> View | None:
     """`e` by index; what cannot be is computed beforehand. None where it is no array or scalar."""
     from .elementwise import elementwise
     from .indexing import indexed
+    from .sequences import sequence
 
     fact = cx.fact(e)
     if fact.rank == 0:
@@ -40,7 +41,7 @@ def view(e: ast.expr, cx: Context) -> View | None:
         return None
     if isinstance(e, ast.Name):
         return leaf(e, cx)
-    return elementwise(e, cx) or indexed(e, cx) or materialised(e, cx)
+    return elementwise(e, cx) or indexed(e, cx) or sequence(e, cx) or materialised(e, cx)
 
 
 def scalar(e: ast.expr, cx: Context) -> View:
@@ -62,10 +63,10 @@ def leaf(e: ast.expr, cx: Context) -> View:
     """An array by its name."""
     fact = cx.fact(e)
     rank = fact.rank or 0
-    if fact.shape is not None:
-        shape = tuple(cx.expr(text) for text in fact.shape)
-    else:
-        shape = tuple(cx.expr("X.shape[K]", X=e, K=ast.Constant(k)) for k in range(rank))
+    shape = tuple(
+        cx.expr(text) if text else cx.expr("X.shape[K]", X=e, K=ast.Constant(k))
+        for k, text in enumerate(fact.shape or [""] * rank)
+    )
     if not all(map(cx.facts.lasting, shape)):
         shape = tuple(held(n, "n", cx) for n in shape)
     return View(shape, lambda at: element(e, at, cx), order=fact.order)

@@ -1,0 +1,97 @@
+"""``np.arange`` of ints and ``np.linspace`` by index: numbers that need no array to be in."""
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from ..types import ScalarType
+from .context import Context
+from .streams import integer_constant, minus, numpy_range, stream
+from .views import View, held
+
+__all__ = ["is_sequence", "sequence"]
+
+_DOUBLES = {ScalarType("i64", weak=True), ScalarType("f64", weak=True), ScalarType("f64")}
+_NAMES = ("start", "stop", "num", "endpoint")
+
+
+def is_sequence(e: ast.expr, cx: Context) -> bool:
+    """Whether `sequence` knows the elements of `e`."""
+    return numpy_range(e, cx) is not None or _given(e, cx) is not None
+
+
+def sequence(e: ast.expr, cx: Context) -> View | None:
+    """`e` as a function of the subscript; None where it is no sequence of numbers."""
+    if numpy_range(e, cx) is not None:
+        return _integers(e, cx)
+    given = _given(e, cx)
+    return None if given is None else _spaced(given, cx)
+
+
+def _integers(e: ast.expr, cx: Context) -> View | None:
+    whole = stream(e, cx, ())
+    if whole is None:
+        return None
+    cx.before(*whole.setup)
+    length = whole.length if _is_length(whole.length, cx) else cx.expr("max(N, 0)", N=whole.length)
+
+    def at(i: ast.expr) -> ast.expr:
+        element = whole.at(i)
+        assert isinstance(element, ast.expr)
+        return element
+
+    return View((length,), lambda index: at(index[0]))
+
+
+def _is_length(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is never negative."""
+    match e:
+        case ast.Subscript(value=ast.Attribute(attr="shape")):
+            return True
+    return (integer_constant(e) or -1) >= 0 or cx.builtin(e) == "len"
+
+
+def _given(e: ast.expr, cx: Context) -> dict[str, ast.expr] | None:
+    """The arguments of a call of linspace that gives doubles."""
+    match e:
+        case ast.Call(func=func, args=args) if cx.resolve(func) is np.linspace and len(args) <= 4:
+            given = dict(zip(_NAMES, args, strict=False))
+            given |= {k.arg: k.value for k in e.keywords if k.arg}
+        case _:
+            return None
+    end = given.setdefault("endpoint", ast.Constant(True))
+    num = given.setdefault("num", ast.Constant(50))
+    known = isinstance(end, ast.Constant) and isinstance(end.value, bool) and cx.fact(num).is_int
+    if not known or set(given) != set(_NAMES):
+        return None
+    types = cx.fact(given["start"]).types, cx.fact(given["stop"]).types
+    return given if all(t and t <= _DOUBLES for t in types) else None
+
+
+def _spaced(given: dict[str, ast.expr], cx: Context) -> View:
+    """As NumPy computes it: the step first, then ``i * step + start``; the last is `stop` itself.
+
+    One number has no step, and a step of zero is computed otherwise: those are Python's.
+    """
+    num, closed = given["num"], getattr(given["endpoint"], "value", False)
+    start, stop = (
+        held(cx.expr("NP.float64(E)", NP=cx.numpy, E=given[k]), k, cx) for k in ("start", "stop")
+    )
+    last = minus(num, ast.Constant(1), cx)
+    parts = last if closed else num
+    least = ast.Constant(2 if closed else 1)
+    checks = [cx.expr("N < K", N=num, K=least)] if (integer_constant(num) or 0) < 2 else []
+    if checks:
+        parts = cx.expr("max(N, 1)", N=parts)
+    text = "NP.divide(NP.subtract(B, A), N)"
+    step = held(cx.expr(text, NP=cx.numpy, A=start, B=stop, N=parts), "step", cx)
+    checks.append(cx.expr("STEP == 0.0", STEP=step))
+    text = "NP.add(NP.multiply(I, STEP), A)"
+    if closed:
+        text = f"B if I == LAST else {text}"
+
+    def at(i: ast.expr) -> ast.expr:
+        return cx.expr(text, NP=cx.numpy, I=i, STEP=step, A=start, B=stop, LAST=last)
+
+    return View((num,), lambda index: at(index[0]), tuple(checks))
