@@ -106,7 +106,7 @@ class Builder(Known):
     def where(self, cond: Expr) -> Iterator[None]:
         """What is lowered inside is computed, or matters, only where `cond` holds."""
         outer = self.facts
-        self.facts = [*outer, *implied(cond, self.linear, self.values)]
+        self.facts = [*outer, *implied(self, cond)]
         try:
             yield
         finally:

@@ -1,35 +1,36 @@
 """What a condition says of integers: linear forms that are not negative where it holds."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from loopir.nodes import Call, Expr, Var
 
 from ..ranges import Linear
 
-__all__ = ["implied"]
+if TYPE_CHECKING:
+    from .builder import Builder
+
+__all__ = ["extreme", "implied", "is_sure"]
 
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "ne"}
 _ONE = Linear({}, 1)
 
 
 def implied(
-    cond: Expr, linear: Callable[[Expr], Linear], values: Mapping[str, Expr], holds: bool = True
+    b: Builder, cond: Expr, holds: bool = True
 ) -> Iterator[Linear]:
-    """Those that are at least 0 where `cond` holds, or where it does not.
-
-    ``values`` says what stands under a name.
-    """
+    """Those that are at least 0 where `cond` holds, or where it does not."""
     match cond:
-        case Var(name) if name in values:
-            yield from implied(values[name], linear, values, holds)
+        case Var(name) if name in b.values:
+            yield from implied(b, b.values[name], holds)
         case Call("not", (inner,)):
-            yield from implied(inner, linear, values, not holds)
+            yield from implied(b, inner, not holds)
         case Call("and" | "or" as op, (p, q)) if (op == "and") == holds:
-            yield from implied(p, linear, values, holds)
-            yield from implied(q, linear, values, holds)
+            yield from implied(b, p, holds)
+            yield from implied(b, q, holds)
         case Call(op, (p, q)) if op in _OPPOSITE and p.dtype == "i64":
-            more = linear(p) - linear(q)
+            more = b.linear(p) - b.linear(q)
             match op if holds else _OPPOSITE[op]:
                 case "gt":
                     yield more - _ONE
@@ -41,5 +42,38 @@ def implied(
                     yield more * -1
                 case "eq":
                     yield from (more, more * -1)
+                case "ne":
+                    yield from (m - _ONE for m in (more, more * -1) if is_sure(b, m))
         case _:
             return
+
+
+def is_sure(b: Builder, margin: Linear) -> bool:
+    """Whether `margin` is provably >= 0 all over the enclosing loops."""
+    return _never_negative(b, extreme(b, margin, False))
+
+
+def _never_negative(b: Builder, margin: Linear) -> bool:
+    """Whether `margin` is provably >= 0; ``-min(p, q)`` is at least ``-p`` and at least ``-q``."""
+    if b.low(margin) >= 0:
+        return True
+    for atom, c in margin.terms.items():
+        match atom:
+            case Call("min" | "max" as op, (p, q), "i64") if (c < 0) == (op == "min"):
+                if any(
+                    _never_negative(b, margin.substitute(atom, b.linear(side))) for side in (p, q)
+                ):
+                    return True
+    return False
+
+
+def extreme(b: Builder, linear: Linear, highest: bool) -> Linear:
+    """The greatest (or least) value over all enclosing loops, with no variable of theirs in it but
+    within an atom.
+    """
+    for frame in reversed(b.frames):
+        c = linear.terms.get(frame.var, 0)
+        if c:
+            last = frame.linear + Linear({}, -1)
+            linear = linear.substitute(frame.var, last if (c > 0) == highest else Linear())
+    return linear

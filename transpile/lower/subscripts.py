@@ -9,10 +9,11 @@ from loopir.types import DTYPES
 from ..infer import Num, cast, logic
 from ..ranges import Linear, integer
 from .builder import Builder
+from .implied import extreme, is_sure
 from .refusal import refuse
 from .values import ArrayRef
 
-__all__ = ["extreme", "inside", "never_negative"]
+__all__ = ["inside"]
 
 
 def inside(
@@ -42,9 +43,9 @@ def inside(
 def _implied(b: Builder, linear: Linear, length: Linear) -> bool:
     """Whether it takes the conditions around it to prove an affine subscript in bounds."""
     margins = linear, length + Linear({}, -1) - linear
-    doubtful = [m for m in margins if not never_negative(b, extreme(b, m, False))]
+    doubtful = [m for m in margins if not is_sure(b, m)]
     return bool(doubtful) and all(
-        any(never_negative(b, extreme(b, m - fact, False)) for fact in b.facts) for m in doubtful
+        any(is_sure(b, m - fact) for fact in b.facts) for m in doubtful
     )
 
 
@@ -54,38 +55,12 @@ def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
     room = length + Linear({}, -1) - highest
     if b.high(lowest) < 0 or b.high(room) < 0:  # it always leaves the array somewhere
         return False
-    unproved = [margin for margin in (lowest, room) if not never_negative(b, margin)]
+    unproved = [margin for margin in (lowest, room) if not is_sure(b, margin)]
     if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
         return False
     for margin in unproved:
         b.guard(Call("ge", (margin.expr(), integer(0)), "bool"), "GUARD_BOUNDS", node)
     return True
-
-
-def never_negative(b: Builder, margin: Linear) -> bool:
-    """Whether `margin` is provably >= 0; ``-min(p, q)`` is at least ``-p`` and at least ``-q``."""
-    if b.low(margin) >= 0:
-        return True
-    for atom, c in margin.terms.items():
-        match atom:
-            case Call("min" | "max" as op, (p, q), "i64") if (c < 0) == (op == "min"):
-                if any(
-                    never_negative(b, margin.substitute(atom, b.linear(side))) for side in (p, q)
-                ):
-                    return True
-    return False
-
-
-def extreme(b: Builder, linear: Linear, highest: bool) -> Linear:
-    """The greatest (or least) value over all enclosing loops, with no variable of theirs in it but
-    within an atom.
-    """
-    for frame in reversed(b.frames):
-        c = linear.terms.get(frame.var, 0)
-        if c:
-            last = frame.linear + Linear({}, -1)
-            linear = linear.substitute(frame.var, last if (c > 0) == highest else Linear())
-    return linear
 
 
 def _checked(b: Builder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Expr]:

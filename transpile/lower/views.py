@@ -11,8 +11,8 @@ from loopir.types import DTYPES
 from ..infer import Num, cast
 from ..ranges import LENGTH, Linear, integer
 from .builder import Builder
+from .implied import is_sure
 from .refusal import refuse
-from .subscripts import extreme, never_negative
 from .values import Along, ArrayRef
 
 __all__ = ["places_of", "sliced", "transposed", "viewed"]
@@ -102,9 +102,9 @@ def _least(b: Builder, p: Linear, q: Linear) -> Linear:
 
 
 def _one(b: Builder, op: str, p: Linear, q: Linear, margin: Linear) -> Linear:
-    if never_negative(b, extreme(b, margin, False)):
+    if is_sure(b, margin):
         return p
-    if never_negative(b, extreme(b, margin * -1, False)):
+    if is_sure(b, margin * -1):
         return q
     return Linear.of(Call(op, (p.expr(), q.expr()), "i64"))
 
