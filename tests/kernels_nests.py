@@ -204,10 +204,55 @@ class _Maker:
             inner = self.nested([last], (ir.If(cond, body),))
         return self.nested(outer, inner)
 
+    def place(self, loops: Sequence[ir.Var]) -> tuple[ir.Expr, ir.Var]:
+        """A subscript near that of the first of `loops`, perhaps at a distance of the others; and
+        how many there are.
+        """
+        v, w = loops[0], self.one_of(*loops)
+        size = ir.Var(f"n{v.name[1:]}", I64)
+        away = integer(self.one_of(0, 1, 1, 2, 3))
+        behind = call("sub", size, v)
+        forms = [call("sub", v, away), call("add", v, away), call("sub", behind, away)]
+        if w != v:
+            forms += [call("sub", call("add", v, w), away)] * 3
+        return self.one_of(*forms), size
+
+    def asked(self, at: ir.Expr, size: ir.Var) -> ir.Expr:
+        """Whether `at` is inside, or something of the kind."""
+        end = self.one_of(size, size, call("sub", size, integer(1)), integer(2))
+        first, second, join = self.one_of(
+            ("ge", "lt", "and"), ("lt", "ge", "or"), ("ne", "ne", "and"), ("gt", "le", "and"),
+        )
+        low, high = call(first, at, integer(self.one_of(0, 0, 1))), call(second, at, end)
+        both = call(join, low, high)
+        return self.one_of(both, both, low, high)
+
+    def edged(self) -> tuple[ir.Stmt, ...]:
+        """A fold or a map that asks about its place before it takes a neighbour."""
+        axes = self.some(self.loops)
+        out, x = self.array(axes, written=True), self.array(axes)
+        inner = [v for v in self.loops if v not in axes][:1]
+        at, size = self.place([axes[0], *self.draw(st.permutations([*axes[1:], *inner]))])
+        cond = self.asked(at, size)
+        inside = call("and", call("ge", at, integer(0)), call("lt", at, size))
+        near = self.load(x, (call("select", inside, at, integer(0)), *axes[1:]))
+        old, zero = self.load(out, axes), ir.Const(1 if self.dtype[0] == "i" else 1.0, self.dtype)
+        if inner and self.one_of(False, True):
+            acc, new = ir.Var(self.name("s"), self.dtype), ir.Var(self.name("t"), self.dtype)
+            sides = (call("add", acc, near), acc)
+            given = ir.If(cond, (), (), (ir.Yield(new.name, *self.draw(st.permutations(sides))),))
+            rng = self.range(self.sizes[int(inner[0].name[1:])])
+            fold = ir.Loop(inner[0].name, rng, (given,), (ir.Accum(acc.name, zero, new),))
+            return self.nested(axes, (fold, ir.Store(out.name, axes, acc)))
+        body: ir.Stmt = ir.Store(out.name, axes, call("add", old, call("select", cond, near, zero)))
+        if self.one_of(False, True):
+            body = ir.If(cond, (ir.Store(out.name, axes, call("add", old, near)),))
+        return self.nested([*axes, *inner], (body,))
+
     def kernel(self) -> ir.Kernel:
         kinds = [
             self.product, self.product, self.folded, self.folded, self.pairs, self.stencil,
-            self.chosen, self.matrices, self.matrices,
+            self.chosen, self.matrices, self.matrices, self.edged, self.edged,
         ]
         body = [s for _ in range(self.one_of(1, 1, 2)) for s in self.one_of(*kinds)()]
         written = {p.name for p in self.params if p.written}

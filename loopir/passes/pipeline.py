@@ -18,6 +18,7 @@ from .halves import halves
 from .hoist import hoist
 from .if_convert import if_convert
 from .interchange import interchange
+from .interior import interior
 from .jam import jam
 from .last_value import last_value
 from .narrow import narrow
@@ -61,6 +62,7 @@ PIPELINE = (
     Pass(simplify, "lowering writes plainly; what it wrote is recognised in its simplest form"),
     Pass(unroll, "a loop around a tiny one can then be vectorised"),
     Pass(simplify, "subscripts of the copies become constants"),
+    Pass(interior, "loops without tests are nests like any other to all that follow"),
     Pass(permute, "a sum in memory has a register only where it is inmost"),
     Pass(promote, "an element that each iteration updates is a fold once it has a name"),
     Pass(carry, "an element of the iteration before is an accumulator once it has a name"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..nodes import Append, Assign, Call, Check, Const, If, Interval, Kernel, Loop, Stmt, Store
+from ..nodes import Append, Assign, Call, Check, Const, If, Interval, Kernel, Loop, Stmt, Store, Var
 from ..tree import bottom_up
 from .forward import forward
 from .rules import rewrite
@@ -53,10 +53,15 @@ def _node(n: Any) -> Any:
             return replace(n, mask=None)
         case If():
             return _branch(n)
-        case Loop(range=Interval() as r) if trips(r) == 0:
+        case Loop(range=Interval() as r) if trips(r) == 0 or _is_idle(n):
             return tuple(Assign(a.name, a.init) for a in n.accs)
         case _:
             return n
+
+
+def _is_idle(s: Loop) -> bool:
+    """Whether its iterations do nothing at all."""
+    return not s.body and all(isinstance(a.step, Var) and a.step.name == a.name for a in s.accs)
 
 
 def _branch(s: If) -> If | tuple[Stmt, ...]:

@@ -1,0 +1,135 @@
+"""What the iterations of a loop ask about their place in it."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..affine import Affine, affine, constant
+from ..names import bound
+from ..nodes import Assign, Call, Check, Expr, If, Interval, Loop, Node, Var
+from ..record import record
+from ..tree import ends, walk
+from ..types import INDEX
+
+__all__ = ["Test", "tests"]
+
+_NOT = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+_ONE = constant(1)
+
+
+@record(frozen=True, slots=True)
+class Test:
+    """A comparison, ``then`` in the interior: from ``bound`` on if it is ``low``, else below it.
+
+    ``exact``: in the rest of the loop it is the opposite.
+    """
+
+    call: Call
+    then: bool
+    bound: Affine
+    low: bool
+    exact: bool = True
+
+
+def tests(loop: Loop) -> list[Test]:
+    """One for each comparison in `loop` that is known from the place, at one end or the other."""
+    counted = isinstance(loop.range, Interval) and loop.until is None
+    return _Asked(loop).tests() if counted else []
+
+
+class _Asked:
+    """Finds the tests in a `loop`, and which of their outcomes has more to do."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        inner = [n for n in walk(loop) if isinstance(n, Loop)][1:]
+        names = [n.var for n in inner]
+        counted = (n for n in inner if isinstance(n.range, Interval) and names.count(n.var) == 1)
+        self._inner = {n.var: n.range for n in counted}
+        self._values = {n.name: n.value for n in walk(loop) if isinstance(n, Assign)}
+        self._forms: dict[str, Affine | None] = dict.fromkeys(bound(loop))
+        for name, value in self._values.items():
+            self._forms[name] = self._form(value)
+
+    def tests(self) -> list[Test]:
+        asked = dict(reversed([pair for n in walk(self._loop) for pair in self._questions(n)]))
+        found = (self._test(call, then) for call, then in asked.items())
+        return [t for t in found if t is not None]
+
+    def _questions(self, n: Node) -> Iterator[tuple[Call, bool]]:
+        match n:
+            case If(cond, then, orelse, yields):
+                more = _weight(*then, *(y.then for y in yields))
+                yield from self._atoms(cond, more >= _weight(*orelse, *(y.orelse for y in yields)))
+            case Call("select", (cond, a, b)):
+                yield from self._atoms(cond, _weight(a) >= _weight(b))
+            case Check(cond):
+                yield from self._atoms(cond, True)
+
+    def _atoms(self, cond: Expr, then: bool) -> Iterator[tuple[Call, bool]]:
+        """The comparisons that all come out one way where `cond` is `then`."""
+        match cond:
+            case Var(name) if name in self._values:
+                yield from self._atoms(self._values[name], then)
+            case Call("not", (inner,)):
+                yield from self._atoms(inner, not then)
+            case Call("and" | "or" as op, (a, b)) if (op == "and") == then:
+                yield from self._atoms(a, then)
+                yield from self._atoms(b, then)
+            case Call(op, (a, _)) if op in _NOT and a.dtype == INDEX:
+                yield cond, then
+
+    def _form(self, e: Expr) -> Affine | None:
+        return affine(e, (self._loop.var, *self._inner), self._forms)
+
+    def _test(self, call: Call, then: bool) -> Test | None:
+        a, b = (self._form(e) for e in call.args)
+        if a is None or b is None:
+            return None
+        match call.op if then else _NOT[call.op]:
+            case "lt":
+                return self._margin(call, then, b - a - _ONE)
+            case "le":
+                return self._margin(call, then, b - a)
+            case "gt":
+                return self._margin(call, then, a - b - _ONE)
+            case "ge":
+                return self._margin(call, then, a - b)
+            case "ne":
+                return self._end(call, then, a - b)
+        return None
+
+    def _margin(self, call: Call, then: bool, margin: Affine) -> Test | None:
+        """That `margin` is not negative."""
+        sign = margin.coefficient(self._loop.var)
+        least = self._least(margin.without((self._loop.var,)))
+        if abs(sign) != 1 or least is None:
+            return None
+        exact = margin.variables == {self._loop.var}
+        return Test(call, then, least.scaled(-1) if sign > 0 else least + _ONE, sign > 0, exact)
+
+    def _least(self, form: Affine) -> Affine | None:
+        """`form` where the loops inside make it least; None where that is not known."""
+        for var in reversed(self._inner):
+            step = form.coefficient(var)
+            if step:
+                first, behind = map(self._form, ends(self._inner[var]))
+                if first is None or behind is None:
+                    return None
+                form = form.without((var,)) + (first if step > 0 else behind - _ONE).scaled(step)
+        return None if form.variables else form
+
+    def _end(self, call: Call, then: bool, apart: Affine) -> Test | None:
+        """That this is not the first iteration, or not the last."""
+        assert isinstance(self._loop.range, Interval)
+        sign = apart.coefficient(self._loop.var)
+        if abs(sign) != 1 or apart.variables != {self._loop.var}:
+            return None
+        place = apart.without((self._loop.var,)).scaled(-sign)
+        first, behind = map(self._form, ends(self._loop.range))
+        if first == place:
+            return Test(call, then, place + _ONE, True)
+        return Test(call, then, place, False) if behind == place + _ONE else None
+
+
+def _weight(*code: Node) -> int:
+    return sum(1 for n in code for _ in walk(n))
