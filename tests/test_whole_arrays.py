@@ -139,6 +139,16 @@ def filled(X):
     return np.eye(len(X), 3) + 1, np.identity(2) * X[0, 0], np.arange(0.3, 3.0, 0.7) - 1, np.tri(2)
 
 
+def made_in_loops(X):
+    total = X.sum() * 0
+    for row in X:
+        t = row * 2
+        u, v = np.ones_like(t), np.full(3, 2)
+        u[1:] = t[:-1]
+        total = total + u.sum() + v.sum()
+    return total
+
+
 def joined(X):
     return np.concatenate((X, X)), np.stack((X, X * 2)), np.vstack((X, X)), np.hstack((X, X[:, :1]))
 
@@ -213,7 +223,8 @@ PROGRAMS = [
     folds, more_folds, extremes, spread, middle, several_axes, wrong_axis, folds_with_more,
     operators, powers, unary, bits, stretched, slices, named_slices,
     permuted, in_place, rows, row_out_of_bounds,
-    rows_of_rows, sequences, filled, joined, joined_unequal, said_otherwise, differences,
+    rows_of_rows, sequences, filled, made_in_loops,
+    joined, joined_unequal, said_otherwise, differences,
     rolled, products, vector_products, traced,
     scans, running_extremes, places, vector_places, scans_along, places_along, scans_with_more,
     scalars_are_left_alone,

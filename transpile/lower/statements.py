@@ -5,6 +5,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from loopir.nodes import Const, Dim, Expr, Var
 
 from ..infer import Num, logic
@@ -159,15 +161,16 @@ class Statements(Leaving):
             self.b.env[target.id] = v
 
     def allocate(self, name: str, call: ast.Call) -> None:
-        """``name = np.zeros(…)`` or its like."""
+        """``name = np.zeros(…)`` or its like.
+
+        What a loop makes anew in each iteration is one array, made beforehand: no name of it lives
+        on to the next.
+        """
         b = self.b
-        if b.frames or b.branches:
-            refuse(
-                "LOWER_UNSUPPORTED",
-                f"`{ast.unparse(call)}` is allocated inside a loop or branch",
-                call,
-            )
         function = self.known(call.func)
+        if (b.frames or b.branches) and function is not np.empty:
+            said = f"`{ast.unparse(call)}` is filled inside a loop or branch"
+            refuse("LOWER_UNSUPPORTED", said, call)
         if any(function is f for f in READY):
             ty, given = ready(function, call, self.num, self.known)
             if not all(b.invariant(n.ir) for n in given):

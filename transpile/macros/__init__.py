@@ -16,6 +16,7 @@ from .context import Context
 from .driver import Macro, expand_with
 from .env import Env
 from .fields import fields_named
+from .filling import array_filled
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .joining import array_joined
 from .loops import for_loop
@@ -35,6 +36,7 @@ MACROS: tuple[Macro, ...] = (
     augmented,           # a[i] += e
     named_range,         # r = range(n)
     in_range,            # i in range(n)
+    array_filled,        # for …: u = np.zeros(n)
     array_assigned,      # u = x * 2 + y
     array_stored,        # X[i] = y
     array_copied,        # np.copyto(x, y)

@@ -77,6 +77,11 @@ def array_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             x[_i_2 + 1] = _a[_i_2]
     """
     match node:
+        case ast.Assign(targets=[ast.Subscript() as target], value=ast.IfExp() as value) if (
+            cx.fact(value.body).array and cx.fact(value.orelse).array
+        ):
+            text = "if C:\n    TARGET = A\nelse:\n    TARGET = B"
+            return cx.code(text, TARGET=target, C=value.test, A=value.body, B=value.orelse)
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
             return cx.whole(lambda: _stored(node, target, None, value, cx))
     return None

@@ -17,10 +17,13 @@ __all__ = ["Context"]
 
 
 class Context:
-    """Belongs to the expansion of one function. ``at`` is the node being replaced."""
+    """Belongs to the expansion of one function. ``at`` is the node being replaced, which stands in
+    as many ``loops``.
+    """
 
     def __init__(self, tree: ast.FunctionDef, env: Env) -> None:
         self.at: ast.AST = tree
+        self.loops = 0
         self.facts = Flow(tree, env, self.resolve)
         self._env = env
         self._taken = used(tree)

@@ -69,7 +69,9 @@ class _Driver:
             case ast.For() | ast.AsyncFor() | ast.While():
                 before = dict(facts.known)
                 facts.enter(s)
+                self.cx.loops += 1
                 s.body = self.block(s.body)
+                self.cx.loops -= 1
                 facts.known = joined(before, facts.known)
                 s.orelse = self.block(s.orelse)
             case ast.If() if left_to_python(s):

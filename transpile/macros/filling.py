@@ -1,0 +1,67 @@
+"""``np.zeros`` and its kin inside a loop → one array, filled anew in each iteration."""
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from .context import Context
+from .nests import allocated, nest
+from .views import element, leaf, scalar
+
+__all__ = ["array_filled"]
+
+_VALUES: dict[Any, float | None] = {
+    np.zeros: 0, np.zeros_like: 0, np.ones: 1, np.ones_like: 1, np.full: None, np.full_like: None,
+}
+"""What an array is filled with; None: with the second argument."""
+
+_LIKE = (np.zeros_like, np.ones_like, np.full_like)
+
+
+def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Outside loops it comes as it is asked for.
+
+        for i in range(n):
+            u = np.full(n, 0.5)
+            y[i] = u[i]
+    →
+        for i in range(n):
+            u = np.empty(n, np.float64)
+            for _i in range(n):
+                u[_i] = 0.5
+            y[i] = u[i]
+    """
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, *_]) as call) if (
+            cx.loops and any(cx.resolve(call.func) is f for f in _VALUES)
+        ):
+            return cx.whole(lambda: _filled(name, call, cx))
+    return None
+
+
+def _filled(name: str, call: ast.Call, cx: Context) -> list[ast.stmt] | None:
+    fact, function = cx.fact(call), cx.resolve(call.func)
+    value = _VALUES[function]
+    given = [k.value for k in call.keywords if k.arg == "fill_value"]
+    fill = [*call.args[1:2], *given][:1] if value is None else [ast.Constant(value)]
+    shape = _shape(function, call.args[0], cx)
+    if fact.array is None or fact.order != "C" or shape is None or not fill:
+        return None
+    lines = [allocated(name, shape, fact.array.dtype, cx)]
+    each = scalar(fill[0], cx).at(())
+
+    def body(at: Any) -> list[ast.stmt]:
+        place = element(ast.Name(name, ast.Load()), at, cx)
+        return cx.code("PLACE = E", PLACE=place, E=each)
+
+    return lines + nest(shape, body, cx)
+
+
+def _shape(function: Any, given: ast.expr, cx: Context) -> tuple[ast.expr, ...] | None:
+    if function in _LIKE:
+        known = isinstance(given, ast.Name) and cx.fact(given).array
+        return leaf(given, cx).shape if known else None
+    lengths = given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given]
+    return tuple(lengths) if lengths and all(cx.fact(n).is_int for n in lengths) else None
