@@ -6,14 +6,19 @@ reported of it; ``pytest --bless`` writes both.
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import re
+import runpy
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from agree import assert_same, outcome
 
+from transpile import fuse
 from transpile.cli.examine import Unreadable, functions, run_file
 from transpile.rejections import CODES, Code, Rejection
 from transpile.report.report import Report, rejection_rows
@@ -133,3 +138,16 @@ def test_the_message_has_the_shape(page: Code) -> None:
 
 def test_nothing_else_is_kept() -> None:
     assert {path.stem.upper() for path in KEPT.iterdir() if path.is_file()} <= set(CODES)
+
+
+@pytest.mark.parametrize("call", [
+    "np.linalg.solve(X, x)", "np.linalg.inv(X * 2)", "np.linalg.det(X)", "np.sort(X, axis=0)",
+    "np.linalg.matrix_power(X, 3)", "np.fft.fft(x)", "x.argsort()", "x.sort()",
+])
+def test_what_libraries_compute_stays_theirs(call: str, tmp_path: Path) -> None:
+    path = tmp_path / "theirs.py"
+    path.write_text(f"import numpy as np\ndef theirs(X, x):\n    x += 1\n    return {call}\n")
+    names = runpy.run_path(str(path))
+    fused, given = fuse(names["theirs"], on_reject="silent"), (np.eye(3) + 1, np.arange(3.0)[::-1])
+    assert [r.code for r in fused.report(*given).rejections] == ["LOWER_LIBRARY"]
+    assert_same(outcome(fused, copy.deepcopy(given)), outcome(names["theirs"], given), call)

@@ -59,6 +59,34 @@ apply(np.ones(8), np.zeros(8))
 """,
     ),
     Code(
+        code="LOWER_LIBRARY",
+        title="a computation that a library does",
+        why="Linear systems, inverses and powers of matrices are LAPACK's, Fourier transforms "
+            "pocketfft's, and sorts NumPy's own. No loop of ours would be faster or exactly "
+            "as accurate, so the call stays, and with it the function that it stands in.",
+        bad="""\
+@fuse
+def solved(X, y):
+    for i in range(len(y)):
+        y[i] = y[i] * 2.0
+    return np.linalg.solve(X, y)
+
+solved(np.eye(3), np.ones(3))
+""",
+        good="""\
+@fuse
+def doubled(y):
+    for i in range(len(y)):
+        y[i] = y[i] * 2.0
+
+def solved(X, y):
+    doubled(y)
+    return np.linalg.solve(X, y)
+
+solved(np.eye(3), np.ones(3))
+""",
+    ),
+    Code(
         code="LOWER_SUBSCRIPT",
         title="a subscript that does not name one element",
         why="Loops are compiled element by element: every subscript is an integer, one for each "

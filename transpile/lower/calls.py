@@ -17,6 +17,7 @@ from loopir.types import DTYPES, dtype_of
 from ..infer import Num, cast, fits, logic
 from ..scope import made_in_c
 from .functions import COMPARISONS, MATH, OPERATORS, OURS, UFUNCS
+from .library import METHODS, library
 from .masks import MASKS
 from .operands import convert, rounded, truth, typed
 from .python_calls import PythonCalls
@@ -39,6 +40,7 @@ class Calls(PythonCalls):
 
     def call(self, node: ast.Call) -> Num:
         function = self.known(node.func)
+        self.no_library(node, function)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is called with keywords or `*`", node)
         if function is builtins.len:
@@ -64,6 +66,16 @@ class Calls(PythonCalls):
         return refuse(
             "LOWER_CALL", f"`{ast.unparse(node.func)}` is not a function that can be compiled", node
         )
+
+    def no_library(self, node: ast.Call, function: object | None) -> None:
+        """Refuses what a library computes."""
+        who = library(function)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS and function is None:
+            who = "NumPy" if self.array(node.func.value) is not None else None
+        if who is not None:
+            said = f"`{ast.unparse(node.func)}` is {who}'s to compute and stays a NumPy call"
+            advice = "make functions of the loops before it and after it"
+            refuse("LOWER_LIBRARY", said, node, help=advice)
 
     def _numpy_float(self, dtype: np.dtype[Any], args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)

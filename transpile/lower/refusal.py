@@ -10,6 +10,9 @@ from ..source import span_of
 __all__ = ["refuse"]
 
 
-def refuse(code: str, message: str, node: ast.AST | None) -> NoReturn:
+def refuse(
+    code: str, message: str, node: ast.AST | None, *, help: str | None = None
+) -> NoReturn:
     """Raises Refused; `node` is what is to blame."""
-    raise Refused(Rejection(code, message, span_of(node) if node is not None else None))
+    span = span_of(node) if node is not None else None
+    raise Refused(Rejection(code, message, span, help=help))

@@ -88,6 +88,8 @@ class Statements(Leaving):
                 self.open_lists -= grows
                 self.counted(grows)
             case ast.Expr(value=value):
+                if isinstance(value, ast.Call):
+                    self.no_library(value, self._resolve(value.func))
                 said = ast.unparse(value).partition("\n")[0]
                 refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
             case _:
