@@ -30,11 +30,15 @@ def weight(n: ir.Node) -> float:
 
 
 def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
-    """Registers a group of a loop without accumulators: enough to hide latency in cheap bodies."""
+    """Registers a group of a loop without accumulators: enough to hide latency in cheap bodies.
+
+    A ``while`` is a chain from end to end, and has time to load what has no register.
+    """
     if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
     if shares_loops(loop):
-        return columns(target.model, _accumulators(loop))
+        waits = any(isinstance(n, ir.While) for s in loop.body for n in walk(s))
+        return columns(target.model, 0 if waits else _accumulators(loop))
     cost = weight(loop)
     return 4 if cost <= 8 else 2 if cost <= 16 else 1
 

@@ -25,6 +25,7 @@ from .narrow import narrow
 from .permute import permute
 from .places import places
 from .promote import promote
+from .recall import recall
 from .reuse import reuse
 from .room import room
 from .search import search
@@ -81,6 +82,7 @@ PIPELINE = (
     Pass(reuse, "after if-conversion both sides stand in one block"),
     Pass(escape, "it takes the loops that others leave alone, for each iteration ends by itself"),
     Pass(narrow, "the width of a loop is that of its widest lanes, and these count"),
+    Pass(recall, "what lanes hold is settled, and with it what is the same a turn later"),
     Pass(short_folds, "what a fold is left to is settled before its order is", reorders=True),
     Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
     Pass(search, "what is left of a search when it is no fold; tile sees its blocks"),
