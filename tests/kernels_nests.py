@@ -175,6 +175,28 @@ class _Maker:
         fold = ir.Loop(last.name, self.range(self.sizes[int(last.name[1:])]), (), (carried,))
         return self.nested(axes, (fold, ir.Store(out.name, axes, acc)))
 
+    def nearest(self) -> tuple[ir.Stmt, ...]:
+        """Which row of an array is nearest to that of another, and how near."""
+        if len(self.loops) < 3:
+            return self.pairs()
+        i, j, k = self.draw(st.permutations(self.loops))[:3]
+        out, where = self.array((i,), written=True), ir.Var(self.name("w"), I64)
+        best, sum_ = ir.Var(self.name("b"), self.dtype), ir.Var(self.name("s"), self.dtype)
+        rows = [(i, k), self.one_of((j, k), (k, j))]
+        loads = (self.load(self.array(x), self.near(x)) for x in rows)
+        term = call(self.one_of("mul", "sub"), *loads)
+        one, zero = (ir.Const(float(x) if self.dtype[0] == "f" else x, self.dtype) for x in (1, 0))
+        carried = ir.Accum(sum_.name, zero, call("add", sum_, term))
+        fold = ir.Loop(k.name, self.range(self.sizes[int(k.name[1:])]), (), (carried,))
+        news = ir.Var(self.name("t"), self.dtype), ir.Var(self.name("t"), I64)
+        yields = (ir.Yield(news[0].name, sum_, best), ir.Yield(news[1].name, j, where))
+        test = call(self.one_of("lt", "gt", "le"), sum_, best)
+        accs = ir.Accum(best.name, one, news[0]), ir.Accum(where.name, integer(-1), news[1])
+        body = (fold, ir.If(test, (), (), yields))
+        search = ir.Loop(j.name, self.range(self.sizes[int(j.name[1:])]), body, accs)
+        known = ir.If(call("ge", where, integer(0)), (ir.Store(out.name, (i,), best),))
+        return self.nested((i,), (search, self.one_of(known, ir.Store(out.name, (i,), best))))
+
     def stencil(self) -> tuple[ir.Stmt, ...]:
         """Neighbours of an element, in another array or in its own, perhaps again and again."""
         axes = self.some(self.loops)
@@ -252,7 +274,7 @@ class _Maker:
     def kernel(self) -> ir.Kernel:
         kinds = [
             self.product, self.product, self.folded, self.folded, self.pairs, self.stencil,
-            self.chosen, self.matrices, self.matrices, self.edged, self.edged,
+            self.chosen, self.matrices, self.matrices, self.edged, self.edged, self.nearest,
         ]
         body = [s for _ in range(self.one_of(1, 1, 2)) for s in self.one_of(*kinds)()]
         written = {p.name for p in self.params if p.written}

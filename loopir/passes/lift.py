@@ -25,9 +25,11 @@ from ..nodes import (
     Var,
     Yield,
 )
+from ..tree import walk
 from .subscripts import Subscripts
+from .values import raising
 
-__all__ = ["WIDTH", "Lift", "Places", "wide"]
+__all__ = ["WIDTH", "Lift", "Places", "is_choice", "wide"]
 
 WIDTH = "W"
 
@@ -35,6 +37,13 @@ WIDTH = "W"
 def wide(e: Expr) -> Expr:
     """`e` in every lane, where it is not a vector yet."""
     return e if e.lanes != 1 else Broadcast(e, WIDTH)
+
+
+def is_choice(s: If) -> bool:
+    """Whether a branch does nothing but choose between values that may both be computed."""
+    sides = [e for y in s.yields for e in (y.then, y.orelse)]
+    reads = any(isinstance(n, Load) for e in sides for n in walk(e))
+    return not (s.then or s.orelse or reads or any(map(raising, sides)))
 
 
 class Places(Protocol):
@@ -59,7 +68,18 @@ class Lift:
         self.vectors = dict(vectors)  # scalar name → name of its vector
 
     def block(self, stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
-        return tuple(self.stmt(s) for s in stmts)
+        return tuple(lifted for s in stmts for lifted in self._lifted(s))
+
+    def _lifted(self, s: Stmt) -> tuple[Stmt, ...]:
+        """`s`; a branch that merely chooses, each lane for itself, as what it chooses."""
+        if isinstance(s, If) and is_choice(s) and (cond := self.expr(s.cond)).lanes != 1:
+            return tuple(Assign(y.name, self._chosen(cond, y)) for y in s.yields)
+        return (self.stmt(s),)
+
+    def _chosen(self, cond: Expr, y: Yield) -> Expr:
+        sides = (wide(self.expr(e)) for e in (y.then, y.orelse))
+        self.vectors[y.name] = y.name
+        return Call("select", (cond, *sides), y.then.dtype, WIDTH)
 
     def stmt(self, s: Stmt) -> Stmt:
         match s:

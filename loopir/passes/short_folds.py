@@ -95,8 +95,13 @@ def _test(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr | None:
     if others or is_const(test, False) or bound(nest) & reads(test):
         return None
     lanes = lanes_of(nest, kernel, reassociate=reassociate)
-    able = lanes.isdisjoint(s.var for s in path) and may_run_together(path[-1], kernel)
+    able = lanes.isdisjoint(s.var for s in path) and may_run_together(_side(path), kernel)
     return test if able else None
+
+
+def _side(path: list[Loop]) -> Loop:
+    """The loop whose iterations run side by side: the innermost that carries nothing."""
+    return next(s for s in reversed(path) if not s.accs)
 
 
 def _path(nest: Loop) -> list[Loop]:
@@ -117,12 +122,12 @@ def _is_fold(loop: Loop) -> bool:
 
 
 def _is_shared(path: list[Loop]) -> bool:
-    """Whether what the lanes load is the same for several iterations of a loop outside."""
-    *outside, around = path
-    lanes = Varying(around)
-    loads = [n for fold in inner_loops(around) for n in walk(fold) if isinstance(n, Load)]
+    """Whether what the lanes load is the same for several iterations of another loop."""
+    side = _side(path)
+    lanes = Varying(side)
+    loads = [n for fold in inner_loops(path[-1]) for n in walk(fold) if isinstance(n, Load)]
     moving = [e for n in loads if lanes.differs(*n.index) for e in n.index]
-    return any(not Varying(s).differs(*moving) for s in outside)
+    return any(not Varying(s).differs(*moving) for s in path if s is not side)
 
 
 def _is_short(fold: Loop, terms: int) -> Expr:
@@ -133,10 +138,10 @@ def _is_short(fold: Loop, terms: int) -> Expr:
 
 def _chosen(nest: Loop, test: Expr, fresh: Fresh) -> Stmt:
     """`nest` with vectors along the loop around its folds, where `test` holds."""
-    around = _path(nest)[-1]
+    side = _side(_path(nest))
 
     def lift(n: Any) -> Any:
-        return vectorised(n) if n is around else map_children(n, lift)
+        return vectorised(n) if n is side else map_children(n, lift)
 
     short: Stmt = lift(nest)
     if is_const(test, True):

@@ -56,7 +56,7 @@ class Varying:
 
     def _one_step_more(self, loop: Loop) -> frozenset[str]:
         """The varying names, and those that the known ones make vary."""
-        found = (name for s in loop.body for name, *values in _bindings(s) if self.differs(*values))
+        found = (name for s in loop.body for name, values in _bindings(s) if self.differs(*values))
         return self.names | frozenset(found)
 
     def _values(self, loop: Loop) -> dict[str, Expr]:
@@ -71,13 +71,13 @@ class Varying:
         return values
 
 
-def _bindings(s: Stmt) -> Iterator[tuple[str, Expr] | tuple[str, Expr, Expr]]:
+def _bindings(s: Stmt) -> Iterator[tuple[str, tuple[Expr, ...]]]:
     """The names that `s` binds, or statements in it, each with what it may be."""
     for n in walk(s):
         match n:
             case Assign():
-                yield n.name, n.value
+                yield n.name, (n.value,)
             case Loop() | While():
-                yield from ((a.name, a.init, a.step) for a in n.accs)
+                yield from ((a.name, (a.init, a.step)) for a in n.accs)
             case If():
-                yield from ((y.name, y.then, y.orelse) for y in n.yields)
+                yield from ((y.name, (n.cond, y.then, y.orelse)) for y in n.yields)

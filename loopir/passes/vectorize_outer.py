@@ -22,7 +22,7 @@ from ..nodes import (
 )
 from ..tree import ends, map_children, walk
 from .legality import SMALL, explain
-from .lift import WIDTH, Lift
+from .lift import WIDTH, Lift, is_choice
 from .values import trips
 from .varying import Varying
 
@@ -117,6 +117,8 @@ def _goes_one_way(s: Stmt, varying: Varying) -> bool:
     """Whether `s` takes all lanes through the same statements, as often."""
     match s:
         case Assign() | Store() | Check():
+            return True
+        case If() if is_choice(s):
             return True
         case If():
             same = not varying.differs(s.cond)

@@ -136,3 +136,24 @@ def largest_of_sums(a, b, c):
             if s > m:
                 m = s
         c[j] = m
+
+
+@program(
+    f64=shaped((17, DEEP), (4, DEEP), fill=real),
+    f32=shaped((17, 9), (4, 9), dtype=F32, fill=real),
+)
+def nearest_centre(x, c):
+    labels = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        best = np.inf
+        k = -1
+        for j in range(len(c)):
+            d = 0.0
+            for m in range(x.shape[1]):
+                t = x[i, m] - c[j, m]
+                d += t * t
+            if d < best:
+                best = d
+                k = j
+        labels[i] = k
+    return labels
