@@ -34,6 +34,7 @@ from .simplify import simplify
 from .sink import sink
 from .split import split
 from .tile import tile
+from .two_sided import two_sided
 from .unroll import unroll
 from .vectorize import vectorize
 from .vectorize_outer import vectorize_outer
@@ -72,6 +73,7 @@ PIPELINE = (
     Pass(ahead, "what is checked twice has one name by now; vectors are for loops that only check"),
     Pass(sink, "a value that is chosen needs no mask"),
     Pass(split, "a fold that waits for its first term is none until it has one", reorders=True),
+    Pass(two_sided, "an `elif` is no fold; what it looks at, places may find a place for"),
     Pass(places, "an extremum that others follow is none to vectors", reorders=True),
     Pass(if_convert, "vectors have no branches", reorders=True),
     Pass(simplify, "masks of nested branches"),

@@ -30,6 +30,45 @@ def places_of_extrema(x):
     return lo, hi, first, last, total
 
 
+@program(
+    python_at=(0,),
+    f64=tripled(wild),
+    f32=tripled(wild, F32),
+    i8=tripled(whole, np.int8),
+)
+def both_extrema(x):
+    lo = hi = x[0]
+    for v in x:
+        if v > hi:
+            hi = v
+        elif v < lo:
+            lo = v
+    first = last = x[-1]
+    for v in x:
+        if first >= v:
+            if v < first:
+                first = v
+        elif last <= v:
+            last = v
+    low = high = x[0]
+    for v in x:
+        if low > v:
+            low = v
+        elif v >= high:
+            high = v
+    return lo, hi, first, last, low, high
+
+
+@program(f64=lambda n, rng: (wild(n, rng), *rng.choice([np.nan, -np.inf, 0.0, 1.0, np.inf], 2)))
+def extrema_that_start_apart(x, lo, hi):
+    for v in x:
+        if v > hi:
+            hi = v
+        elif v < lo:
+            lo = v
+    return lo, hi
+
+
 @program(f64=lambda n, rng: (wild(3 * n, rng), wild(3 * n, rng), rng.random(3 * n) < 0.1))
 def nearest_of_some(x, y, on):
     best = float("inf")
