@@ -35,7 +35,7 @@ def outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
 def _which_argument(value: Any, args: tuple[Any, ...]) -> Any:
     """An argument that is handed back, by its place."""
     for k, a in enumerate(args):
-        if value is a and not isinstance(a, (int, float, np.generic)):
+        if value is a and not isinstance(a, (int, float, complex, np.generic)):
             return f"argument {k}"
     return tuple(_which_argument(v, args) for v in value) if type(value) is tuple else value
 
@@ -48,13 +48,15 @@ def same(a: Any, b: Any, ulps: float = 0) -> bool:
         return len(a) == len(b) and all(same(x, y, ulps) for x, y in zip(a, b, strict=True))
     if isinstance(a, (np.ndarray, np.generic)):
         return a.dtype == b.dtype and a.shape == b.shape and _same_bits(a, b, ulps)
-    return _same_bits(a, b, ulps) if isinstance(a, float) else bool(a == b)
+    return _same_bits(a, b, ulps) if isinstance(a, (float, complex)) else bool(a == b)
 
 
 def _same_bits(a: Any, b: Any, ulps: float) -> bool:
     x, y = np.asarray(a), np.asarray(b)
     if x.dtype.names:
         return all(_same_bits(x[name], y[name], ulps) for name in x.dtype.names)
+    if x.dtype.kind == "c":
+        return _same_bits(x.real, y.real, ulps) and _same_bits(x.imag, y.imag, ulps)
     if x.dtype.kind != "f":
         return bool(np.array_equal(x, y))
     nan = np.isnan(x)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import run.axes  # adds to the programs
-import run.edges  # so does this
+import run.complexes  # so does this
+import run.edges  # and this
 import run.exits  # so does this
 import run.halves  # and this
 import run.masks  # and this

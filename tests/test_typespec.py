@@ -38,6 +38,8 @@ def test_written() -> None:
         ScalarType("i16"),
     ]
     assert parse_types(" g() ") == ("g", [])
+    name, kinds = parse_types("h(c64[:], complex128[:, :], complex, c128)")
+    assert (name, list(map(str, kinds))) == ("h", ["c64[:]", "c128[:, :]", "complex", "c128"])
     assert parse_types("Model.step(int)")[0] == "Model.step"
 
 
@@ -45,7 +47,7 @@ def test_written() -> None:
     "text",
     [
         "", "f", "f(", "f(x=int)", "m().f(int)", "f(f65)", "f(f64[0])", "f(f64[1:])",
-        "f(f64[:, ::2])", "f(complex128[:])", "f(1)",
+        "f(f64[:, ::2])", "f(clongdouble[:])", "f(1)",
     ],
 )
 def test_written_wrongly(text: str) -> None:
@@ -108,8 +110,8 @@ def test_annotations_that_cannot_be_read() -> None:
 
 def test_annotations_that_name_no_type_of_ours() -> None:
     def f(
-        a: NDArray[np.complex128],
-        b: np.complex64,
+        a: NDArray[np.clongdouble],
+        b: np.clongdouble,
         c: list,
         d: Annotated[float, "the scale of things"],
         e: np.ndarray[tuple[int, int], np.dtype[np.float32]],
@@ -120,8 +122,8 @@ def test_annotations_that_name_no_type_of_ours() -> None:
         print(a, b, c, d, e, g, h)
 
     assert types(f) == {
-        "a": "array of complex128",
-        "b": "numpy.complex64",
+        "a": f"array of {np.dtype(np.clongdouble)}",
+        "b": f"numpy.{np.dtype(np.clongdouble)}",
         "c": "list",
         "d": "float",
         "e": "f32[:, :]",

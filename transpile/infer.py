@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from loopir.types import DTYPES, dtype_of
 
 from .ranges import INT64, Interval, Linear
 from .signature import type_of
-from .types import ScalarType
+from .types import ELEMENTS, ScalarType
 
 __all__ = [
     "FALSE",
     "TRUE",
+    "HasType",
     "Num",
     "carrier",
     "cast",
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
-_WEAK = {"i64": int, "f64": float, "bool": bool}
+_WEAK = {"i64": int, "f64": float, "bool": bool, "c128": complex}
 
 
 @record(frozen=True, slots=True)
@@ -105,9 +106,18 @@ def constant(value: float | int | bool) -> Num:
             return Num(Const(value, "f64"), weak="f64")
 
 
+class HasType(Protocol):
+    """A value of a NumPy or a Python type, or of either."""
+
+    @property
+    def strong(self) -> str | None: ...
+    @property
+    def weak(self) -> str | None: ...
+
+
 @functools.lru_cache(maxsize=4096)
 def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -> ScalarType | None:
-    samples = [_WEAK[d](1) if weak else DTYPES[d].numpy.type(1) for d, weak in types]
+    samples = [_WEAK[d](1) if weak else ELEMENTS[d].numpy.type(1) for d, weak in types]
     with np.errstate(all="ignore"):
         try:
             out = operation(*samples)
@@ -119,7 +129,7 @@ def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -
     return ty if isinstance(ty, ScalarType) else None
 
 
-def result(operation: Callable[..., Any], *operands: Num) -> ScalarType | None:
+def result(operation: Callable[..., Any], *operands: HasType) -> ScalarType | None:
     """The type that a Python operator or NumPy function gives; None where it is not one of ours, or
     depends on which of its types an operand has.
     """
@@ -127,7 +137,7 @@ def result(operation: Callable[..., Any], *operands: Num) -> ScalarType | None:
     return answers.pop() if len(answers) == 1 else None
 
 
-def _alternatives(operands: tuple[Num, ...]) -> list[tuple[tuple[str, bool], ...]]:
+def _alternatives(operands: tuple[HasType, ...]) -> list[tuple[tuple[str, bool], ...]]:
     out: list[tuple[tuple[str, bool], ...]] = [()]
     for n in operands:
         kinds = [(n.strong, False)] if n.strong else []

@@ -21,6 +21,8 @@ __all__ = [
     "Listed",
     "Literal",
     "Nothing",
+    "Paired",
+    "Part",
     "Plan",
     "Ref",
     "Returned",
@@ -64,6 +66,15 @@ class Field:
 
 
 @record(frozen=True, slots=True)
+class Part:
+    """The ``part`` (``"real"`` or ``"imag"``) of a complex number."""
+
+    name: str
+    of: Argument | Captured
+    part: str
+
+
+@record(frozen=True, slots=True)
 class Fresh:
     """An array made for this call by ``expr``: Python source over the function's parameters and
     globals, ``_np`` being NumPy, ``_max`` and ``_min`` Python's own.
@@ -82,7 +93,7 @@ class Slot:
     dtype: str
 
 
-Binding: TypeAlias = Argument | Captured | Field | Fresh | Slot
+Binding: TypeAlias = Argument | Captured | Field | Part | Fresh | Slot
 
 
 # -- what the call returns
@@ -120,6 +131,14 @@ class Value:
     flag: str | None = None
     weak_dtype: str | None = None
     dtype: str | None = None
+
+
+@record(frozen=True, slots=True)
+class Paired:
+    """The complex number of two scalars; ``re`` alone where ``im`` is an int."""
+
+    re: Returned
+    im: Returned
 
 
 @record(frozen=True, slots=True)
@@ -164,7 +183,7 @@ class Chosen:
     orelse: Returned
 
 
-Returned: TypeAlias = Nothing | Literal | Same | Value | Listed | Filled | Tupled | Chosen
+Returned: TypeAlias = Nothing | Literal | Same | Value | Paired | Listed | Filled | Tupled | Chosen
 
 
 @record(frozen=True, slots=True)

@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from loopir.types import DTYPES, MAX_RANK
+from loopir.types import MAX_RANK
 
-from .types import ArgType, ArrayType, Opaque, RecordType, ScalarType
+from .types import ELEMENTS, PARTS, ArgType, ArrayType, Opaque, RecordType, ScalarType
 
 __all__ = ["call_with", "parameters", "type_of"]
 
-_SCALARS = {d.numpy.type: ScalarType(d.name) for d in DTYPES.values()} | {
+_SCALARS = {d.numpy.type: ScalarType(d.name) for d in ELEMENTS.values()} | {
+    complex: ScalarType("c128", weak=True),
     float: ScalarType("f64", weak=True),
     int: ScalarType("i64", weak=True),
     bool: ScalarType("bool", weak=True),
 }
-_DTYPES = {(d.numpy.num, d.numpy.byteorder): d.name for d in DTYPES.values()}
+_DTYPES = {(d.numpy.num, d.numpy.byteorder): d.name for d in ELEMENTS.values()}
 """By number: longlong is not int64, and unpickled arrays have dtype objects of their own."""
 
 
@@ -49,8 +50,9 @@ def _array(a: np.ndarray) -> ArgType:
         return Opaque(f"array of {a.dtype}", "GUARD_DTYPE")
     if not a.flags.aligned:
         return Opaque(f"unaligned array of {a.dtype}", "GUARD_LAYOUT")
-    if a.ndim > MAX_RANK:
-        return Opaque(f"{a.ndim}-dimensional array", "GUARD_LAYOUT")
+    if a.ndim + (name in PARTS) > MAX_RANK:
+        of = " of complex numbers" if name in PARTS else ""
+        return Opaque(f"{a.ndim}-dimensional array{of}", "GUARD_LAYOUT")
     return _array_type(name, a.ndim, _unit(a))
 
 

@@ -90,7 +90,8 @@ class _Env:
         if isinstance(expr, ast.Name) and expr.id in self.types:
             return self.types[expr.id]
         value = self.scope.resolve(expr)
-        return type_of(value) if isinstance(value, (int, float, np.generic, np.ndarray)) else None
+        known = isinstance(value, (int, float, complex, np.generic, np.ndarray))
+        return type_of(value) if known else None
 
 
 def compile_stages(

@@ -6,8 +6,26 @@ from typing import TypeAlias
 import numpy as np
 
 from loopir.record import record
+from loopir.types import DTYPES, DType
 
-__all__ = ["ArgType", "ArrayType", "Opaque", "RecordType", "ScalarType"]
+__all__ = [
+    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Opaque", "RecordType",
+    "ScalarType",
+]
+
+PARTS = {"c64": "f32", "c128": "f64"}
+"""Complex dtypes, which the compiler takes apart, and the dtype of their two parts."""
+
+COMPLEX = {part: name for name, part in PARTS.items()}
+
+ELEMENTS = DTYPES | {
+    name: DType(name=name, numpy=np.dtype(f"c{2 * DTYPES[part].bytes}"), c="", kind="c")
+    for name, part in PARTS.items()
+}
+"""All that arguments may hold."""
+
+
+_PYTHON = {"i64": "int", "f64": "float", "bool": "bool", "c128": "complex"}
 
 
 @record(frozen=True, slots=True)
@@ -26,17 +44,15 @@ class ArrayType:
 
 @record(frozen=True, slots=True)
 class ScalarType:
-    """A scalar. ``weak`` (NEP 50): a Python int ("i64"), float ("f64") or bool; otherwise a NumPy
-    scalar.
+    """A scalar. ``weak`` (NEP 50): a Python int ("i64"), float ("f64"), complex ("c128") or bool;
+    otherwise a NumPy scalar.
     """
 
     dtype: str
     weak: bool = False
 
     def __str__(self) -> str:
-        return (
-            {"i64": "int", "f64": "float", "bool": "bool"}[self.dtype] if self.weak else self.dtype
-        )
+        return _PYTHON[self.dtype] if self.weak else self.dtype
 
 
 @record(frozen=True, slots=True)

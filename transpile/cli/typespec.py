@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from loopir.record import record
-from loopir.types import DTYPES, dtype_of
 
-from ..types import ArgType, ArrayType, Opaque, ScalarType
+from ..types import ELEMENTS, ArgType, ArrayType, Opaque, ScalarType
 from .uses import Uses
 
 __all__ = ["Signature", "parse_types", "signature_of"]
@@ -22,8 +21,9 @@ _SCALARS: dict[object, ScalarType] = {
     int: ScalarType("i64", weak=True),
     float: ScalarType("f64", weak=True),
     bool: ScalarType("bool", weak=True),
+    complex: ScalarType("c128", weak=True),
 }
-_FOREIGN = (complex, str, bytes, list, tuple, dict, set)
+_FOREIGN = (str, bytes, list, tuple, dict, set)
 _BY_NAME = {kind.__name__: type_ for kind, type_ in _SCALARS.items() if isinstance(kind, type)}
 
 
@@ -46,8 +46,8 @@ class Signature:
 def parse_types(text: str) -> tuple[str, list[ArgType]]:
     """``"f(f64[:], f64[:, :], f64)"`` → the function's name and its types.
 
-    ``int``, ``float`` and ``bool`` are Python's scalars; ``f64`` or ``float64`` alone is a NumPy
-    scalar. Raises ValueError.
+    ``int``, ``float``, ``complex`` and ``bool`` are Python's scalars; ``f64`` or ``float64`` alone
+    is a NumPy scalar. Raises ValueError.
     """
     try:
         call = ast.parse(text.strip(), mode="eval").body
@@ -96,15 +96,19 @@ def _parse_type(node: ast.expr) -> ArgType:
 
 
 def _dtype(name: str) -> str:
-    if name in DTYPES:
+    if name in ELEMENTS:
         return name
     try:
-        ours = dtype_of(np.dtype(name))
+        ours = _named(np.dtype(name))
     except TypeError:
         ours = None
     if ours is None:
-        raise ValueError(f"{name!r} is not an element type (known: {', '.join(DTYPES)})")
+        raise ValueError(f"{name!r} is not an element type (known: {', '.join(ELEMENTS)})")
     return ours
+
+
+def _named(dtype: np.dtype) -> str | None:
+    return next((name for name, d in ELEMENTS.items() if d.numpy == dtype), None)
 
 
 def _array(dtype: str, rank: int) -> ArrayType:
@@ -134,7 +138,7 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
     if isinstance(hint, type) and hint in _FOREIGN:
         return Opaque(hint.__name__)
     if element := _element(hint):
-        return ScalarType(element) if element in DTYPES else Opaque(f"numpy.{element}")
+        return ScalarType(element) if element in ELEMENTS else Opaque(f"numpy.{element}")
     if typing.get_origin(hint) is typing.Annotated:
         for extra in hint.__metadata__:
             if said := _said(extra):
@@ -144,7 +148,7 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
         shape, dtype = (*typing.get_args(hint), None)[:2]
         axes = typing.get_args(shape)
         if element := _element((*typing.get_args(dtype), None)[0]):
-            known = element in DTYPES
+            known = element in ELEMENTS
             rank = max(rank, 0 if ... in axes else len(axes), 1)
             return _array(element, rank) if known else Opaque(f"array of {element}", "GUARD_DTYPE")
     return None
@@ -168,7 +172,7 @@ def _element(hint: object) -> str | None:
         dtype = np.dtype(hint)
     except TypeError:  # an abstract one
         return None
-    return dtype_of(dtype) or dtype.name
+    return _named(dtype) or dtype.name
 
 
 def _of_default(default: object) -> ArgType | None:

@@ -112,8 +112,8 @@ picked(np.ones(10), np.array([3, 1, 3]), np.zeros(3))
         code="LOWER_TYPE",
         title="a value whose type is not compiled",
         why="Element types are bool, int8 to int64, uint8 to uint64, float16 to float64; arrays "
-            "are numpy.ndarray itself with one to five axes. Lists, objects, strings and complex "
-            "numbers run as Python; so do arrays of other kinds, under GUARD_DTYPE.",
+            "are numpy.ndarray itself with one to five axes. Lists, objects and strings run as "
+            "Python; so do arrays of other kinds, under GUARD_DTYPE.",
         bad="""\
 @fuse
 def double(x, out):
@@ -129,6 +129,29 @@ def double(x, out):
         out[i] = x[i] * 2
 
 double(np.array([1.0, 2.0]), np.zeros(2))
+""",
+    ),
+    Code(
+        code="LOWER_COMPLEX",
+        title="an operation on complex numbers that is not compiled",
+        why="Complex numbers are compiled as pairs of floats: `+ - * /`, squares, comparisons, "
+            "parts, `abs`, conjugates. Others would need the very algorithm that Python or NumPy "
+            "has. NumPy multiplies complex arrays, and complex by real numbers, with other "
+            "roundings than two complex numbers, and the processor decides which: write the loop.",
+        bad="""\
+@fuse
+def turned(z, w):
+    return z * w
+
+turned(np.ones(8, dtype=complex), np.ones(8, dtype=complex))
+""",
+        good="""\
+@fuse
+def turned(z, w, out):
+    for i in range(len(z)):
+        out[i] = z[i] * w[i]
+
+turned(np.ones(8, dtype=complex), np.ones(8, dtype=complex), np.zeros(8, dtype=complex))
 """,
     ),
     Code(

@@ -9,7 +9,8 @@ import numpy as np
 from loopir.exhaustive import unhandled
 from loopir.types import DTYPES
 
-from ..plan import Chosen, Filled, Listed, Literal, Nothing, Returned, Same, Tupled, Value
+from ..plan import Chosen, Filled, Listed, Literal, Nothing, Paired, Returned, Same, Tupled, Value
+from ..types import ELEMENTS
 
 __all__ = ["Names", "result_text"]
 
@@ -22,6 +23,7 @@ class Names(Protocol):
     @property
     def dtypes(self) -> Mapping[str, str]: ...
     def name(self, name: str) -> str: ...
+    def object(self, name: str) -> str: ...
     def helper(self, kind: str, value: Any) -> str: ...
 
 
@@ -33,9 +35,12 @@ def result_text(returned: Returned, names: Names) -> str:
         case Literal(value):
             return names.helper("v", value)
         case Same(name):
-            return names.name(name)
+            return names.object(name)
         case Value():
             return _value(returned, names)
+        case Paired(re, im):
+            parts = f"{result_text(re, names)}, {result_text(im, names)}"
+            return f"{names.helper('f', _whole)}({parts})"
         case Listed(name, flags=str(flags), weak_dtype=str(dtype)):
             python = names.helper("p", _PYTHON[dtype])
             return f"{names.helper('f', _mixed)}({name}, {flags}, {python})"
@@ -43,7 +48,7 @@ def result_text(returned: Returned, names: Names) -> str:
             part = f"{name}[:{_item(count, names)}]" if count else name
             return f"{part}.tolist()" if python else f"{names.helper('f', list)}({part})"
         case Filled(name, count, dtype):
-            wanted = names.helper("d", DTYPES[dtype].numpy if dtype else None)
+            wanted = names.helper("d", ELEMENTS[dtype].numpy if dtype else None)
             length = _item(count, names) if count else "None"
             return f"{names.helper('f', _filled)}({name}, {length}, {wanted})"
         case Tupled(items, display) if display is list:
@@ -72,6 +77,17 @@ def _value(value: Value, names: Names) -> str:
     python = names.helper("p", _PYTHON[value.weak_dtype or "f64"])
     weak = f"{python}({_item(value.slot, names)})"
     return f"({weak} if {_item(value.flag, names)} else {scalar})"
+
+
+def _whole(re: Any, im: Any) -> Any:
+    """The complex number of these parts; a real one has an int."""
+    if type(im) is int:
+        return re
+    if type(im) is float:
+        return complex(re, im)
+    out = np.empty((), np.result_type(im, np.complex64))
+    out.real, out.imag = re, im
+    return out[()]
 
 
 def _mixed(a: np.ndarray, flags: np.ndarray, python: type) -> list[Any]:

@@ -21,23 +21,25 @@ It is written as source and stands in for the user's function, so that every nam
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from loopir.types import DTYPES
 
-from ..plan import Argument, Captured, Field, Fresh, Slot
+from ..plan import Argument, Binding, Captured, Field, Fresh, Part, Slot
 from ..signature import type_of
-from ..types import ArrayType, ScalarType
+from ..types import PARTS, ArrayType, ScalarType
 from .contract import Contract
 from .floats import CALM, errstate, nervous
 from .result import result_text
 from .standin import Values, condition, forward_text, stand_in, values_text
 
 __all__ = ["Saved", "applies", "strided", "weak", "wrapper"]
+
+_ARRAYS = (Argument, Captured, Field, Fresh)
 
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
@@ -49,22 +51,28 @@ class _Mismatch(Exception):
 
 def weak(contract: Contract) -> frozenset[str]:
     """Parameters of the kernel that are given as Python scalars."""
-    types = ((b.name, b.type) for b in contract.bindings if isinstance(b, (Argument, Captured)))
-    return frozenset(name for name, t in types if isinstance(t, ScalarType) and t.weak)
+    given = (
+        (b.name, b.of.type if isinstance(b, Part) else b.type)
+        for b in contract.bindings if isinstance(b, (Argument, Captured, Part))
+    )
+    return frozenset(name for name, t in given if isinstance(t, ScalarType) and t.weak)
 
 
 def strided(contract: Contract) -> frozenset[str]:
     """Parameters of the kernel that are given as arrays with no axis of unit stride."""
     given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field)))
     types = ((b.name, b.type) for b in given)
-    return frozenset(n for n, t in types if isinstance(t, ArrayType) and t.rank and t.unit is None)
+    return frozenset(
+        n for n, t in types
+        if isinstance(t, ArrayType) and t.rank and t.unit is None and t.dtype not in PARTS
+    )
 
 
 def applies(function: FunctionType, contract: Contract) -> Callable[[], bool]:
     """Tells whether the names that the contract relies on still mean what they did."""
     text = _Text(function, contract)
     conditions = text.refs()
-    for b in contract.bindings:
+    for b in _sources(contract.bindings):
         match b:
             case Captured(name, ty) | Field(array=name, of=ty, captured=True):
                 read = text.helper("f", type_of)
@@ -143,10 +151,12 @@ class _Text:
 
     def _before(self) -> Iterator[str]:
         lines = [*self._conditions()]
-        lines += (f"_tpc_{b.name} = {b.name}" for b in self._bindings if isinstance(b, Captured))
+        given = _sources(self._bindings)
+        lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
         fields = (b for b in self._bindings if isinstance(b, Field))
         lines += (f"{b.name} = {b.array}[{b.field!r}]" for b in fields)
         lines += (f"{b.name} = {b.expr}" for b in self._bindings if isinstance(b, Fresh))
+        lines += self._taken_apart()
         if lines:
             yield "try:"
             yield from (f"    {line}" for line in lines)
@@ -173,6 +183,19 @@ class _Text:
         if conditions:
             yield f"if not ({' and '.join(conditions)}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
+
+    def _taken_apart(self) -> Iterator[str]:
+        """Complex arrays as floats, and parts of complex numbers that are what they were."""
+        for b in self._bindings:
+            if isinstance(b, _ARRAYS) and _is_complex_array(b.type):
+                view = self.helper("f", _as_floats(b.type))
+                yield f"_tpv_{b.name} = {view}({self.object(b.name)})"
+        parts = [b for b in self._bindings if isinstance(b, Part)]
+        for of in dict.fromkeys(b.of for b in parts):
+            known = f"{self.helper('f', type_of)}({self.object(of.name)})"
+            yield f"if {known} != {self.helper('t', of.type)}:"
+            yield f"    raise {self.helper('e', _Mismatch)}"
+        yield from (f"_tpv_{b.name} = {self.object(b.of.name)}.{b.part}" for b in parts)
 
     def _take_slots(self) -> Iterator[str]:
         """Slots serve again and again, for making an array is the costliest part of a small fold.
@@ -204,14 +227,43 @@ class _Text:
         return f"{saved} if {mood} != _tp_calm.mood and {self.helper('f', nervous)}() else ()"
 
     def name(self, name: str) -> str:
-        """What the wrapper calls the object bound to `name`."""
+        """What the wrapper calls what it gives the kernel for `name`."""
         match next((b for b in self._bindings if b.name == name), None):
-            case Captured():
-                return f"_tpc_{name}"
             case Slot():
                 return f"_tps_{name}"
+            case Part():
+                return f"_tpv_{name}"
+            case Argument() | Captured() | Field() | Fresh() as b if _is_complex_array(b.type):
+                return f"_tpv_{name}"
             case _:
-                return name
+                return self.object(name)
+
+    def object(self, name: str) -> str:
+        """What the wrapper calls the object bound to `name`."""
+        given = (b.name for b in _sources(self._bindings) if isinstance(b, Captured))
+        return f"_tpc_{name}" if name in given else name
+
+
+def _sources(bindings: Iterable[Binding]) -> list[Binding]:
+    """The bindings, each complex number in the place of its parts."""
+    return list(dict.fromkeys(b.of if isinstance(b, Part) else b for b in bindings))
+
+
+def _is_complex_array(ty: ArrayType | ScalarType) -> TypeGuard[ArrayType]:
+    return isinstance(ty, ArrayType) and ty.dtype in PARTS
+
+
+def _as_floats(ty: ArrayType) -> Callable[[Any], np.ndarray]:
+    """Makes a view of a complex array that has two floats along one more axis."""
+    part = np.dtype(DTYPES[PARTS[ty.dtype]].numpy)
+
+    def view(a: Any) -> np.ndarray:
+        given = type_of(a)
+        if not isinstance(given, ArrayType) or (given.dtype, given.rank) != (ty.dtype, ty.rank):
+            raise _Mismatch
+        return a[..., None].view(part)  # type: ignore[no-any-return]  # an ndarray
+
+    return view
 
 
 def _copies(given: tuple[Any, ...]) -> Saved:

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from loopir.types import DTYPES, dtype_of
-
 from ..infer import Num
 from ..macros.samples import Exactly, Sample, ask, modest
-from ..types import ArrayType, ScalarType
+from ..types import ELEMENTS, ArrayType, ScalarType
 from .refusal import refuse
 from .values import ArrayRef
 
@@ -126,10 +124,11 @@ def given_dtype(
 def dtype_named(spelled: object | None, node: ast.AST) -> str:
     """Our name of a dtype argument. Raises Refused (LOWER_TYPE) where it has none."""
     try:
-        name = dtype_of(np.dtype(spelled)) if spelled is not None else None  # type: ignore[call-overload]
+        given = np.dtype(spelled) if spelled is not None else None  # type: ignore[call-overload]
     except TypeError:
-        name = None
-    if name is None or name not in DTYPES:
+        given = None
+    name = next((n for n, d in ELEMENTS.items() if given is not None and d.numpy == given), None)
+    if name is None:
         return refuse(
             "LOWER_TYPE", "the dtype of the new array is not one that can be compiled", node
         )

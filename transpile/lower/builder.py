@@ -32,13 +32,13 @@ from ..infer import TRUE, Num, logic
 from ..plan import Binding, Fresh, StatusSource
 from ..ranges import Linear, integer
 from ..source import span_of
-from ..types import ArrayType
+from ..types import PARTS, ArrayType
 from .implied import implied
 from .known import Known
 from .raised import raised
 from .values import Frame, Value
 
-__all__ = ["Builder"]
+__all__ = ["Builder", "param_of"]
 
 
 _CLASS = {
@@ -64,6 +64,10 @@ class Builder(Known):
     accumulators: set[Expr] = field(default_factory=set)
     values: dict[str, Expr] = field(default_factory=dict)
     facts: list[Linear] = field(default_factory=list)
+    strict: set[str] = field(default_factory=set)
+    varied: set[str] = field(default_factory=set)
+    doubtful: set[str] = field(default_factory=set)
+    sure: set[Expr] = field(default_factory=set)
     path: Expr | None = None
     branches: int = 0
     told: str | None = None
@@ -126,7 +130,7 @@ class Builder(Known):
 
     def allocate(self, name: str, text: str, ty: ArrayType) -> None:
         """An array that the caller makes for each call by evaluating `text`."""
-        self.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
+        self.params[name] = param_of(name, ty)
         self.bindings[name] = Fresh(name, text, ty)
         self.fresh.add(name)
 
@@ -275,3 +279,10 @@ class Builder(Known):
         if e is not n.ir and n.python_int and n.linear is None:
             return self.integer_num(e, n.interval)
         return replace(n, ir=e)
+
+
+def param_of(name: str, ty: ArrayType) -> Param:
+    """An array as the kernel has it: complex numbers are an axis of two floats."""
+    if ty.dtype in PARTS:
+        return Param(name, PARTS[ty.dtype], ty.rank + 1, ty.rank)
+    return Param(name, ty.dtype, ty.rank, ty.unit)

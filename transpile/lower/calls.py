@@ -15,12 +15,13 @@ from loopir.passes.values import is_lossless
 from loopir.types import DTYPES, dtype_of
 
 from ..infer import Num, cast, fits, logic
+from ..pair import Pair
 from ..scope import made_in_c
+from .complex_calls import MAKERS, ComplexCalls
 from .functions import COMPARISONS, MATH, OPERATORS, OURS, UFUNCS
 from .library import METHODS, library
 from .masks import MASKS
 from .operands import convert, rounded, truth, typed
-from .python_calls import PythonCalls
 from .refusal import refuse
 
 __all__ = ["Calls"]
@@ -31,14 +32,12 @@ def _only(args: list[ast.expr]) -> object:
     return args[0].value if len(args) == 1 and isinstance(args[0], ast.Constant) else None
 
 
-class Calls(PythonCalls):
+class Calls(ComplexCalls):
     """Lowers ``f(args)`` where `f` is a function whose meaning is known."""
 
-    def known(self, node: ast.expr) -> object | None:
-        """The object that the name of a function stands for; from now on the call depends on it."""
-        raise NotImplementedError
-
-    def call(self, node: ast.Call) -> Num:
+    def call(self, node: ast.Call) -> Num | Pair:
+        if (method := self.method(node)) is not None:
+            return method
         function = self.known(node.func)
         self.no_library(node, function)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
@@ -47,7 +46,10 @@ class Calls(PythonCalls):
             return self._len(node)
         if function is builtins.float and isinstance(text := _only(node.args), str):
             return self._float_of(text, node)
-        args = [self.num(a) for a in node.args]
+        given = [self.number(a) for a in node.args]
+        args = [n for n in given if isinstance(n, Num)]
+        if len(args) < len(given) or function in MAKERS:
+            return self.on_complex(function, given, node)
         if function in (np.float16, np.float32, np.float64):
             return self._numpy_float(np.dtype(function), args, node)
         if function is np.int64:

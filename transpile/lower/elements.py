@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Const, Expr, If, Load, Store, Var, Yield
+from loopir.nodes import Const, Expr, If, Load, Span, Store, Var, Yield
 from loopir.types import DTYPES
 
 from ..infer import Num, constant, logic
+from ..pair import Pair
+from ..ranges import integer
 from ..scope import Scope
 from ..source import span_of
+from ..types import PARTS
 from .records import Records
 from .refusal import refuse
 from .subscripts import inside
@@ -117,12 +120,21 @@ class Elements(Records):
 
     def _read(
         self, array: ArrayRef, needed: Expr | None, at: Sequence[Num], node: ast.expr
+    ) -> Num | Pair:
+        index = places_of(self.b, array, at)
+        if array.dtype in PARTS:
+            re, im = (self._part_at(array, (*index, integer(k)), needed, node) for k in range(2))
+            return Pair(re, im)
+        return self._part_at(array, index, needed, node)
+
+    def _part_at(
+        self, array: ArrayRef, index: tuple[Expr, ...], needed: Expr | None, node: ast.AST
     ) -> Num:
-        load = Load(array.name, places_of(self.b, array, at), array.dtype, span=span_of(node))
+        """What the kernel has at `index`: an element, or a part of a complex one."""
+        dtype = PARTS.get(array.dtype, array.dtype)
+        load = Load(array.name, index, dtype, span=span_of(node))
         e = load if needed is None else self._inside(needed, load)
-        if array.weak:
-            return Num(e, weak=array.dtype)
-        return Num(e, strong=array.dtype)
+        return Num(e, weak=dtype) if array.weak else Num(e, strong=dtype)
 
     def _surely(self, array: ArrayRef, needed: Expr | None, node: ast.AST) -> ArrayRef:
         """A view that is there whatever the data."""
@@ -187,12 +199,16 @@ class Elements(Records):
         b.emit(If(needed, (), (), (y,), span=load.span))
         return Var(y.name, load.dtype)
 
-    def store(self, target: ast.Subscript, value: Num, node: ast.AST) -> None:
+    def store(self, target: ast.Subscript, value: Num | Pair, node: ast.AST) -> None:
         """``a[i] = value``."""
         array, needed, at = self._target(target)
         index = places_of(self.b, array, at)
-        stmt = Store(array.name, index, self.stored(value, array.dtype, node), span=span_of(target))
-        self.b.emit(stmt if needed is None else If(needed, (stmt,), span=span_of(target)))
+        place = span_of(target)
+        stmts = self.stores(array.name, array.dtype, index, value, node, place)
+        if needed is None:
+            self.b.block.extend(stmts)
+        else:
+            self.b.emit(If(needed, stmts, span=place))
         self.written.add(array.name)
 
     def _target(self, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
@@ -208,6 +224,21 @@ class Elements(Records):
             return *field, []
         at, needed = self._places(array, self._numbers(parts, array, target), target)
         return array, needed, at
+
+    def stores(
+        self, array: str, dtype: str, index: tuple[Expr, ...], value: Num | Pair, node: ast.AST,
+        place: Span | None,
+    ) -> tuple[Store, ...]:
+        """What puts `value` into an array of `dtype`."""
+        if dtype not in PARTS:
+            if isinstance(value, Pair):
+                refuse("LOWER_COMPLEX", "a complex number is put into an array of real ones", node)
+            return (Store(array, index, self.stored(value, dtype, node), span=place),)
+        parts = (value.re, value.im) if isinstance(value, Pair) else (value, constant(0.0))
+        exprs = [self.b.bind(self.stored(p, PARTS[dtype], node)) for p in parts]
+        return tuple(
+            Store(array, (*index, integer(k)), e, span=place) for k, e in enumerate(exprs)
+        )
 
     def stored(self, value: Num, dtype: str, node: ast.AST) -> Expr:
         raise NotImplementedError

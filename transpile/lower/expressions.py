@@ -11,9 +11,12 @@ from loopir.nodes import Call, Const, Expr, Load, Var
 from loopir.types import DTYPES
 
 from ..infer import Num, constant, fits, join, logic
+from ..pair import Pair
 from ..ranges import INT64
-from .arithmetic import BINARY, Arithmetic
+from .arithmetic import BINARY
+from .complexes import Complexes
 from .operands import narrowed, truth, typed
+from .parts import WHOLE
 from .refusal import refuse
 from .values import ArrayRef, RecordsRef
 
@@ -29,27 +32,39 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
 }
 
 
-class Expressions(Arithmetic):
+class Expressions(Complexes):
     """Lowers scalar expressions; names, subscripts and calls are asked of the subclass."""
 
     def value(self, node: ast.expr) -> Any:
         raise NotImplementedError
 
     def num(self, node: ast.expr) -> Num:
+        """`node` as a real scalar."""
+        got = self.number(node)
+        if isinstance(got, Pair):
+            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is complex here", node)
+        return got
+
+    def number(self, node: ast.expr) -> Num | Pair:
         """`node` as a scalar."""
         match node:
+            case ast.Constant(value=complex() as value):
+                return self.literal(value)
             case ast.Constant(value=bool() | int() | float() as value):
                 if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
                     refuse("LOWER_TYPE", f"the int {value} needs more than 64 bits", node)
                 return constant(value)
+            case ast.Call(func=ast.Name(id=made), args=[re, im]) if made == WHOLE:
+                return self.joined(self.num(re), self.num(im), ast.unparse(re))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
-                return self.binary(type(op), self.num(left), self.num(right), node)
+                return self.operated(type(op), self.number(left), self.number(right), node)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return Num(logic("not", self.test(operand)), weak="bool")
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self.negative(self.num(operand), node)
+                return self.negated(self.number(operand), node)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return self._plus(self.num(operand), node)
+                x = self.number(operand)
+                return x if isinstance(x, Pair) else self._plus(x, node)
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
                 return self._invert(self.num(operand), node)
             case ast.Compare():
@@ -60,7 +75,7 @@ class Expressions(Arithmetic):
                 return self.conditional(test, body, orelse, node)
             case _:
                 got = self.value(node)
-                if isinstance(got, Num):
+                if isinstance(got, (Num, Pair)):
                     return got
                 if isinstance(got, RecordsRef):
                     refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a whole record", node)
@@ -72,23 +87,23 @@ class Expressions(Arithmetic):
 
     def compare(self, node: ast.Compare, *, only_truth: bool = False) -> Num:
         """``a < b < c``: each operand once, later ones only where the comparisons before hold."""
-        left = self.num(node.left)
+        left = self.compared(node.left)
         if len(node.ops) > 1:
-            left = self.b.rebind(left, "left")
+            left = self.rebound(left, "left")
         rest = list(zip(node.ops, node.comparators, strict=True))
         return self._chain(left, rest, node, only_truth)
 
     def _chain(
         self,
-        left: Num,
+        left: Num | Pair,
         rest: list[tuple[ast.cmpop, ast.expr]],
         node: ast.AST,
         only_truth: bool,
     ) -> Num:
         (op, right_node), *more = rest
-        right = self.num(right_node)
+        right = self.compared(right_node)
         if more:
-            right = self.b.rebind(right, "middle")
+            right = self.rebound(right, "middle")
         first = self.compare_nums(op, left, right, node)
         if not more:
             return first
@@ -98,10 +113,12 @@ class Expressions(Arithmetic):
             return Num(logic("and", first.ir, second.ir), weak="bool")
         return self._and_or("and", first, second, node)
 
-    def compare_nums(self, op: ast.cmpop, x: Num, y: Num, node: ast.AST) -> Num:
+    def compare_nums(self, op: ast.cmpop, x: Num | Pair, y: Num | Pair, node: ast.AST) -> Num:
         if type(op) not in _COMPARE:
             refuse("LOWER_UNSUPPORTED", "`is` and `in` are not compiled", node)
         name, function = _COMPARE[type(op)]
+        if isinstance(x, Pair) or isinstance(y, Pair):
+            return self.equal(name, function, x, y, node)
         if not (x.exact and y.exact):
             x, y = self.settled(x, node), self.settled(y, node)
         ty = self._result(function, (x, y), node)
@@ -147,7 +164,8 @@ class Expressions(Arithmetic):
         if isinstance(node, ast.Compare):
             return self.compare(node, only_truth=True).ir
         if not isinstance(node, ast.BoolOp):
-            return truth(self.num(node))
+            x = self.number(node)
+            return self.truth_of(x) if isinstance(x, Pair) else truth(x)
         name = "and" if isinstance(node.op, ast.And) else "or"
         out = self.test(node.values[0])
         for value in node.values[1:]:
@@ -177,16 +195,20 @@ class Expressions(Arithmetic):
             return refuse("LOWER_JOIN", f"`{name}` gives values of two types", node)
         return replace(got, ir=logic(name, x.ir, y.ir)) if x.dtype == y.dtype == "bool" else got
 
-    def conditional(self, test: ast.expr, body: ast.expr, orelse: ast.expr, node: ast.AST) -> Num:
+    def conditional(
+        self, test: ast.expr, body: ast.expr, orelse: ast.expr, node: ast.AST
+    ) -> Num | Pair:
         cond = self.test(test)
         if isinstance(cond, Const):
-            return self.num(body if cond.value else orelse)
+            return self.number(body if cond.value else orelse)
         if not _plain(cond):
             cond = self.b.bind(cond, "cond")
         with self.b.under(cond):
-            then = self.num(body)
+            then = self.number(body)
         with self.b.under(logic("not", cond)):
-            other = self.num(orelse)
+            other = self.number(orelse)
+        if isinstance(then, Pair) or isinstance(other, Pair):
+            return self.chosen(cond, then, other, node)
         got = join(cond, then, other)
         if got is None:
             return refuse("LOWER_JOIN", "the two branches give values of different types", node)

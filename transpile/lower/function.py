@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from loopir.nodes import Append, Check, Const, If, Kernel, Load, Param, Stmt, Store
+from loopir.ops import STATUS
 from loopir.tree import walk
 
 from ..infer import Num, logic
-from ..plan import Argument, Captured, Chosen, Field, Nothing, Plan, Ref, Returned
+from ..plan import Argument, Captured, Chosen, Field, Nothing, Paired, Plan, Ref, Returned
 from ..scope import Scope
 from ..source import span_of
 from ..types import ArgType, ArrayType, Opaque, RecordType
 from .builder import Builder
 from .endings import leaving
 from .liveness import reads
+from .parts import IsComplex, split
 from .refusal import refuse
 from .results import Results, alias_guards
 from .values import RecordsRef, Value
@@ -32,7 +34,18 @@ def lower(
     ``telling``: the kernel tells which of its operations have raised. Raises Refused where the
     function cannot be compiled faithfully.
     """
-    return _Function(tree, types, scope).plan(telling=telling)
+    return _lowered(tree, types, scope, {}, telling)
+
+
+def _lowered(
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, names: Mapping[str, bool],
+    telling: bool,
+) -> Plan:
+    """With `names` split in two, and each other one that turns out to be complex."""
+    try:
+        return _Function(split(tree, names), types, scope).plan(telling=telling)
+    except IsComplex as found:
+        return _lowered(tree, types, scope, {**names, found.name: found.python}, telling)
 
 
 class _Function(Results):
@@ -144,10 +157,12 @@ class _Function(Results):
         theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}
         writes = tuple(sorted(written & theirs))
         checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
+        checked = checked or bool(b.strict)
         rewrites = bool(written & read & theirs)
         stops = checked and bool(writes) and not rewrites
         wordless = any(not s.message for s in b.sources)
-        kernel = Kernel(self.tree.name, params, tuple(b.block), guards, stops=stops)
+        strict = tuple(c for c in STATUS if c in b.strict)
+        kernel = Kernel(self.tree.name, params, tuple(b.block), guards, strict, stops)
         return Plan(
             kernel=kernel,
             bindings=tuple(b.bindings[p.name] for p in params),
@@ -168,6 +183,8 @@ class _Function(Results):
 def _escaping(returned: Returned) -> set[str]:
     if isinstance(returned, Chosen):
         return {returned.flag} | _escaping(returned.then) | _escaping(returned.orelse)
+    if isinstance(returned, Paired):
+        return _escaping(returned.re) | _escaping(returned.im)
     items = getattr(returned, "items", None)
     if items is not None:
         return {name for item in items for name in _escaping(item)}

@@ -11,13 +11,13 @@ import numpy as np
 
 from loopir.nodes import Append, Call, Expr, Store, Var
 from loopir.record import record
-from loopir.types import DTYPES
 
 from ..infer import Num, constant
+from ..pair import Pair
 from ..plan import Filled, Returned
 from ..ranges import LENGTH, integer
 from ..source import span_of
-from ..types import ArrayType
+from ..types import ELEMENTS, PARTS, ArrayType
 from .loops import Loops
 from .pytext import as_python
 from .refusal import refuse
@@ -115,7 +115,11 @@ class Lists(Loops):
         built = self.lists.get(name)
         if built is None or b.env.get(name) != ListRef(name):
             refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
-        value = self._element(built, self.num(item), stmt)
+        number = self.number(item)
+        if isinstance(number, Pair) or (built.target or built.dtype) in PARTS:
+            self._append_complex(built, number, stmt)
+            return
+        value = self._taken(built, number, stmt)
         if not b.frames:
             refuse("LOWER_UNSUPPORTED", f"`{name}.append` stands outside a loop", stmt)
         buffer = self._buffer(built, stmt)
@@ -128,7 +132,24 @@ class Lists(Loops):
         assert isinstance(counter.ir, Var)
         b.emit(Append(buffer, counter.ir.name, value, span=span_of(stmt)))
 
-    def _element(self, built: Built, n: Num, stmt: ast.stmt) -> Expr:
+    def _append_complex(self, built: Built, n: Num | Pair, stmt: ast.stmt) -> None:
+        """A complex number, in a list to which each iteration appends one."""
+        b = self.b
+        if not (b.frames and self._one_each(built.source)):
+            refuse("LOWER_COMPLEX", "a list of complex numbers grows by one each iteration", stmt)
+        dtype, weak = built.target, False
+        if dtype is None:
+            if not isinstance(n, Pair) or n.mixed or not (n.strong or n.weak):
+                refuse("LOWER_JOIN", f"the elements of `{built.source}` have different types", stmt)
+            dtype, weak = n.strong or n.weak, n.strong is None and not built.taken
+        built.dtype, built.weak = dtype, weak
+        assert dtype is not None
+        place = span_of(stmt)
+        index = (b.frames[-1].var,)
+        b.block.extend(self.stores(self._buffer(built, stmt), dtype, index, n, stmt, place))
+        built.length = b.integer_num(b.frames[-1].trips)
+
+    def _taken(self, built: Built, n: Num, stmt: ast.stmt) -> Expr:
         """`n` as it stands in the buffer."""
         if n.either and self.b.invariant(n.weak_now):
             n = self.settled(n, stmt)
@@ -170,7 +191,7 @@ class Lists(Loops):
         return " * ".join(factors)
 
     def _new_buffer(self, name: str, dtype: str, length: str) -> str:
-        text = f"_np.empty({length}, '{DTYPES[dtype].numpy.str}')"
+        text = f"_np.empty({length}, '{ELEMENTS[dtype].numpy.str}')"
         self.b.allocate(name, text, ArrayType(dtype, 1, 0))
         return name
 

@@ -7,11 +7,13 @@ from typing import Any
 from loopir.nodes import Call, Dim, Param, Var
 
 from ..infer import Num, constant
-from ..plan import Binding, Captured
+from ..pair import Pair
+from ..plan import Argument, Captured, Field, Part
 from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
 from ..signature import type_of
-from ..types import ArrayType, Opaque, RecordType, ScalarType
+from ..types import PARTS, ArrayType, Opaque, RecordType, ScalarType
+from .builder import param_of
 from .elements import Elements
 from .refusal import refuse
 from .values import ArrayRef, RecordsRef, Unbound
@@ -25,17 +27,32 @@ class Names(Elements):
     scope: Scope
     refs: dict[str, object]
 
-    def add_param(self, name: str, ty: ArrayType | ScalarType, binding: Binding) -> Num | ArrayRef:
+    def add_param(
+        self, name: str, ty: ArrayType | ScalarType, binding: Argument | Captured | Field
+    ) -> Num | Pair | ArrayRef:
         """A new kernel parameter, and the value it has inside."""
         b = self.b
+        if isinstance(ty, ScalarType) and ty.dtype in PARTS and not isinstance(binding, Field):
+            re, im = (self._part_param(part, ty, binding) for part in ("real", "imag"))
+            return Pair(re, im)
         b.names.add(name)
         b.bindings[name] = binding
         if isinstance(ty, ScalarType):
             b.params[name] = Param(name, ty.dtype)
             return self._scalar_param(name, ty)
-        b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
+        b.params[name] = param_of(name, ty)
         shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(ty.rank))
         return ArrayRef(name, ty.dtype, ty.unit, shape)
+
+    def _part_param(self, part: str, ty: ScalarType, of: Argument | Captured) -> Num:
+        """A part of a complex number as a parameter: one, wherever it is asked for first."""
+        b = self.b
+        parts = (p for p in b.bindings.values() if isinstance(p, Part))
+        known = next((p.name for p in parts if (p.of, p.part) == (of, part)), None)
+        name, dtype = known or b.name(f"{of.name}_{part}"), PARTS[ty.dtype]
+        b.bindings[name] = Part(name, of, part)
+        b.params[name] = Param(name, dtype)
+        return self._scalar_param(name, ScalarType(dtype, ty.weak))
 
     def _scalar_param(self, name: str, ty: ScalarType) -> Num:
         var = Var(name, ty.dtype)
@@ -114,6 +131,10 @@ class Names(Elements):
         if array is not None:
             return self._of_array(array, node)
         value = self.known(node)
+        if node.attr in ("real", "imag") and value is None:
+            return self.part(node.attr, self.number(node.value), node)
+        if type(value) is complex:
+            return self.literal(value)
         if type(value) in (int, float, bool):
             return constant(value)  # type: ignore[arg-type]
         return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node)

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from loopir.nodes import Append, Disjoint, Load, Param, Stmt, Store
+from loopir.nodes import Append, Const, Disjoint, Expr, Load, Param, Stmt, Store
 from loopir.tree import walk
 
 from ..infer import Num
-from ..plan import Filled, Listed, Literal, Nothing, Returned, Same, Slot, Tupled, Value
+from ..pair import Pair
+from ..plan import Filled, Listed, Literal, Nothing, Paired, Returned, Same, Slot, Tupled, Value
 from ..ranges import integer
 from .arrays import given_dtype, makes_array
 from .consumers import consumer
@@ -59,9 +60,11 @@ class Results(Statements):
         array = self.array(node)
         if array is not None:
             return self._array(array, node)
-        got = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else self.num(node)
+        got = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else self.number(node)
         if isinstance(got, tuple):
             return Tupled(tuple(self._scalar(n, node) for n in got))
+        if isinstance(got, Pair) and not got.doubtful:
+            return Paired(self._scalar(got.re, node), self._scalar(got.im, node))
         if not isinstance(got, Num):
             return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
         return self._scalar(got, node)
@@ -179,6 +182,15 @@ def _same_elements(a: str, c: str, body: Sequence[Stmt]) -> bool:
         }
         if any(isinstance(n, Append) and n.array in (a, c) for n in walk(nest)):
             return False
-        if {array for array, _ in maps} == {a, c} and len({index for _, index in maps}) > 1:
+        indices = {index for _, index in maps}
+        if {array for array, _ in maps} == {a, c} and any(
+            i != j and not _apart(i, j) for i in indices for j in indices
+        ):
             return False
     return True
+
+
+def _apart(i: Sequence[Expr], j: Sequence[Expr]) -> bool:
+    """Whether an axis tells two subscripts apart, as that of the parts of complex numbers does."""
+    axes = zip(i, j, strict=False)
+    return any(isinstance(p, Const) and isinstance(q, Const) and p != q for p, q in axes)

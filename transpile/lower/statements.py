@@ -11,12 +11,14 @@ from loopir.nodes import Const, Dim, Expr, Var
 
 from ..infer import Num, logic
 from ..macros.flow import left_to_python
+from ..pair import Pair
 from ..ranges import LENGTH
 from ..scope import Origin
 from .arrays import READY, allocation, makes_array, ready
 from .leaving import Leaving
 from .lists import ARRAY_OF
 from .liveness import reads
+from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
 from .pytext import inlined
 from .refusal import refuse
 from .store import as_item
@@ -66,14 +68,14 @@ class Statements(Leaving):
                     refuse(
                         "LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` changes a whole array", stmt
                     )
-                self._bind(name, self.binary(type(op), self.num(read), self.num(value), stmt))
+                old, by = self.number(read), self.number(value)
+                self._bind(name, self.operated(type(op), old, by, stmt))
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
                 read_at = ast.copy_location(
                     ast.Subscript(target.value, target.slice, ast.Load()), target
                 )
-                self.store(
-                    target, self.binary(type(op), self.num(read_at), self.num(value), stmt), stmt
-                )
+                got = self.operated(type(op), self.number(read_at), self.number(value), stmt)
+                self.store(target, got, stmt)
             case ast.If(test=test, orelse=orelse) if left_to_python(stmt):
                 self._fitting(test, stmt)
                 self.statements(orelse, live)
@@ -133,18 +135,20 @@ class Statements(Leaving):
         if whole is not None:
             b.env[name] = whole
             return
-        self._bind(name, self.num(value))
+        self._bind(name, self.number(value))
 
-    def _bind(self, name: str, n: Num) -> None:
+    def _bind(self, name: str, n: Num | Pair) -> None:
         """Gives `n` its Python name; known ints stay expressions, all else is computed once."""
         b = self.b
+        if isinstance(n, Pair):
+            raise IsComplex(name, python=n.strong is None)
         keep = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
         b.env[name] = n if keep else b.rebind(n, name)
 
-    def _storable(self, value: ast.expr) -> Num:
+    def _storable(self, value: ast.expr) -> Num | Pair:
         if self.array(value) is not None:
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(value)}` is a whole array", value)
-        return self.num(value)
+        return self.number(value)
 
     def stored(self, value: Num, dtype: str, node: ast.AST) -> Expr:
         return as_item(self.b, value, dtype, node)
@@ -153,6 +157,10 @@ class Statements(Leaving):
         values: Sequence[Value]
         if isinstance(value, ast.Tuple):
             values = [self.b.rebind(self.num(v), "t") for v in value.elts]
+        elif isinstance(value, ast.Call) and ast.unparse(value.func) in (PARTS_OF, PYTHON_PARTS_OF):
+            hints, python = [ast.unparse(t) for t in targets], ast.unparse(value.func) != PARTS_OF
+            number = self.rebound(self.number(value.args[0]), hints[0])
+            values = self.parts(number, hints[0], stmt, python=python)
         else:
             got = self.value(value)
             values = got if isinstance(got, tuple) else ()

@@ -9,6 +9,7 @@ from loopir.nodes import Expr, Var
 from loopir.record import record
 
 from ..infer import Num
+from ..pair import Pair
 from ..plan import Returned
 from ..ranges import Linear
 from ..types import RecordType
@@ -78,7 +79,7 @@ class Unbound:
     needed: Expr | None = None
 
 
-Value: TypeAlias = "Num | ArrayRef | RecordsRef | ListRef | Made | Unbound | tuple[Any, ...]"
+Value: TypeAlias = "Num | Pair | ArrayRef | RecordsRef | ListRef | Made | Unbound | tuple[Any, ...]"
 
 
 @record(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from loopir.types import DTYPES
-
+from ..types import ELEMENTS
 from .context import Context
 from .elementwise import is_elementwise, operation
 from .fact import Fact
@@ -176,9 +175,9 @@ def _fits(target: Fact, op: ast.operator | None, value: Fact, cx: Context) -> bo
     types = value.types if op is None else cx.facts.binary(op, target, value).types
     if ty is None or not types:
         return False
-    to = DTYPES[ty.dtype]
+    to = ELEMENTS[ty.dtype]
     for t in types:
-        of, weak = DTYPES[t.dtype], getattr(t, "weak", False)
+        of, weak = ELEMENTS[t.dtype], getattr(t, "weak", False)
         same = of == to or of.kind == to.kind == "f"
         if not same and (op is not None or not (weak or np.can_cast(of.numpy, to.numpy))):
             return False

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from loopir.types import DTYPES
-
 from .. import ops
+from ..types import ELEMENTS
 from .context import Context
 from .sequences import is_sequence
 from .views import View, broadcast, view
@@ -67,7 +66,7 @@ def operation(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
 
 def _power(base: ast.expr, exponent: object, cx: Context) -> str:
     """NumPy squares, and takes roots of floats."""
-    kinds = {DTYPES[t.dtype].kind for t in cx.fact(base).types}
+    kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(base).types}
     if exponent == 2 and "b" not in kinds:
         return "square"
     return "sqrt" if exponent == 0.5 and kinds == {"f"} else "power"

@@ -68,11 +68,9 @@ class Facts:
         match e:
             case ast.Name(id=name) if name in self.known:
                 return self.known[name]
-            case ast.Constant(value=bool() | float() | int() as value):
-                kind = {bool: "bool", int: "i64", float: "f64"}[type(value)]
+            case ast.Constant(value=bool() | float() | int() | complex() as value):
+                kind = {bool: "bool", int: "i64", float: "f64", complex: "c128"}[type(value)]
                 return typed(frozenset({ScalarType(kind, weak=True)}))
-            case ast.Constant(value=complex()):
-                return SCALAR
             case ast.Constant() | ast.Starred():
                 return UNKNOWN
             case ast.UnaryOp(op=ast.Not()):

@@ -4,8 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from loopir.types import DTYPES
-
+from ..types import ELEMENTS
 from .context import Context
 from .flow import PYTHON
 from .views import is_one, unique
@@ -44,7 +43,7 @@ def allocated(
 
 def dtype(name: str, cx: Context) -> ast.expr:
     """``np.float64``"""
-    spelled = "bool_" if name == "bool" else DTYPES[name].numpy.name
+    spelled = "bool_" if name == "bool" else ELEMENTS[name].numpy.name
     return cx.expr(f"NP.{spelled}", NP=cx.numpy)
 
 

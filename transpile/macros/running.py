@@ -7,8 +7,8 @@ from collections.abc import Callable, Container, Sequence
 import numpy as np
 
 from loopir.record import record
-from loopir.types import DTYPES
 
+from ..types import ELEMENTS
 from .context import Context
 from .nests import allocated, dtype, nest, unless
 from .streams import integer_constant
@@ -119,7 +119,7 @@ def _lines(
     of, fact, types = view(array, cx), cx.fact(node), [t.dtype for t in cx.fact(node).types]
     if of is None or len(types) != 1 or ((fact.rank or 0) > 1 and fact.order == "?"):
         return None
-    nans = any(DTYPES[t.dtype].kind == "f" for t in cx.fact(array).types)
+    nans = any(ELEMENTS[t.dtype].kind == "f" for t in cx.fact(array).types)
     checks = [*of.checks]
     if _SCANS.get(name, (name, None))[1] is None:
         checks.append(cx.expr("N < 1", N=of.shape[axis]))
@@ -181,7 +181,7 @@ def _scan(call: _Call, cx: Context) -> list[ast.stmt]:
         function = _ON_BOOLS.get(function, function)
     first = call.at(ast.Constant(0))
     if start is not None:
-        zero = -0.0 if DTYPES[call.dtype].kind == "f" and not start else start
+        zero = -0.0 if ELEMENTS[call.dtype].kind == "f" and not start else start
         first = cx.expr("T(V)", T=dtype(call.dtype, cx), V=cx.expr(repr(zero)))
     text = f"""
         ACC = FIRST

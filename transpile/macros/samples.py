@@ -11,11 +11,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from loopir.types import DTYPES
-
 from .. import ops
 from ..signature import type_of
-from ..types import ArgType, ArrayType, Opaque, RecordType, ScalarType
+from ..types import ELEMENTS, ArgType, ArrayType, Opaque, RecordType, ScalarType
 
 __all__ = [
     "OPERATORS", "Display", "Exactly", "Sample", "Types", "ask", "is_pure", "method", "modest",
@@ -43,7 +41,7 @@ class Display(NamedTuple):
 Sample: TypeAlias = "ArrayType | ScalarType | RecordType | Exactly | Display"
 
 _EXTENT = 3
-_WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True}
+_WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True, "c128": 1j}
 _MOST = 16
 
 _NAMES = """
@@ -56,10 +54,10 @@ _NAMES = """
 _PURE: tuple[Any, ...] = (
     *(getattr(np, name) for name in _NAMES.split()),
     *(f for f in vars(np).values() if isinstance(f, np.ufunc)),
-    *(d.numpy.type for d in DTYPES.values()),
+    *(d.numpy.type for d in ELEMENTS.values()),
     *(f for name, f in vars(math).items() if callable(f) and name[0] != "_"),
     *(getattr(ops, name) for name in ops.__all__),
-    *(abs, bool, float, int, len, round),
+    *(abs, bool, complex, float, int, len, round),
 )
 _METHODS = """
     all any argmax argmin astype clip copy cumprod cumsum dot max mean min prod ptp ravel reshape
@@ -150,7 +148,7 @@ def _value(sample: Sample) -> Any:
         case Display(make, parts):
             return make(map(_value, parts)) if make is not slice else slice(*map(_value, parts))
         case ScalarType(dtype, weak):
-            return _WEAK[dtype] if weak else DTYPES[dtype].numpy.type(1)
+            return _WEAK[dtype] if weak else ELEMENTS[dtype].numpy.type(1)
         case RecordType(dtype, rank):
             return np.zeros((_EXTENT,) * rank, dtype)[... if rank else ()]
         case _:
@@ -159,7 +157,7 @@ def _value(sample: Sample) -> Any:
 
 def _array(ty: ArrayType) -> np.ndarray:
     """Ones, with the axis that has unit stride last in memory."""
-    dtype, shape = DTYPES[ty.dtype].numpy, (_EXTENT,) * ty.rank
+    dtype, shape = ELEMENTS[ty.dtype].numpy, (_EXTENT,) * ty.rank
     if ty.unit is None:
         return np.ones((*shape[1:], 2 * _EXTENT), dtype)[..., ::2]
     if ty.unit == 0:

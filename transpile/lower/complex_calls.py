@@ -1,0 +1,126 @@
+"""Calls and attributes of complex numbers: ``abs(z)``, ``z.real``, ``complex(a, b)``."""
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Call, Const
+
+from ..infer import Num, cast, logic, result
+from ..pair import Pair
+from .functions import COMPARISONS, OPERATORS, UFUNCS
+from .operands import rounded
+from .python_calls import PythonCalls
+from .refusal import refuse
+
+__all__ = ["MAKERS", "ComplexCalls"]
+
+MAKERS: tuple[Any, ...] = (complex, np.complex64, np.complex128)
+"""What makes a complex number, also of real ones."""
+
+_PART = {np.real: "real", np.imag: "imag"}
+_TESTS: dict[Any, str] = {np.isnan: "or", np.isinf: "or", np.isfinite: "and"}
+
+
+class ComplexCalls(PythonCalls):
+    """Lowers calls where an argument is complex, or the result."""
+
+    def known(self, node: ast.expr) -> object | None:
+        """The object that the name of a function stands for; from now on the call depends on it."""
+        raise NotImplementedError
+
+    def compared(self, node: ast.expr) -> Num | Pair:
+        match node:
+            case ast.Call(func=func, args=[arg], keywords=[]) if self.known(func) is builtins.abs:
+                x = self.number(arg)
+                if isinstance(x, Pair) and x.doubtful:
+                    return self.magnitude(x, node, compared=True)
+        return self.number(node)
+
+    def part(self, name: str, x: Num | Pair, node: ast.AST) -> Num:
+        """``x.real`` or ``x.imag``."""
+        if isinstance(x, Pair):
+            if x.doubtful:
+                refuse("LOWER_JOIN", "the number may be real, depending on the data", node)
+            return x.re if name == "real" else x.im
+        if name == "real" and x.dtype != "bool":
+            return x
+        ty = self._result(operator.attrgetter(name), (x,), node)
+        if name == "real" or x.either:
+            refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        zero = Const(0.0 if ty.dtype[0] == "f" else 0, ty.dtype)
+        return Num(zero, weak=ty.dtype) if ty.weak else Num(zero, strong=ty.dtype)
+
+    def method(self, node: ast.Call) -> Num | Pair | None:
+        """``x.conjugate()``; None for other calls."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=name), args=[], keywords=[]) if (
+                name in ("conj", "conjugate") and self.known(node.func) is None
+            ):
+                x = self.number(value)
+                if isinstance(x, Pair):
+                    ty = result(operator.methodcaller(name), x)
+                    if ty is not None:
+                        return self.conjugate(x, ty, node)
+                elif x.strong and not x.weak:
+                    return x
+                refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        return None
+
+    def on_complex(self, function: Any, args: list[Num | Pair], node: ast.Call) -> Num | Pair:
+        """A call where an argument, or the result, is complex."""
+        if function in MAKERS:
+            return self._made_complex(function, args, node)
+        x = args[0]
+        assert callable(function)
+        if function is builtins.abs and isinstance(x, Pair):
+            return self.magnitude(x, node)
+        ty = result(function, *args)
+        if ty is not None and len(args) == 1 and isinstance(x, Pair):
+            if function in (np.abs, np.absolute):
+                parts = (cast(p.ir, ty.dtype) for p in (x.re, x.im))
+                return Num(self.b.apply("hypot", *parts), strong=ty.dtype)
+            if function in _PART:
+                return self.part(_PART[function], x, node)
+            if function in (np.conj, np.conjugate):
+                return self.conjugate(x, ty, node)
+            if function is np.negative and ty.dtype == x.strong:
+                return self.negated(x, node)
+            if function is bool:
+                return Num(self.truth_of(x), weak="bool")
+            if function is np.angle and not x.mixed:
+                given = cast(x.im.ir, ty.dtype), cast(x.re.ir, ty.dtype)
+                angle = self.b.apply("atan2", *given)
+                return Num(self.b.warned("atan2", given, angle, "arctan2", node), strong=ty.dtype)
+            if function in _TESTS:
+                name = UFUNCS[function].name
+                sides = (Call(name, (p.ir,), "bool") for p in (x.re, x.im))
+                return Num(logic(_TESTS[function], *sides), strong="bool")
+        op = UFUNCS[function].name if function in UFUNCS else ""
+        if op in OPERATORS and len(args) == 2 and ty is not None and not ty.weak:
+            return self.operated(OPERATORS[op], args[0], args[1], node, ufunc=True)
+        if op in COMPARISONS and len(args) == 2:
+            return self.compare_nums(COMPARISONS[op](), args[0], args[1], node)
+        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+
+    def _made_complex(self, function: Any, args: list[Num | Pair], node: ast.Call) -> Pair:
+        """``complex(a, b)``, ``np.complex64(z)``."""
+        weak = function is complex
+        dtype = "f32" if function is np.complex64 else "f64"
+        parts: list[Num]
+        match args:
+            case [Pair() as x]:
+                parts = [x.re, x.im]
+            case [Num() as x]:
+                parts = [x, Num(Const(0.0, dtype), strong=dtype)]
+            case [Num() as x, Num() as y] if weak:
+                parts = [x, y]
+            case _:
+                return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        exprs = (rounded(self.b, p.ir, dtype, node) for p in parts)
+        re, im = (Num(e, weak=dtype) if weak else Num(e, strong=dtype) for e in exprs)
+        return Pair(re, im)

@@ -1,0 +1,245 @@
+"""Complex numbers are pairs of floats: their arithmetic, by the algorithms of Python and NumPy."""
+from __future__ import annotations
+
+import ast
+import operator
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from loopir.nodes import Call, Const, Expr, Var
+
+from ..infer import TRUE, Num, cast, constant, join, logic, result
+from ..pair import Pair
+from ..types import COMPLEX, PARTS, ScalarType
+from .arithmetic import BINARY, Arithmetic
+from .integers import OPERATOR
+from .operands import convert, typed
+from .pairs import as_complex, by_ufunc, is_one_of, mixed, only
+from .refusal import refuse
+from .steps import BY_PARTS, Parts, Steps, nonzero, pick
+
+__all__ = ["Complexes"]
+
+_OLD_RULES = sys.version_info < (3, 14)
+"""Python takes real operands for complex ones, and products of infinities as they come."""
+
+
+class Complexes(Arithmetic):
+    """Lowers operators on complex numbers."""
+
+    def literal(self, value: complex) -> Pair:
+        return Pair(constant(value.real), constant(value.imag))
+
+    def operated(
+        self, op: type[ast.operator], x: Num | Pair, y: Num | Pair, node: ast.AST, *,
+        ufunc: bool = False,
+    ) -> Num | Pair:
+        """``x op y``; with `ufunc`, by NumPy's function."""
+        if isinstance(x, Num) and isinstance(y, Num):
+            return self.binary(op, x, y, node, ufunc=ufunc)
+        if op is ast.Pow:
+            return self._squared(x, y, node)
+        name, function, spelled = BINARY[op]
+        if name not in BY_PARTS:
+            refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        ty = self._complex_type(function, x, y, node)
+        ufunc = ufunc or by_ufunc(x, y, ty)
+        if name == "mul" and ufunc:
+            how = "as NumPy multiplies arrays, with roundings of the processor's"
+            refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is computed {how}", node)
+        a, c = self._parts_of(x, ty, node), self._parts_of(y, ty, node)
+        if ty.weak:
+            self._needs_old_rules(x, y, name, node)
+        if name == "div" and ty.weak:
+            self.b.require(nonzero(c), "GUARD_DIVISION", node)
+        steps = Steps(self.b)
+        parts = BY_PARTS[name](a, c, steps, python=ty.weak)
+        either = ty.weak and any(n.strong for n in (x, y))
+        if not ty.weak or either:
+            spelled = spelled.removeprefix(OPERATOR) if ufunc else spelled
+            certain = not (either or self._summed(x, y))
+            parts = steps.warned(name, parts, spelled, node, certain=certain)
+        return self._typed_pair(parts, ty, name, x, y, node)
+
+    def _summed(self, *numbers: Num | Pair) -> bool:
+        """Whether a fold that may be reassociated goes on: it may raise where Python does not."""
+        parts = [part.ir for n in numbers if isinstance(n, Pair) for part in (n.re, n.im)]
+        return self.b.told is None and any(e in self.b.accumulators for e in parts)
+
+    def _complex_type(
+        self, function: Callable[..., Any], x: Num | Pair, y: Num | Pair, node: ast.AST
+    ) -> ScalarType:
+        """The type of the result; a weak one also where it is NumPy's unless all operands are
+        Python's.
+        """
+        operands = [as_complex(n) for n in (x, y)]
+        ty = result(function, *operands)
+        if ty is None and function is not operator.truediv:
+            sides = ([only(n, weak) for n in operands] for weak in (False, True))
+            strong, weak = (result(function, *side) for side in sides)
+            simple = all(n.simple for n in (x, y) if isinstance(n, Pair) and n.weak)
+            if strong and weak and (strong.dtype == weak.dtype or simple):
+                ty = ScalarType(strong.dtype, weak=True)
+        if ty is None or ty.dtype not in PARTS:
+            kinds = ", ".join(str(n.strong or n.weak) for n in (x, y))
+            return refuse("LOWER_COMPLEX", f"the operation on {kinds} is not compiled", node)
+        return ty
+
+    def _needs_old_rules(self, x: Num | Pair, y: Num | Pair, name: str, node: ast.AST) -> None:
+        if not _OLD_RULES and (isinstance(x, Num) or isinstance(y, Num) or name == "mul"):
+            refuse("LOWER_COMPLEX", "Python's complex numbers are computed by newer rules", node)
+
+    def _parts_of(self, n: Num | Pair, ty: ScalarType, node: ast.AST) -> Parts:
+        """`n` as a complex number of type `ty`."""
+        dtype = PARTS[ty.dtype]
+        if isinstance(n, Num):
+            return Parts(self.b.bind(convert(self.b, n, dtype, node)), Const(0.0, dtype))
+        return Parts(*(self.b.bind(convert(self.b, p, dtype, node)) for p in (n.re, n.im)))
+
+    def _typed_pair(
+        self, parts: Parts, ty: ScalarType, name: str, x: Num | Pair, y: Num | Pair, node: ast.AST
+    ) -> Pair:
+        """The result; of two that may be real it may be real, too."""
+        dtype, weak = PARTS[ty.dtype], "f64" if ty.weak else None
+        pairs = [n for n in (x, y) if isinstance(n, Pair)]
+        nums = [part for n in pairs for part in (n.re, n.im)]
+        nums += [n for n in (x, y) if isinstance(n, Num)]
+        strong = dtype if not ty.weak or any(n.strong for n in nums) else None
+        flag: Expr = TRUE
+        for n in nums:
+            flag = logic("and", flag, n.weak_now)
+        is_weak = flag if strong and weak else None
+        if not (len(pairs) == 2 and pairs[0].mixed and pairs[1].mixed):
+            re, im = (Num(e, strong, weak, is_weak) for e in parts)
+            return Pair(re, im)
+        real = {n.re.weak for n in pairs}
+        if name not in ("add", "mul") or len(real) > 1 or pairs[0].doubtful != pairs[1].doubtful:
+            return refuse("LOWER_JOIN", "the operands may be real, depending on the data", node)
+        if pairs[0].doubtful:
+            return Pair(Num(parts.re, weak="f64"), Num(parts.im, weak="f64"), doubtful=True)
+        re, im = Num(parts.re, dtype, real.pop(), flag), Num(parts.im, dtype, "i64", flag)
+        return Pair(re, im)
+
+    # -- by parts
+
+    def _squared(self, x: Num | Pair, y: Num | Pair, node: ast.AST) -> Pair:
+        """``x ** 2``: Python's begins with 1, NumPy's is a product but for zeros."""
+        two = isinstance(y, Num) and y.weak == "i64" and y.strong is None and is_one_of(y, "2")
+        either = isinstance(x, Pair) and x.strong is not None and x.weak is not None
+        if not two or not isinstance(x, Pair) or not _OLD_RULES or (either and not x.simple):
+            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        ty, do = self._complex_type(operator.pow, x, y, node), Steps(self.b)
+        a, zero = self._parts_of(x, ty, node), Const(0.0, PARTS[ty.dtype])
+        square = Parts(*map(self.b.bind, BY_PARTS["mul"](a, a, do, python=ty.weak)))
+        if ty.weak and not either:
+            one = Parts(Const(1.0, "f64"), zero)
+            out = Parts(*map(self.b.bind, BY_PARTS["mul"](one, square, do, python=True)))
+            infinite = logic("or", *(Call("isinf", (e,), "bool") for e in out))
+            self.b.require(logic("not", infinite), "GUARD_RAISES", node)
+            return self._typed_pair(out, ty, "mul", x, x, node)
+        certain = not (either or self._summed(x))
+        square = do.warned("mul", square, "scalar power", node, certain=certain)
+        null = self.b.bind(logic("not", nonzero(a)), "null")
+        out = Parts(*(pick(null, zero, e) for e in square))
+        return self._typed_pair(out, ty, "mul", x, x, node)
+
+    # -- names
+
+    def joined(self, re: Num, im: Num, name: str) -> Num | Pair:
+        """The number that two names, `name` and another, stand for."""
+        if not {re.strong, im.strong} <= {None, *COMPLEX}:
+            refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
+        if im.python_int:
+            return replace(re, ir=cast(re.ir, "i64")) if re.python_int else re
+        doubtful = name in self.b.doubtful and im.ir not in self.b.sure
+        return Pair(re, im, name not in self.b.varied, doubtful)
+
+    def parts(
+        self, n: Num | Pair, name: str, node: ast.AST, *, python: bool
+    ) -> tuple[Num, Num]:
+        """What the two names of the number `name` stand for. A real one has an int as its other
+        part, and must be 0 or 1: these are as good as complex ones of any size. In a name of
+        `python`'s numbers it is taken for a complex one.
+        """
+        re, im = (n.re, n.im) if isinstance(n, Pair) else (n, constant(0))
+        simple = re.strong is None and is_one_of(re, "0", "1", "0.0", "1.0")
+        simple = simple and im.strong is None and is_one_of(im, "0", "0.0")
+        if isinstance(n, Num) and not simple:
+            refuse("LOWER_JOIN", "a name has real values here, and complex ones elsewhere", node)
+        if n.weak and not simple:
+            self.b.varied.add(name)
+        if n.doubtful if isinstance(n, Pair) else python:
+            self.b.doubtful.add(name)
+        elif isinstance(im.ir, Var):
+            self.b.sure.add(im.ir)
+        if isinstance(n, Pair):
+            return re, im
+        re = replace(re, ir=cast(re.ir, "f64"), weak="f64" if python else n.weak)
+        return re, Num(Const(0.0, "f64"), weak="f64" if python else "i64")
+
+    # -- one operand, comparisons, choice
+
+    def negated(self, x: Num | Pair, node: ast.AST) -> Num | Pair:
+        if isinstance(x, Num):
+            return self.negative(x, node)
+        if x.mixed:
+            return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
+        return Pair(self.negative(x.re, node), self.negative(x.im, node))
+
+    def conjugate(self, x: Pair, ty: ScalarType, node: ast.AST) -> Pair:
+        re, im = self._parts_of(x, ty, node)
+        if x.mixed:
+            return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
+        return self._typed_pair(Parts(re, Call("neg", (im,), im.dtype)), ty, "conj", x, x, node)
+
+    def magnitude(self, x: Pair, node: ast.AST, *, compared: bool = False) -> Num:
+        """``abs(x)``. Python raises where it overflows, and must answer then."""
+        if x.doubtful and not compared:
+            refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
+        dtype = PARTS[x.strong or "c128"]
+        if x.strong and x.weak and dtype != "f64" and not x.simple:
+            refuse("LOWER_JOIN", "the operand has one of two types, depending on the data", node)
+        parts = (self.b.bind(convert(self.b, p, dtype, node)) for p in (x.re, x.im))
+        if x.weak == "c128":
+            self.b.strict.add("over")
+        weak = "f64" if x.weak == "c128" else x.weak
+        is_weak = x.im.is_weak if x.strong else None
+        return Num(self.b.apply("hypot", *parts), PARTS.get(x.strong or ""), weak, is_weak)
+
+    def compared(self, node: ast.expr) -> Num | Pair:
+        """An operand of a comparison: it does not matter whether a size is an int or a float."""
+        raise NotImplementedError
+
+    def equal(
+        self, name: str, function: Callable[..., Any], x: Num | Pair, y: Num | Pair, node: ast.AST
+    ) -> Num:
+        """``x == y`` and ``x != y``."""
+        for n in (x, y):
+            if isinstance(n, Num) and n.python_int and not isinstance(n.ir, Const):
+                refuse("LOWER_COMPLEX", "a complex number is compared with a Python int", node)
+        ty, truth = result(operator.add, as_complex(x), as_complex(y)), result(function, x, y)
+        if name not in ("eq", "ne") or ty is None or truth is None or mixed(x) or mixed(y):
+            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        a, c = self._parts_of(x, ty, node), self._parts_of(y, ty, node)
+        sides = (Call(name, pair, "bool") for pair in zip(a, c, strict=True))
+        return typed(logic("and" if name == "eq" else "or", *sides), truth)
+
+    def truth_of(self, x: Pair) -> Expr:
+        """``bool(x)``."""
+        return nonzero(Parts(x.re.ir, x.im.ir))
+
+    def chosen(self, cond: Expr, x: Num | Pair, y: Num | Pair, node: ast.AST) -> Pair:
+        """``x if cond else y``."""
+        if isinstance(x, Pair) and isinstance(y, Pair):
+            re, im = join(cond, x.re, y.re), join(cond, x.im, y.im)
+            if re is not None and im is not None:
+                return Pair(re, im)
+        return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` has values of two types", node)
+
+    def rebound(self, x: Num | Pair, hint: str) -> Num | Pair:
+        """`x` under names of its own."""
+        if isinstance(x, Num):
+            return self.b.rebind(x, hint)
+        return replace(x, re=self.b.rebind(x.re, hint), im=self.b.rebind(x.im, hint))

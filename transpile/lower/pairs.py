@@ -1,0 +1,56 @@
+"""Which types a number has that may be complex."""
+from __future__ import annotations
+
+import numpy as np
+
+from loopir.nodes import Const
+
+from ..infer import Num
+from ..pair import Pair
+from ..types import ELEMENTS, ScalarType
+
+__all__ = ["as_complex", "by_ufunc", "is_one_of", "mixed", "only"]
+
+
+def mixed(n: Num | Pair) -> bool:
+    """Whether it may be complex, and may be real."""
+    return isinstance(n, Pair) and n.mixed
+
+
+def as_complex(n: Num | Pair) -> Num | Pair:
+    """`n` with Python's complex type where it may be real."""
+    if isinstance(n, Pair) and n.mixed and n.strong:
+        re, im = (Num(p.ir, p.strong, "f64", p.is_weak) for p in (n.re, n.im))
+        return Pair(re, im)
+    return n
+
+
+def only(n: Num | Pair, weak: bool) -> Num | Pair:
+    """`n` as Python's number, or as NumPy's, where it may be either."""
+    if isinstance(n, Pair):
+        return Pair(_one_type(n.re, weak), _one_type(n.im, weak))
+    return _one_type(n, weak)
+
+
+def _one_type(n: Num, weak: bool) -> Num:
+    if not n.either:
+        return n
+    return Num(n.ir, weak=n.weak) if weak else Num(n.ir, strong=n.strong)
+
+
+def is_one_of(n: Num, *values: str) -> bool:
+    """Whether `n` is one of these constants."""
+    return isinstance(n.ir, Const) and repr(n.ir.value) in values
+
+
+def by_ufunc(x: Num | Pair, y: Num | Pair, ty: ScalarType) -> bool:
+    """Whether NumPy's scalars leave the operation to the function for arrays: where the type of
+    neither operand can hold the other's.
+    """
+    if ty.weak:
+        return False
+    a, c = x.strong, y.strong
+    if a and c:
+        one, other = ELEMENTS[a].numpy, ELEMENTS[c].numpy
+        return not (np.can_cast(one, other) or np.can_cast(other, one))
+    return isinstance(x if a else y, Num)
