@@ -6,7 +6,7 @@
  */
 #include <stdint.h>
 
-enum { ARRAY, FLOAT, INT, BOOL, NUMPY };                /* what a parameter is given as */
+enum { ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX };       /* what a parameter is given as; COMPLEX: an array, of pairs */
 enum { MAX_PARAMS = 32, MAX_RANK = 5, LARGE = 64 };
 enum { ANY_UNIT = -1, NO_UNIT = -2 };                   /* in place of the unit-stride axis */
 enum { WRITEABLE = 0x400 };                             /* NumPy's flag */
@@ -73,6 +73,7 @@ static int take_array(const param *p, const object *given, tp_array *out, int64_
         misfit |= dim > 1 && ((axis == p->unit && !unit) || (p->unit == NO_UNIT && unit));
         if (dim > *extent) *extent = dim;
     }
+    if (p->kind == COMPLEX) out->dims[p->rank] = 2, out->strides[p->rank] = p->bytes / 2;
     return empty || !(misfit || (p->flags & WRITEABLE && overlaps_itself(a, p->bytes)));
 }
 
@@ -103,7 +104,8 @@ static object *call(object *self, object *const *args, intptr_t count)
     if (count != s->count) return py.from_int(-1);
     for (int i = 0; i < count; i++) {
         const param *p = &s->params[i];
-        int fits = p->kind == ARRAY ? take_array(p, args[i], array++, &extent) : take_scalar(p, args[i], scalar++, &extent);
+        int is_array = p->kind == ARRAY || p->kind == COMPLEX;
+        int fits = is_array ? take_array(p, args[i], array++, &extent) : take_scalar(p, args[i], scalar++, &extent);
         if (!fits) return py.from_int(-1);
     }
     if (extent <= LARGE) return py.from_int(s->kernel(arrays, scalars));

@@ -41,6 +41,7 @@ def load(
     *,
     weak: Collection[str] = (),
     strided: Collection[str] = (),
+    paired: Collection[str] = (),
     native: bool = True,
     known: str | None = None,
 ) -> Entry:
@@ -49,12 +50,15 @@ def load(
 
     Scalars named in `weak` are given as Python scalars, others as NumPy's. Arrays named in
     `strided` have no axis of unit stride, and one that has is refused (there is faster code for
-    it). ``native=False`` asks for the safe road. `known`: the trampoline of an earlier Entry.
+    it); those in `paired` are complex, whose parts are the parameter's last axis. ``native=False``
+    asks for the safe road. `known`: the trampoline of an earlier Entry.
     """
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
         most = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"
         raise BuildError(f"a kernel takes at most {most}")
-    rows = [row(p, p.name in weak, p.name in strided) for p in kernel.params]
+    rows = [
+        row(p, p.name in weak, p.name in strided, p.name in paired) for p in kernel.params
+    ]
     address = symbol(path, "tp_kernel")
     found = trampoline(known) if native else None
     if found is None:

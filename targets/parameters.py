@@ -4,12 +4,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+import numpy as np
+
 from loopir.record import record
 from loopir.types import DTYPES, MAX_RANK
 
 __all__ = [
-    "ALIGNED", "ANY_UNIT", "ARRAY", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH", "NO_UNIT",
-    "NUMPY", "WRITEABLE", "HasParam", "HasParams", "Row", "row",
+    "ALIGNED", "ANY_UNIT", "ARRAY", "COMPLEX", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH",
+    "NO_UNIT", "NUMPY", "WRITEABLE", "HasParam", "HasParams", "Row", "row",
 ]
 
 MISMATCH: Final = -1
@@ -18,7 +20,7 @@ MISMATCH: Final = -1
 MAX_PARAMS = 32
 ALIGNED, WRITEABLE = 0x100, 0x400  # NumPy's flags
 ANY_UNIT, NO_UNIT = -1, -2  # in place of the unit-stride axis
-ARRAY, FLOAT, INT, BOOL, NUMPY = range(5)
+ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX = range(6)
 _WEAK: dict[str, tuple[int, type]] = {
     "f64": (FLOAT, float), "i64": (INT, int), "bool": (BOOL, bool),
 }
@@ -62,15 +64,19 @@ class Row:
         return self.kind, id(self.type), self.rank, self.unit, self.bytes, self.flags
 
 
-def row(p: HasParam, weak: bool, strided: bool) -> Row:
+def row(p: HasParam, weak: bool, strided: bool, paired: bool = False) -> Row:
     """The row of `p`.
 
-    `weak`: a scalar that is given as Python's; `strided`: an array without an axis of unit stride.
+    `weak`: a scalar that is given as Python's; `strided`: an array without an axis of unit stride;
+    `paired`: one of complex numbers, whose parts are the last axis of `p`.
     """
     dtype = DTYPES[p.dtype]
     if p.rank is not None:
         unit = p.unit if p.unit is not None else NO_UNIT if strided else ANY_UNIT
         flags = ALIGNED | (WRITEABLE if p.written else 0)
+        if paired:
+            whole = np.result_type(dtype.numpy, np.complex64)
+            return Row(COMPLEX, whole, p.rank - 1, ANY_UNIT, whole.itemsize, flags)
         return Row(ARRAY, dtype.numpy, p.rank, unit, dtype.bytes, flags)
     if weak:
         kind, python = _WEAK[p.dtype]

@@ -8,10 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from .parameters import ANY_UNIT, ARRAY, FLOAT, MAX_RANK, MISMATCH, NO_UNIT, NUMPY, WRITEABLE, Row
+from .parameters import (
+    ANY_UNIT,
+    ARRAY,
+    COMPLEX,
+    FLOAT,
+    MAX_RANK,
+    MISMATCH,
+    NO_UNIT,
+    NUMPY,
+    WRITEABLE,
+    Row,
+)
 from .shared import cffi
 
-__all__ = ["SafeCall", "overlaps_itself"]
+__all__ = ["SafeCall", "overlaps_itself", "pairs"]
 
 
 class SafeCall:
@@ -27,10 +38,10 @@ class SafeCall:
             return MISMATCH
         arrays, scalars = [], []
         for row, given in zip(self._rows, args, strict=True):
-            if row.kind == ARRAY:
+            if row.kind in (ARRAY, COMPLEX):
                 if not _is_array(row, given):
                     return MISMATCH
-                arrays.extend(_packed_array(given))
+                arrays.extend(_packed_array(pairs(given)))
             elif (packed := _packed_scalar(row, given)) is None:
                 return MISMATCH
             else:
@@ -56,6 +67,15 @@ def _is_array(row: Row, given: Any) -> bool:
     if row.unit == NO_UNIT:
         return not any(dim > 1 and stride == row.bytes for dim, stride in axes)
     return row.unit == ANY_UNIT or unit[row.unit]
+
+
+def pairs(a: Any) -> Any:
+    """An array of complex numbers as one of floats, with one more axis, of their parts; anything
+    else as it is.
+    """
+    if type(a) is not np.ndarray or a.dtype.kind != "c":
+        return a
+    return a[..., None].view(a.real.dtype)
 
 
 def overlaps_itself(a: Any) -> bool:

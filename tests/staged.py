@@ -9,6 +9,7 @@ from native import run_native
 
 from loopir.interpret import run
 from loopir.nodes import Kernel
+from targets.safecall import pairs
 from transpile.dispatch.compiling import contract_of
 from transpile.dispatch.variant import Variant
 from transpile.plan import Plan
@@ -42,4 +43,4 @@ def emulated(kernel: Kernel, target: str) -> Callable[..., int]:
 
 
 def _by_name(kernel: Kernel, args: tuple[Any, ...]) -> dict[str, Any]:
-    return dict(zip((p.name for p in kernel.params), args, strict=True))
+    return dict(zip((p.name for p in kernel.params), map(pairs, args), strict=True))

@@ -67,11 +67,12 @@ class Field:
 
 @record(frozen=True, slots=True)
 class Part:
-    """The ``part`` (``"real"`` or ``"imag"``) of a complex number."""
+    """The ``part`` (``"real"`` or ``"imag"``) of a complex number of this type."""
 
     name: str
     of: Argument | Captured
     part: str
+    type: ScalarType
 
 
 @record(frozen=True, slots=True)

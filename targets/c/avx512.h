@@ -27,6 +27,13 @@ static inline void tp_everyother_V(T *p, V v)
     __builtin_ia32_storedquSIZEWIDTH_mask((void *)(p + L), (NI)__builtin_ia32_expandSIZEWIDTH_mask((NI)high, (NI){0}, even), even);
 }
 
+/* f32 i32 u32 f64 i64 u64 512: all lanes, s bytes apart */
+static inline void tp_spread_V(char *p, int64_t s, V v)
+{
+    if (s == 2 * sizeof(T)) tp_everyother_V((T *)p, v);
+    else EACH(*(T *)(p + k * s) = v[k]);
+}
+
 /* i8 u8 i16 u16 512: narrow lanes are compressed as wide ones, sixteen at a time */
 static inline int64_t tp_append_V(T *p, V v, M m)
 {

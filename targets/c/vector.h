@@ -64,7 +64,16 @@ static inline int64_t tp_peel_V(const T *p, int64_t n)
     return n < 16 * L || bytes % (int64_t)sizeof(T) ? 0 : bytes / (int64_t)sizeof(T);
 }
 
-/* iuf: elements that are s bytes apart */
+/* f32 i32 u32 f64 i64 u64: elements that are s bytes apart; every other one, as parts of complex numbers are, by permutation */
+static inline V tp_gather_V(const char *p, int64_t s)
+{
+    if (s == 2 * sizeof(T)) {
+        V low = *(const V_u *)p, high = *(const V_u *)(p + (L - 1) * sizeof(T));
+        return TP_SHUFFLE(I, low, high, EACH(k < L / 2 ? 2 * k : 2 * k + 1));
+    }
+    return (V){EACH(*(const T *)(p + k * s))};
+}
+/* iuf */
 static inline V tp_gather_V(const char *p, int64_t s) { return (V){EACH(*(const T *)(p + k * s))}; }
 /* iuf */
 static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)

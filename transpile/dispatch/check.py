@@ -8,6 +8,7 @@ from loopir.interpret import run
 from loopir.nodes import Kernel, PredLoop, VecLoop
 from loopir.tree import walk
 from loopir.verify import verify
+from targets.safecall import pairs
 
 from ..stages import Stages
 from .verify import alike, twins
@@ -46,7 +47,7 @@ def checked(fast: Callable[..., int], kernel: Kernel) -> Callable[..., int]:
 
 def _compare(kernel: Kernel, args: Sequence[Any], copies: list[Any], status: int) -> None:
     names = [param.name for param in kernel.params]
-    outcome = run(kernel, dict(zip(names, copies, strict=True)))
+    outcome = run(kernel, dict(zip(names, map(pairs, copies), strict=True)))
     same = outcome.status == status
     assert same, f"{kernel.name}: status {status}, but {outcome.status} as interpreted"
     for name, ours, theirs in zip(names, args, copies, strict=True):

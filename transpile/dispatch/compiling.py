@@ -24,7 +24,7 @@ from ..types import ArgType
 from . import recipe
 from .contract import Contract, Parameter
 from .variant import Variant
-from .wrapper import strided, weak
+from .wrapper import paired, strided, weak
 
 __all__ = ["compile_variant", "contract_of", "rejection_of"]
 
@@ -79,7 +79,9 @@ def compile_variant(
     path = build(text, target, cache=options.cache, contract=options.fma)
     clock.lap("build")
     contract = contract_of(plan, kernel)
-    entry = load(path, contract, weak=weak(contract), strided=strided(contract))
+    entry = load(
+        path, contract, weak=weak(contract), strided=strided(contract), paired=paired(contract)
+    )
     fast = entry.fast
     if settings.check:
         from .check import checked

@@ -31,7 +31,7 @@ from ..scope import made_in_c
 from ..types import ArgType
 from .contract import Contract
 from .variant import Variant
-from .wrapper import strided, weak
+from .wrapper import paired, strided, weak
 
 if TYPE_CHECKING:
     from targets.load import Entry
@@ -85,7 +85,8 @@ def find(
     assert kernel is not None
     try:
         entry = load(
-            kernel, contract, weak=weak(contract), strided=strided(contract), known=trampoline
+            kernel, contract, weak=weak(contract), strided=strided(contract),
+            paired=paired(contract), known=trampoline,
         )
     except BuildError:
         return None

@@ -23,7 +23,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import CellType, FunctionType
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -31,15 +31,13 @@ from loopir.types import DTYPES
 
 from ..plan import Argument, Binding, Captured, Field, Fresh, Part, Slot
 from ..signature import type_of
-from ..types import PARTS, ArrayType, ScalarType
+from ..types import ELEMENTS, PARTS, ArrayType, ScalarType
 from .contract import Contract
 from .floats import CALM, errstate, nervous
 from .result import result_text
 from .standin import Values, condition, forward_text, stand_in, values_text
 
-__all__ = ["Saved", "applies", "strided", "weak", "wrapper"]
-
-_ARRAYS = (Argument, Captured, Field, Fresh)
+__all__ = ["Saved", "applies", "paired", "strided", "weak", "wrapper"]
 
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
@@ -52,7 +50,7 @@ class _Mismatch(Exception):
 def weak(contract: Contract) -> frozenset[str]:
     """Parameters of the kernel that are given as Python scalars."""
     given = (
-        (b.name, b.of.type if isinstance(b, Part) else b.type)
+        (b.name, b.type)
         for b in contract.bindings if isinstance(b, (Argument, Captured, Part))
     )
     return frozenset(name for name, t in given if isinstance(t, ScalarType) and t.weak)
@@ -66,6 +64,12 @@ def strided(contract: Contract) -> frozenset[str]:
         n for n, t in types
         if isinstance(t, ArrayType) and t.rank and t.unit is None and t.dtype not in PARTS
     )
+
+
+def paired(contract: Contract) -> frozenset[str]:
+    """Parameters of the kernel that are given as arrays of complex numbers."""
+    given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field, Fresh)))
+    return frozenset(b.name for b in given if b.type.dtype in PARTS)
 
 
 def applies(function: FunctionType, contract: Contract) -> Callable[[], bool]:
@@ -185,15 +189,12 @@ class _Text:
             yield f"    raise {self.helper('e', _Mismatch)}"
 
     def _taken_apart(self) -> Iterator[str]:
-        """Complex arrays as floats, and parts of complex numbers that are what they were."""
-        for b in self._bindings:
-            if isinstance(b, _ARRAYS) and _is_complex_array(b.type):
-                view = self.helper("f", _as_floats(b.type))
-                yield f"_tpv_{b.name} = {view}({self.object(b.name)})"
+        """The parts of complex numbers that are what they were."""
         parts = [b for b in self._bindings if isinstance(b, Part)]
-        for of in dict.fromkeys(b.of for b in parts):
-            known = f"{self.helper('f', type_of)}({self.object(of.name)})"
-            yield f"if {known} != {self.helper('t', of.type)}:"
+        for name, ty in dict.fromkeys((b.of.name, b.type) for b in parts):
+            kind = complex if ty.weak else ELEMENTS[ty.dtype].numpy.type
+            known = f"{self.helper('f', type)}({self.object(name)})"
+            yield f"if {known} is not {self.helper('t', kind)}:"
             yield f"    raise {self.helper('e', _Mismatch)}"
         yield from (f"_tpv_{b.name} = {self.object(b.of.name)}.{b.part}" for b in parts)
 
@@ -233,8 +234,6 @@ class _Text:
                 return f"_tps_{name}"
             case Part():
                 return f"_tpv_{name}"
-            case Argument() | Captured() | Field() | Fresh() as b if _is_complex_array(b.type):
-                return f"_tpv_{name}"
             case _:
                 return self.object(name)
 
@@ -247,23 +246,6 @@ class _Text:
 def _sources(bindings: Iterable[Binding]) -> list[Binding]:
     """The bindings, each complex number in the place of its parts."""
     return list(dict.fromkeys(b.of if isinstance(b, Part) else b for b in bindings))
-
-
-def _is_complex_array(ty: ArrayType | ScalarType) -> TypeGuard[ArrayType]:
-    return isinstance(ty, ArrayType) and ty.dtype in PARTS
-
-
-def _as_floats(ty: ArrayType) -> Callable[[Any], np.ndarray]:
-    """Makes a view of a complex array that has two floats along one more axis."""
-    part = np.dtype(DTYPES[PARTS[ty.dtype]].numpy)
-
-    def view(a: Any) -> np.ndarray:
-        given = type_of(a)
-        if not isinstance(given, ArrayType) or (given.dtype, given.rank) != (ty.dtype, ty.rank):
-            raise _Mismatch
-        return a[..., None].view(part)  # type: ignore[no-any-return]  # an ndarray
-
-    return view
 
 
 def _copies(given: tuple[Any, ...]) -> Saved:

@@ -50,7 +50,7 @@ class Names(Elements):
         parts = (p for p in b.bindings.values() if isinstance(p, Part))
         known = next((p.name for p in parts if (p.of, p.part) == (of, part)), None)
         name, dtype = known or b.name(f"{of.name}_{part}"), PARTS[ty.dtype]
-        b.bindings[name] = Part(name, of, part)
+        b.bindings[name] = Part(name, of, part, ty)
         b.params[name] = Param(name, dtype)
         return self._scalar_param(name, ScalarType(dtype, ty.weak))
 
