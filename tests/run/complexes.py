@@ -64,7 +64,8 @@ def promoted(z: Any, x: Any, k: Any, c: Any, s: Any) -> Any:
     numpy = [s / z[i] + z[i] * STEP for i in range(len(z))]
     alone = [c * x + i / c for i in range(len(z))]
     parts = [complex(i, v.imag) ** 2 for i, v in enumerate(z)]
-    return kinds, python, numpy, alone, parts, c / (x + 5), s * c, -c
+    array = [v.real * c + np.multiply(v, s) - np.square(v) for v in z]
+    return kinds, python, numpy, alone, parts, array, c / (x + 5), s * c, -c
 
 
 @program(sizes=FEW, c128=some(C128, C128, fill=wild), c64=some(C64, C128, fill=wild))
@@ -141,7 +142,7 @@ def matrix(m: Any, by: Any) -> Any:
 def whole_arrays(z: Any, w: Any) -> Any:
     u = z + w - 1j
     v = np.conj(z) / w
-    z += u
+    z += u * w * 0.1
     return u, v, -z, np.abs(w), z == w
 
 

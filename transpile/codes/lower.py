@@ -135,23 +135,23 @@ double(np.array([1.0, 2.0]), np.zeros(2))
         code="LOWER_COMPLEX",
         title="an operation on complex numbers that is not compiled",
         why="Complex numbers are compiled as pairs of floats: `+ - * /`, squares, comparisons, "
-            "parts, `abs`, conjugates. Others would need the very algorithm that Python or NumPy "
-            "has. NumPy multiplies complex arrays, and complex by real numbers, with other "
-            "roundings than two complex numbers, and the processor decides which: write the loop.",
+            "parts, `abs`, conjugates. Functions such as `np.exp` and other powers would need the "
+            "very algorithm that Python or NumPy has, and only floats have an order.",
         bad="""\
 @fuse
-def turned(z, w):
-    return z * w
+def turned(phase, out):
+    for i in range(len(phase)):
+        out[i] = np.exp(1j * phase[i])
 
-turned(np.ones(8, dtype=complex), np.ones(8, dtype=complex))
+turned(np.ones(8), np.zeros(8, dtype=complex))
 """,
         good="""\
 @fuse
-def turned(z, w, out):
-    for i in range(len(z)):
-        out[i] = z[i] * w[i]
+def turned(phase, out):
+    for i in range(len(phase)):
+        out[i] = complex(np.cos(phase[i]), np.sin(phase[i]))
 
-turned(np.ones(8, dtype=complex), np.ones(8, dtype=complex), np.zeros(8, dtype=complex))
+turned(np.ones(8), np.zeros(8, dtype=complex))
 """,
     ),
     Code(

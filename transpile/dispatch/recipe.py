@@ -27,6 +27,7 @@ from targets.load import load
 
 from ..options import Options
 from ..plan import Ref
+from ..products import fuses_products
 from ..scope import made_in_c
 from ..types import ArgType
 from .contract import Contract
@@ -99,7 +100,8 @@ def _key(
 ) -> str:
     shaping = replace(options, on_reject="warn", verify=0.0)
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
-    parts = [sorted(types.items()), shaping, target, flags, sys.version, np.__version__, _ours()]
+    numpy = np.__version__, fuses_products()
+    parts = [sorted(types.items()), shaping, target, flags, sys.version, numpy, _ours()]
     code = marshal.dumps(function.__code__)
     return hexdigest(repr([*map(str, parts)]).encode() + code)
 

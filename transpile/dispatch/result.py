@@ -14,6 +14,7 @@ from ..types import ELEMENTS
 
 __all__ = ["Names", "result_text"]
 
+_COMPLEX: dict[type, type] = {np.float32: np.complex64, np.float64: np.complex128}
 _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
 
 
@@ -83,11 +84,8 @@ def _whole(re: Any, im: Any) -> Any:
     """The complex number of these parts; a real one has an int."""
     if type(im) is int:
         return re
-    if type(im) is float:
-        return complex(re, im)
-    out = np.empty((), np.result_type(im, np.complex64))
-    out.real, out.imag = re, im
-    return out[()]
+    z = complex(re, im)
+    return z if type(im) is float else _COMPLEX[type(im)](z)
 
 
 def _mixed(a: np.ndarray, flags: np.ndarray, python: type) -> list[Any]:

@@ -88,6 +88,8 @@ class ComplexCalls(PythonCalls):
                 return self.part(_PART[function], x, node)
             if function in (np.conj, np.conjugate):
                 return self.conjugate(x, ty, node)
+            if function is np.square:
+                return self.operated(ast.Mult, x, x, node, ufunc="square")
             if function is np.negative and ty.dtype == x.strong:
                 return self.negated(x, node)
             if function is bool:
@@ -102,7 +104,9 @@ class ComplexCalls(PythonCalls):
                 return Num(logic(_TESTS[function], *sides), strong="bool")
         op = UFUNCS[function].name if function in UFUNCS else ""
         if op in OPERATORS and len(args) == 2 and ty is not None and not ty.weak:
-            return self.operated(OPERATORS[op], args[0], args[1], node, ufunc=True)
+            return self.operated(
+                OPERATORS[op], args[0], args[1], node, ufunc=function.__name__
+            )
         if op in COMPARISONS and len(args) == 2:
             return self.compare_nums(COMPARISONS[op](), args[0], args[1], node)
         return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)

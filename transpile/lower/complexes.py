@@ -12,6 +12,7 @@ from loopir.nodes import Call, Const, Expr, Var
 
 from ..infer import TRUE, Num, cast, constant, join, logic, result
 from ..pair import Pair
+from ..products import fuses_products
 from ..types import COMPLEX, PARTS, ScalarType
 from .arithmetic import BINARY, Arithmetic
 from .integers import OPERATOR
@@ -34,31 +35,33 @@ class Complexes(Arithmetic):
 
     def operated(
         self, op: type[ast.operator], x: Num | Pair, y: Num | Pair, node: ast.AST, *,
-        ufunc: bool = False,
+        ufunc: str = "",
     ) -> Num | Pair:
-        """``x op y``; with `ufunc`, by NumPy's function."""
+        """``x op y``; or by NumPy's function of the name `ufunc`."""
         if isinstance(x, Num) and isinstance(y, Num):
-            return self.binary(op, x, y, node, ufunc=ufunc)
+            return self.binary(op, x, y, node, ufunc=bool(ufunc))
         if op is ast.Pow:
             return self._squared(x, y, node)
         name, function, spelled = BINARY[op]
         if name not in BY_PARTS:
             refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
         ty = self._complex_type(function, x, y, node)
-        ufunc = ufunc or by_ufunc(x, y, ty)
-        if name == "mul" and ufunc:
-            how = "as NumPy multiplies arrays, with roundings of the processor's"
-            refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is computed {how}", node)
+        if by_ufunc(x, y, ty):
+            spelled = spelled.removeprefix(OPERATOR)
+        elif name == "mul" and _in_two_ways(x, y):
+            refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
+        spelled = ufunc or spelled
+        by_loop = name == "mul" and not spelled.startswith(OPERATOR) and ufunc != "square"
+        fused = by_loop and fuses_products()
         a, c = self._parts_of(x, ty, node), self._parts_of(y, ty, node)
         if ty.weak:
             self._needs_old_rules(x, y, name, node)
         if name == "div" and ty.weak:
             self.b.require(nonzero(c), "GUARD_DIVISION", node)
         steps = Steps(self.b)
-        parts = BY_PARTS[name](a, c, steps, python=ty.weak)
+        parts = BY_PARTS["fused mul" if fused else name](a, c, steps, python=ty.weak)
         either = ty.weak and any(n.strong for n in (x, y))
         if not ty.weak or either:
-            spelled = spelled.removeprefix(OPERATOR) if ufunc else spelled
             certain = not (either or self._summed(x, y))
             parts = steps.warned(name, parts, spelled, node, certain=certain)
         return self._typed_pair(parts, ty, name, x, y, node)
@@ -243,3 +246,13 @@ class Complexes(Arithmetic):
         if isinstance(x, Num):
             return self.b.rebind(x, hint)
         return replace(x, re=self.b.rebind(x.re, hint), im=self.b.rebind(x.im, hint))
+
+
+def _in_two_ways(x: Num | Pair, y: Num | Pair) -> bool:
+    """Whether a product with a real number of NumPy's is an array's, but only if the other operand
+    is Python's.
+    """
+    for n, m in ((x, y), (y, x)):
+        if isinstance(n, Pair) and n.strong and n.weak and not n.simple:
+            return isinstance(m, Num) and m.strong is not None
+    return False

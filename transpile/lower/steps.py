@@ -71,6 +71,13 @@ def _mul(a: Parts, c: Parts, do: Steps, *, python: bool) -> Parts:
     return Parts(re, im)
 
 
+def _fused_mul(a: Parts, c: Parts, do: Steps, *, python: bool) -> Parts:
+    """As NumPy's loops for arrays do where they can."""
+    low = do("mul", a.im, c.im)
+    re = do("fma", a.re, c.re, Call("neg", (low,), low.dtype))
+    return Parts(re, do("fma", a.re, c.im, do("mul", a.im, c.re)))
+
+
 def _div(a: Parts, c: Parts, do: Steps, *, python: bool) -> Parts:
     """Smith's algorithm: by the larger part of the divisor first.
 
@@ -100,8 +107,8 @@ def _div(a: Parts, c: Parts, do: Steps, *, python: bool) -> Parts:
     )
 
 
-BY_PARTS = {"add": _add, "sub": _sub, "mul": _mul, "div": _div}
-"""By the row's name: what it does with the parts of two numbers, as `python` does or as NumPy."""
+BY_PARTS = {"add": _add, "sub": _sub, "mul": _mul, "fused mul": _fused_mul, "div": _div}
+"""What an operation does with the parts of two numbers, as `python` does or as NumPy."""
 
 
 def _size(e: Expr) -> Expr:

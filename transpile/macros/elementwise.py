@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import ops
-from ..types import ELEMENTS
+from ..types import ELEMENTS, PARTS
 from .context import Context
 from .sequences import is_sequence
 from .views import View, broadcast, view
@@ -32,12 +32,32 @@ _FUNCTIONS = (np.where, np.clip, *_OURS)
 def is_elementwise(e: ast.expr, cx: Context) -> bool:
     """Whether `e` makes a new array of what it computes for each element."""
     known = cx.fact(e).array is not None
-    return known and (_operands(e, cx) is not None or is_sequence(e, cx))
+    return known and (_by_elements(e, cx) is not None or is_sequence(e, cx))
+
+
+def _by_elements(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]] | None:
+    """The operands of `e`, with the function that gives each element of it."""
+    found = _operands(e, cx)
+    return None if found is None or _is_another_product(*found, e, cx) else found
+
+
+def _is_another_product(
+    function: ast.expr | None, operands: Sequence[ast.expr], e: ast.expr, cx: Context
+) -> bool:
+    """Whether NumPy may round products of arrays otherwise than those of their elements: squares of
+    complex numbers, and products of complex64 where some array is reversed.
+    """
+    name, of = function.attr if isinstance(function, ast.Attribute) else "", cx.fact(e).array
+    if of is None or of.dtype not in PARTS or name not in ("multiply", "square"):
+        return False
+    arrays = [fact for fact in map(cx.fact, operands) if fact.rank != 0]
+    plain = all(fact.array and (fact.array.rank, fact.array.unit) == (1, 0) for fact in arrays)
+    return name == "square" or (of.dtype == "c64" and not plain)
 
 
 def elementwise(e: ast.expr, cx: Context) -> View | None:
     """`e` as a function of its operands' elements; None where it is none, or not known."""
-    found = _operands(e, cx)
+    found = _by_elements(e, cx)
     if found is None:
         return None
     function, operands = found

@@ -1,0 +1,18 @@
+"""How NumPy multiplies arrays of complex numbers on this machine."""
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+__all__ = ["fuses_products"]
+
+
+@cache
+def fuses_products() -> bool:
+    """Whether it rounds ``a.re * b.re - (a.im * b.im)`` twice, not three times: the outer product
+    goes into the difference as it is, where the processor can do that.
+    """
+    z = np.array([1 + 2**-30 + 1j])
+    exact = 2**-29 + 2**-60
+    return bool((z * z).real[0] == exact)
