@@ -11,8 +11,21 @@ from run.programs import F32, F64, Rng, program, real, whole, wild
 __all__: list[str] = []
 
 C64, C128 = np.complex64, np.complex128
-FEW = (0, 1, 7, 16, 33)
+FEW = (0, 1, 7, 33)
 STEP = 0.5 - 2j
+
+
+def on(*, late: bool = False, **makes: Any) -> Callable[..., Any]:
+    """A program on the first of the arguments given; on others, or if `late`, it takes long."""
+    options = {k: makes.pop(k) for k in ("python_at", "ulps", "sizes") if k in makes}
+
+    def keep(function: Callable[..., Any]) -> Callable[..., Any]:
+        for k, (name, make) in enumerate(makes.items()):
+            add = program(long=late or k > 0, **{"sizes": FEW, **options}, **{name: make})
+            add(function)
+        return function
+
+    return keep
 
 
 def complexes(dtype: Any = C128, fill: Any = real) -> Callable[..., np.ndarray]:
@@ -35,8 +48,7 @@ def some(*dtypes: Any, fill: Callable[..., np.ndarray] = real) -> Callable[..., 
     return lambda n, rng: tuple(complexes(d, fill)(n, rng) for d in dtypes)
 
 
-@program(
-    sizes=FEW,
+@on(
     c128=some(C128, C128, C128),
     c64=some(C64, C64, C64, fill=wild),
     mixed=some(C64, C128, C128, fill=wild),
@@ -52,8 +64,7 @@ def arithmetic(z: Any, w: Any, out: Any) -> None:
         out[i] = b if b.real > a.imag else +w[i] / z[i]
 
 
-@program(
-    sizes=FEW,
+@on(
     c128=lambda n, rng: (complexes()(n, rng), 2.5, 3, 1 - 2j, C128(2j)),
     c64=lambda n, rng: (complexes(C64, wild)(n, rng), 0.1, 3, 0.1 + 7j, C64(2 - 0.1j)),
     wide=lambda n, rng: (complexes(C64, huge)(n, rng), -1.5, 0, 1e-3j, C128(1 + 0.1j)),
@@ -68,7 +79,7 @@ def promoted(z: Any, x: Any, k: Any, c: Any, s: Any) -> Any:
     return kinds, python, numpy, alone, parts, array, c / (x + 5), s * c, -c
 
 
-@program(sizes=FEW, c128=some(C128, C128, fill=wild), c64=some(C64, C128, fill=wild))
+@on(late=True, c128=some(C128, C128, fill=wild), c64=some(C64, C128, fill=wild))
 def asked(z: Any, w: Any) -> Any:
     same = different = true = 0
     for a, b in zip(z, w):
@@ -83,8 +94,8 @@ def asked(z: Any, w: Any) -> Any:
     return same, different, true, [v == 1j for v in z], [v.real != 0.5 for v in w]
 
 
-@program(
-    sizes=FEW, ulps=4,
+@on(
+    ulps=4,
     c128=lambda n, rng: (complexes(C128, wild)(n, rng), np.zeros(n)),
     c64=lambda n, rng: (complexes(C64)(n, rng), np.zeros(n, F32)),
     huge=lambda n, rng: (complexes(C128, huge)(n, rng), np.zeros(n)),
@@ -96,7 +107,7 @@ def sizes(z: Any, size: Any) -> Any:
     return angle, [v.imag + np.real(v) for v in z], np.array([np.conj(v) for v in z])
 
 
-@program(sizes=FEW, c128=some(C128, C64, fill=whole), c64=some(C64, C64, fill=whole))
+@on(late=True, c128=some(C128, C64, fill=whole), c64=some(C64, C64, fill=whole))
 def stored(z: Any, out: Any) -> Any:
     kept = np.empty(len(z), np.complex64)
     twice = np.zeros_like(z)
@@ -107,7 +118,7 @@ def stored(z: Any, out: Any) -> Any:
     return kept, twice
 
 
-@program(c128=some(C128, C128, fill=whole), c64=some(C64, C64, fill=whole))
+@on(sizes=(0, 1, 33, 1000), c128=some(C128, C128, fill=whole), c64=some(C64, C64, fill=whole))
 def dot(z: Any, w: Any) -> Any:
     s = 0
     norm = 0.0
@@ -117,7 +128,7 @@ def dot(z: Any, w: Any) -> Any:
     return s, norm
 
 
-@program(sizes=FEW, c128=some(C128, fill=whole), c64=some(C64, fill=whole))
+@on(late=True, c128=some(C128, fill=whole), c64=some(C64, fill=whole))
 def total(z: Any) -> Any:
     t = 0j
     for v in z:
@@ -125,8 +136,8 @@ def total(z: Any) -> Any:
     return t, sum(v for v in z)
 
 
-@program(
-    sizes=FEW,
+@on(
+    late=True,
     c128=lambda n, rng: (complexes()(n * 3, rng).reshape(n, 3), C128(1j)),
     c64=lambda n, rng: (np.asfortranarray(complexes(C64)(n * 4, rng).reshape(n, 4)), C64(2)),
 )
@@ -138,7 +149,7 @@ def matrix(m: Any, by: Any) -> Any:
     return out
 
 
-@program(sizes=FEW, ulps=4, c128=some(C128, C128), c64=some(C64, C64))
+@on(ulps=4, c128=some(C128, C128), c64=some(C64, C64))
 def whole_arrays(z: Any, w: Any) -> Any:
     u = z + w - 1j
     v = np.conj(z) / w
@@ -154,7 +165,7 @@ def plane(dtype: Any = C128) -> Callable[..., tuple[Any, ...]]:
     )
 
 
-@program(sizes=FEW, c128=plane(), c64=plane(C64))
+@on(c128=plane(), c64=plane(C64))
 def escape(points: Any, out: Any, most: Any) -> None:
     for i in range(len(points)):
         c = points[i]
@@ -166,7 +177,7 @@ def escape(points: Any, out: Any, most: Any) -> None:
         out[i] = n
 
 
-@program(sizes=FEW, c128=plane(), c64=plane(C64))
+@on(late=True, c128=plane(), c64=plane(C64))
 def leave(points: Any, out: Any, most: Any) -> None:
     for i in range(len(points)):
         z = 0
@@ -178,7 +189,7 @@ def leave(points: Any, out: Any, most: Any) -> None:
             z = z**2 + points[i] if n else points[i]
 
 
-@program(sizes=(0, 1, 5, 9), some=lambda n, rng: (n, 12))
+@on(sizes=(0, 1, 5, 9), some=lambda n, rng: (n, 12))
 def mandelbrot(n: Any, most: Any) -> Any:
     out = np.empty((n, n + 1), np.int32)
     for j in range(n):
@@ -195,7 +206,7 @@ def mandelbrot(n: Any, most: Any) -> Any:
     return out
 
 
-@program(
+@on(
     sizes=(1, 9),
     python=lambda n, rng: (complex(0.1 * n, -0.3), 50), numpy=lambda n, rng: (C128(0.2j * n), 50),
     single=lambda n, rng: (C64(0.1 - 0.1j * n), 50),
@@ -209,6 +220,6 @@ def steps(c: Any, most: Any) -> Any:
     return most
 
 
-@program(sizes=(1, 2, 9), python_at=(2,), zero=lambda n, rng: (complexes()(n, rng), (n - 2) * 1j))
+@on(sizes=(1, 2, 9), python_at=(2,), zero=lambda n, rng: (complexes()(n, rng), (n - 2) * 1j))
 def divided(z: Any, by: Any) -> Any:
     return [v / by for v in z], (1 + 1j) / by
