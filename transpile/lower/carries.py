@@ -8,8 +8,10 @@ from loopir.nodes import Call, Expr, Var
 from loopir.record import record
 
 from ..infer import Num, exactly, logic
+from ..pair import Pair
 from ..ranges import ANY, ENDLESS, INT64, LENGTH, Linear, integer
 from .names import Names
+from .parts import IsComplex
 from .progressions import progression, step_of, turns
 from .refusal import refuse
 from .values import Frame, Unbound, Value
@@ -59,6 +61,8 @@ class Carries(Names):
             got = self._name(name, node)
         if isinstance(got, Unbound) and got.value is not None:
             return got
+        if isinstance(got, Pair):
+            raise IsComplex(name, python=got.strong is None)
         return got if isinstance(got, Num) else Unbound()
 
     def _first_guess(self, name: str, init: Num | Unbound, absorbing: str | None) -> Carry:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import sys
 from collections.abc import Callable
@@ -204,12 +205,18 @@ class Complexes(Arithmetic):
         dtype = PARTS[x.strong or "c128"]
         if x.strong and x.weak and dtype != "f64" and not x.simple:
             refuse("LOWER_JOIN", "the operand has one of two types, depending on the data", node)
-        parts = (self.b.bind(convert(self.b, p, dtype, node)) for p in (x.re, x.im))
-        if x.weak == "c128":
+        parts = [self.b.bind(convert(self.b, p, dtype, node)) for p in (x.re, x.im)]
+        size = self.b.apply("hypot", *parts)
+        if x.weak == "c128" and self.b.told is not None:
+            size, inf = self.b.bind(size, "size"), Const(math.inf, dtype)
+            given = (Call("eq", (Call("abs", (p,), dtype), inf), "bool") for p in parts)
+            fits = logic("or", Call("ne", (size, inf), "bool"), logic("or", *given))
+            self.b.require(fits, "GUARD_RAISES", node)
+        elif x.weak == "c128":
             self.b.strict.add("over")
         weak = "f64" if x.weak == "c128" else x.weak
         is_weak = x.im.is_weak if x.strong else None
-        return Num(self.b.apply("hypot", *parts), PARTS.get(x.strong or ""), weak, is_weak)
+        return Num(size, PARTS.get(x.strong or ""), weak, is_weak)
 
     def compared(self, node: ast.expr) -> Num | Pair:
         """An operand of a comparison: it does not matter whether a size is an int or a float."""
@@ -220,8 +227,8 @@ class Complexes(Arithmetic):
     ) -> Num:
         """``x == y`` and ``x != y``."""
         for n in (x, y):
-            if isinstance(n, Num) and n.python_int and not isinstance(n.ir, Const):
-                refuse("LOWER_COMPLEX", "a complex number is compared with a Python int", node)
+            if isinstance(n, Num):
+                self._exact_ints(n, n, node)
         ty, truth = result(operator.add, as_complex(x), as_complex(y)), result(function, x, y)
         if name not in ("eq", "ne") or ty is None or truth is None or mixed(x) or mixed(y):
             return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)

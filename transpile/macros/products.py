@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from ..types import ScalarType
+from ..types import PARTS, ScalarType
 from .context import Context
 from .nests import allocated, dtype, nest, unless
 from .views import View, element, view
@@ -84,6 +84,8 @@ def _product(node: ast.AST, cx: Context) -> _Product | None:
             if cx.is_numpy(func, "inner"):
                 return _Product(a, b, inner=True)
             vdot = cx.is_numpy(func, "vdot") and _vector(a, cx) and _vector(b, cx)
+            if vdot and any(t.dtype in PARTS for t in cx.fact(a).types):
+                return _Product(cx.expr("NP.conj(A)", NP=cx.numpy, A=a), b)
             known = vdot or cx.is_numpy(func, "dot") or cx.is_numpy(func, "matmul")
             return _Product(a, b) if known else None
         case ast.Call(func=ast.Attribute(value=a, attr="dot") as func, args=[b], keywords=[]):

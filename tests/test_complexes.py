@@ -1,0 +1,348 @@
+"""Complex numbers: bits on all that is special, the types that names have, and warnings.
+
+What a call gives is Python's answer, by whatever road; where machine code has to, that is said.
+"""
+# ruff: noqa: B905 (functions as people write them)
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome, same
+
+from targets.host import available
+from transpile import fuse
+
+C64, C128 = np.complex64, np.complex128
+TARGETS = [t.name for t in available()]
+
+
+def grid(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Each pair of numbers whose parts are zeros, ends, NaN and some others."""
+    info = np.finfo(dtype)
+    half = float(info.max) / 2
+    ends = [np.inf, -np.inf, np.nan, half, -half, float(info.smallest_subnormal), float(info.tiny)]
+    special = [0.0, -0.0, 1.0, -1.0, 0.1, 3.7, *ends]
+    z = np.array([complex(a, b) for a in special for b in special]).astype(dtype)
+    return np.repeat(z, len(z)), np.tile(z, len(z))
+
+
+def add(z, w, out):
+    for i in range(len(z)):
+        out[i] = z[i] + w[i] - z[i].conjugate()
+
+
+def multiply(z, w, out):
+    for i in range(len(z)):
+        out[i] = z[i] * w[i]
+
+
+def divide(z, w, out):
+    for i in range(len(z)):
+        out[i] = z[i] / w[i]
+
+
+def with_real(z, w, out):
+    for i in range(len(z)):
+        out[i] = z[i] * w[i].real if i % 2 else z[i].real / w[i]
+
+
+def squared(z, w, out):
+    for i in range(len(z)):
+        out[i] = z[i] ** 2 if i % 3 else np.square(z[i])
+
+
+def as_arrays_are(z, w, out):
+    for i in range(len(z)):
+        out[i] = np.multiply(z[i], w[i])
+
+
+def by_python(z, w, out):
+    for i in range(len(z)):
+        out[i] = complex(z[i].real, z[i].imag) * complex(w[i]) - 0.5
+
+
+def divided_by_python(z, w, out):
+    for i in range(len(z)):
+        out[i] = complex(z[i]) / complex(w[i]) if w[i] else -z[i]
+
+
+def whole_products(z, w, out):
+    out[:] = z * w - 2.5 * w
+
+
+def whole_quotients(z, w, out):
+    out[:] = np.conj(z) / w
+
+
+ON_EACH = [
+    add, multiply, divide, with_real, squared, as_arrays_are, by_python, divided_by_python,
+    whole_products, whole_quotients,
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype", "target"),
+    [
+        pytest.param(f, d, t, marks=[] if t == TARGETS[0] and d is C128 else [pytest.mark.long])
+        for f in ON_EACH for d in (C128, C64) for t in TARGETS
+    ],
+)
+def test_bits(
+    function: Any, dtype: Any, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    z, w = grid(dtype)
+    wanted, got = np.zeros_like(z), np.zeros_like(z)
+    with np.errstate(all="ignore"):
+        function(z, w, wanted)
+        fused = fuse(function, target=target)
+        fused(z, w, got)
+    assert fused.stats.compiled == 1
+    assert same(got, wanted), [x for x in zip(z, w, got, wanted) if not same(x[2], x[3])][:3]
+
+
+@pytest.mark.parametrize("function", [multiply, divide, squared, whole_products, by_python])
+def test_warnings(function: Any) -> None:
+    for z, w in (
+        ([1e308 + 1e308j], [1e308 + 1e308j]), ([1j], [0]), ([0], [0]), ([np.inf], [np.inf]),
+        ([1e308 + 1e308j, 1j, 0], [0, 1e308j, 0]),
+    ):
+        fused = fuse(function, on_reject="silent")
+        for mode in ("warn", "ignore", "raise"):
+            for _ in range(3):
+                found = [_warned(f, z, w, mode) for f in (function, fused)]
+                assert repr(found[0]) == repr(found[1])
+
+
+def _warned(function: Any, z: Any, w: Any, mode: Any) -> tuple[Any, ...]:
+    out, error = np.zeros(len(z), complex), None
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all=mode):
+        warnings.simplefilter("default")
+        globals().pop("__warningregistry__", None)
+        try:
+            function(np.array(z, complex), np.array(w, complex), out)
+        except FloatingPointError as e:
+            error = str(e)
+    return [str(x.message) for x in caught], error, out.tolist()
+
+
+# -- types of names
+
+SCALE, SHIFT = C128(2 - 1j), 3 - 2j
+TABLE = np.arange(5) * 1j
+
+
+def from_int(x):
+    s = 0
+    for v in x:
+        s += v
+    return s
+
+
+def from_float(x):
+    s = 0.0
+    for v in x:
+        s = s + v
+    return s
+
+
+def from_complex(x):
+    s = 0j
+    for v in x:
+        s += v
+    return s
+
+
+def product(x):
+    p = 1
+    for v in x:
+        p = p * v
+    return p
+
+
+def difference(x):
+    d = 0
+    for v in x:
+        d = d - v
+    return d
+
+
+def turned_round(x):
+    d = 0
+    for v in x:
+        d = -d + v
+    return d
+
+
+def chosen(x):
+    z = 0
+    for v in x:
+        if v.real > 2:
+            z = v
+    return z
+
+
+def last(x):
+    for v in x:
+        z = v * 2
+    return z
+
+
+def swapped(x):
+    a, b = 0j, 1j
+    for v in x:
+        a, b = b, a + v
+    return a, b
+
+
+def captured(x):
+    return [v * SCALE + SHIFT for v in x]
+
+
+def from_table(x):
+    for i in range(len(TABLE)):
+        x[i] = TABLE[i] * 2
+
+
+def in_place(x, y):
+    for i in range(len(x)):
+        x[i] = y[i] * 1j
+
+
+def running(x):
+    for i in range(1, len(x)):
+        x[i] = x[i - 1] * x[i]
+
+
+def ends(x):
+    return x[-1], x[0] * 2, x[1].real
+
+
+def row(m):
+    r = m[0]
+    s = 0j
+    for i in range(len(r)):
+        s += r[i]
+    return s
+
+
+def through_temporaries(x):
+    t, u = np.zeros(len(x), complex), np.empty_like(x)
+    for i in range(len(x)):
+        t[i] = x[i] * 2
+    for i in range(len(x)):
+        u[i] = t[i] + 1
+    return t, u
+
+
+def of_scalars(c, k):
+    return c * k + c.conjugate(), abs(c), c == k, bool(c), c.real, c.imag, -c, +c
+
+
+def counted(n):
+    z = 1j
+    for i in range(n):
+        z = z * 1j + i
+    return z
+
+
+def size(c):
+    return abs(c)
+
+
+def quotient(c, k):
+    return c / k
+
+
+def made(x):
+    return [complex(v) for v in x], [np.complex64(v) for v in x]
+
+
+def folds(x):
+    return np.sum(x), sum(x), np.mean(x), np.dot(x, x), np.vdot(x, x), np.cumsum(x)
+
+
+def first_equal(x, w):
+    for i in range(len(x)):
+        if x[i] == w:
+            return i, x[i]
+    return -1, 0j
+
+
+def grown(z):
+    n = 0
+    while abs(z) < 100 and n < 50:
+        z = z * z + 0.3
+        n += 1
+    return z, n
+
+
+def added(x, h):
+    return [v + h for v in x]
+
+
+def times(x, y):
+    return [x[i] * y[i] for i in range(len(x))]
+
+
+def bound_in_a_branch(x, f):
+    if f:
+        z = x[0]
+    for v in x:
+        z = z * v
+    return z
+
+
+def order(x):
+    return [v > 1j for v in x], max(x)
+
+
+Z = np.arange(5) * (1 - 2j) + 0.5
+Z4, NONE = Z.astype(C64), np.array([], complex)
+CASES: list[tuple[Any, ...]] = [
+    (from_int, Z), (from_int, NONE), (from_int, Z4), (from_float, Z), (from_float, NONE),
+    (from_complex, Z4), (from_complex, NONE), (product, Z), (product, NONE), (difference, Z4),
+    (chosen, Z), (chosen, Z4[:1]), (swapped, Z), (captured, Z4), (in_place, Z, Z),
+    (grown, 0.1 + 2j), (of_scalars, 1 + 2j, 2.0), (of_scalars, C64(1j), np.float64(2)),
+    (folds, Z), (times, Z4, Z.real), (first_equal, Z, Z[3]), (through_temporaries, Z),
+]
+LATE: list[tuple[Any, ...]] = [
+    (from_complex, Z), (from_complex, Z4[:0]), (product, Z4), (difference, Z),
+    (turned_round, -0.0 * Z), (chosen, Z[:1]), (last, Z), (last, NONE), (swapped, Z4),
+    (swapped, NONE), (captured, Z), (from_table, Z), (in_place, Z, Z.copy()),
+    (in_place, Z[1:], Z[:-1]), (running, Z), (running, Z4), (ends, Z), (row, np.outer(Z, Z)),
+    (row, np.asfortranarray(np.outer(Z, Z4))), (through_temporaries, Z4),
+    (of_scalars, C128(1j), 2.5), (of_scalars, 1e200j, 2), (counted, 5), (counted, 0),
+    (size, 1e308 + 1.7e308j), (size, C128(1e308 + 1.7e308j)), (quotient, 1j, 0),
+    (quotient, 1j, 0j), (quotient, C128(1j), 0), (quotient, 1j, C128(0)), (quotient, 0, 1j),
+    (made, Z), (made, Z.real), (folds, Z4), (first_equal, Z, 9j), (first_equal, Z, 5),
+    (grown, C128(0.1j)), (grown, 0), (added, Z4, np.float16(2)), (added, Z, np.float16(0.1)),
+    (added, Z.real, 2j), (times, Z4, np.arange(5, dtype=np.int8)), (times, Z4, np.arange(5)),
+    (times, Z4, Z.real > 2), (bound_in_a_branch, Z, True), (bound_in_a_branch, Z, False),
+    (order, Z), (from_int, Z.astype(">c16")), (from_int, Z.astype(np.clongdouble)),
+    (from_int, np.array(3j)), (from_table, np.broadcast_to(Z, (5,))), (from_int, Z[::-2]),
+]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, id=f"{c[0].__name__}-{k}") for k, c in enumerate(CASES)]
+    + [
+        pytest.param(c, id=f"{c[0].__name__}-late-{k}", marks=pytest.mark.long)
+        for k, c in enumerate(LATE)
+    ],
+)
+def test_types(case: tuple[Any, ...]) -> None:
+    function, *given = case
+    fused, wanted = fuse(function, on_reject="silent"), outcome(function, tuple(given))
+    for _ in range(3):
+        assert_same(outcome(fused, tuple(given)), wanted, function.__name__, ulps=8)
+    assert fused.stats.compiled == 3 or case in LATE
+
+
+def test_they_have_no_order() -> None:
+    report = fuse(order, on_reject="silent").report(Z)
+    assert {r.code for r in report.rejections} == {"LOWER_COMPLEX"}
