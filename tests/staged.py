@@ -29,7 +29,8 @@ def through(stages: Stages, plan: Plan, kernel: Kernel, fast: Callable[..., int]
         raise Replayed(status)
 
     function: Any = stages.source.function
-    variant = Variant(function, contract_of(plan, kernel), fast)
+    contract = contract_of(plan, kernel)
+    variant = Variant(function, contract, lambda *args: fast(*map(pairs, args)))
     variant.attach(cold, CellType(0))
     return variant.call
 
@@ -43,4 +44,4 @@ def emulated(kernel: Kernel, target: str) -> Callable[..., int]:
 
 
 def _by_name(kernel: Kernel, args: tuple[Any, ...]) -> dict[str, Any]:
-    return dict(zip((p.name for p in kernel.params), map(pairs, args), strict=True))
+    return dict(zip((p.name for p in kernel.params), args, strict=True))
