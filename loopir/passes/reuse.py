@@ -70,6 +70,8 @@ class _Numbering:
 
     def write(self, s: Stmt) -> None:
         """What `s` may change is another value from now on."""
+        if isinstance(s, Assign):
+            return
         self.stores.update(written((s,)))
         self.counts.update(counters(s))
 

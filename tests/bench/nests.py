@@ -1,10 +1,11 @@
 """Times nests of loops: ours against NumPy, numba, and plain C by gcc -O3, on one core.
 
-    python -m tests.bench.nests [row …] [--sizes 64,256,768] [--rounds 7]
+    python -m tests.bench.nests [row …] [--sizes 64,256,768] [--rounds 7] [--contract]
 
 Each column but the first is the time of the other, divided by ours: above 1, we are faster.
 `aim` is where design says to stand, with the column that it is a ratio to. All of a line run in
-turn, and the best times are divided, since whatever else runs only makes them longer.
+turn, and the best times are divided, since whatever else runs only makes them longer. The first
+line has the multiply-adds that a core can do, counted as two; `--contract` lets us use them, too.
 """
 from __future__ import annotations
 
@@ -155,10 +156,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("rows", nargs="*", help="parts of the names of rows; all if none")
     parser.add_argument("--sizes", default="64,256,768")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--contract", action="store_true")
     options = parser.parse_args(argv)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     plain, numba = _plain(), _numba()
+    for dtype in _C_NAMES if plain is not None else ():
+        print(f"peak {np.dtype(dtype).name} {_peak(dtype, plain):.0f} Gop/s", flush=True)
     head = "".join(f"{name:>8}" for name in COLUMNS)
     print(f"{'nest':18}{'dtype':9}{'n':>6}{'Gop/s':>8}{head}   aim")
     for row in ROWS:
@@ -166,12 +170,23 @@ def main(argv: Sequence[str] | None = None) -> None:
             continue
         for dtype in (np.float32, np.float64):
             for n in map(int, options.sizes.split(",")):
-                print(_line(row, dtype, n, options.rounds, plain, numba), flush=True)
+                ours = fuse(on_reject="raise", contract=options.contract)(row.loop)
+                print(_line(row, ours, dtype, n, options.rounds, plain, numba), flush=True)
 
 
-def _line(row: Row, dtype: type, n: int, rounds: int, plain: Any, numba: Any) -> str:
+def _peak(dtype: type, plain: Any) -> float:
+    """Operations a nanosecond of nothing but fused multiply-adds."""
+    _, module = plain
+    steps, vectors, lanes = 1_000_000, 16, 64 // np.dtype(dtype).itemsize
+    function = getattr(module, f"peak_{_C_NAMES[dtype]}")
+    best = measure({"peak": lambda: function(steps)}, 5)["peak"]
+    return 2 * steps * vectors * lanes / best / 1e9
+
+
+def _line(
+    row: Row, ours: Any, dtype: type, n: int, rounds: int, plain: Any, numba: Any
+) -> str:
     args = row.make(n, dtype, np.random.default_rng(1))
-    ours = fuse(on_reject="raise")(row.loop)
     runs: dict[str, Callable[[], Any]] = {
         "ours": lambda: ours(*args), "numpy": lambda: row.array(*args),
     }
@@ -216,7 +231,8 @@ def _plain() -> Any:
     from cffi import FFI
 
     path = Path(tempfile.mkdtemp()) / "nests.so"
-    flags = ["-O3", "-ffast-math", "-march=native", "-shared", "-fPIC", "-lm"]
+    wide = ["-march=native", "-mprefer-vector-width=512"]
+    flags = ["-O3", "-ffast-math", *wide, "-shared", "-fPIC", "-lm"]
     source = Path(__file__).with_name("nests.c")
     compiler = os.environ.get("CC", "cc")
     try:
@@ -230,6 +246,7 @@ def _plain() -> Any:
         f"void {name}_{c}({c} *, const {c} *, const {c} *, size_t);"
         for name in names for c in _C_NAMES.values()
     ))
+    ffi.cdef("float peak_float(size_t); double peak_double(size_t);")
     return ffi, ffi.dlopen(str(path))
 
 
