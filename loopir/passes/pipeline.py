@@ -12,6 +12,7 @@ from .block import block
 from .canonical import canonical
 from .carry import carry
 from .counts import counts
+from .dead_stores import dead_stores
 from .escape import escape
 from .extremes import extremes
 from .halves import halves
@@ -76,7 +77,8 @@ PIPELINE = (
     Pass(two_sided, "an `elif` is no fold; what it looks at, places may find a place for"),
     Pass(places, "an extremum that others follow is none to vectors", reorders=True),
     Pass(if_convert, "vectors have no branches", reorders=True),
-    Pass(simplify, "masks of nested branches"),
+    Pass(dead_stores, "what a branch overwrites is under a mask by now"),
+    Pass(simplify, "masks of nested branches, and names of what is not stored"),
     Pass(extremes, "what it divides a loop by, the next pass divides once more"),
     Pass(room, "its loops are to be the others'"),
     Pass(interchange, "blocks and vectors are for loops that walk memory"),

@@ -995,3 +995,14 @@ def how_many_above(x):
         if 1 < v < 100:
             above += 1
     return above
+
+
+@program(f64=two(real), f32=two(real, F32))
+def held_in_bounds(x, y):
+    for i in range(len(x)):
+        t = x[i] * 3
+        y[i] = t
+        if t > 1:
+            y[i] = 1
+        elif t < -2:
+            y[i] = x[i]

@@ -1,16 +1,12 @@
-"""Stores that nobody reads: an overwritten one, and all to a temporary that lives in a register."""
+"""Stores that nobody reads: all to a temporary that lives in a register."""
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from loopir.access import accesses
-from loopir.dependence import may_share
-from loopir.names import bound, fresh, used
 from loopir.nodes import (
     Append,
-    Assign,
     Dim,
     Disjoint,
     If,
@@ -18,13 +14,12 @@ from loopir.nodes import (
     Load,
     Loop,
     Scan,
-    Stmt,
     Store,
     Stream,
 )
-from loopir.tree import bottom_up, counters, walk
+from loopir.tree import bottom_up, walk
 
-__all__ = ["contract", "loads", "overwritten"]
+__all__ = ["contract", "loads"]
 
 
 def loads(kernel: Kernel) -> frozenset[str]:
@@ -63,38 +58,3 @@ def _without(n: Any, gone: frozenset[str]) -> Any:
         case If(then=(), orelse=(), yields=()) | Loop(body=(), accs=()):
             return ()
     return n
-
-
-def overwritten(kernel: Kernel, loop: Loop) -> Loop:
-    """`loop` without stores that the same iteration overwrites before anything reads them.
-
-    Their values are still computed, for that may raise a flag.
-    """
-    body, counts = loop.body, counters(loop)
-    taken = {*bound(*kernel.body, loop), *(p.name for p in kernel.params)}
-    live = tuple(
-        _computed(s, taken) if _dies(kernel, s, body[k + 1 :], counts) else s
-        for k, s in enumerate(body)
-    )
-    return loop if live == body else replace(loop, body=live)
-
-
-def _computed(s: Stmt, taken: set[str]) -> Stmt:
-    """A store's value without the store."""
-    assert isinstance(s, Store)
-    name = fresh(f"{s.array}_unread", taken)
-    taken.add(name)
-    return Assign(name, s.value, span=s.span)
-
-
-def _dies(kernel: Kernel, store: Stmt, rest: Iterable[Stmt], counts: frozenset[str]) -> bool:
-    if not isinstance(store, Store) or store.mask is not None:
-        return False
-    if used(*store.index) & counts:  # the same subscript may be another element by then
-        return False
-    for s in rest:
-        if any(may_share(kernel, a.array, store.array) for a in accesses((s,)) if not a.is_write):
-            return False
-        if isinstance(s, Store) and (s.array, s.index, s.mask) == (store.array, store.index, None):
-            return True
-    return False

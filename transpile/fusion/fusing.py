@@ -14,11 +14,12 @@ from loopir.access import accesses
 from loopir.dependence import may_share
 from loopir.names import bound, fresh, rename
 from loopir.nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
+from loopir.passes.dead_stores import overwritten
 from loopir.record import record
 from loopir.tree import bottom_up, walk
 
 from ..rejections import Rejection
-from .contraction import contract, loads, overwritten
+from .contraction import contract, loads
 from .domains import bindings, nest
 from .forwarding import forward
 from .legality import judge
