@@ -82,8 +82,8 @@ class _Machine(Values):
             case ir.Assign(name, value):
                 self.names[name] = self.expr(value)
             case ir.Local(name, dtype, length, lanes):
-                row = int(self.active(lanes)[-1]) + 1 if lanes != 1 else 1
-                self.arrays[name] = np.full((length, row), _ANYTHING, DTYPES[dtype].numpy)
+                row = () if lanes is None else (int(self.active(lanes)[-1]) + 1,)
+                self.arrays[name] = np.full((length, *row), _ANYTHING, DTYPES[dtype].numpy)
             case ir.Store():
                 self.store(s)
             case ir.Append():

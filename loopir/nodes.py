@@ -68,13 +68,19 @@ class Append(Spanned):
 
 @record(frozen=True, slots=True)
 class Local(Spanned):
-    """An array of the block that it stands in: ``length`` rows of ``lanes`` neighbours each, as
-    wide as the vectors of the loop around. Nothing else shares its memory; it starts as anything.
+    """An array of the block that it stands in: ``length`` elements, or rows of ``lanes`` neighbours
+    each, as wide as the vectors of the loop around. It shares no memory, and starts as anything.
     """
     name: str
     dtype: str
     length: int
-    lanes: Lanes = 1
+    lanes: Lanes | None = None
+
+    @property
+    def param(self) -> Param:
+        """It as an array like those that are given."""
+        rank = 1 if self.lanes is None else 2
+        return Param(self.name, self.dtype, rank, rank - 1, True)
 
 
 @record(frozen=True, slots=True)

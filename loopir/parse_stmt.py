@@ -29,10 +29,11 @@ def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
             return _prefix(to, replace(made, factor=factor), env)
         case ast.Assign(
             targets=[ast.Name(id=name)],
-            value=ast.Call(func=ast.Name(id="local"), args=[dtype, length, lanes]),
-        ):
+            value=ast.Call(func=ast.Name(id="local"), args=[dtype, length, *row]),
+        ) if len(row) < 2:
             env[name] = read_name(dtype), 1
-            return ir.Local(name, read_name(dtype), read_int(length), read_lanes(lanes))
+            lanes = read_lanes(row[0]) if row else None
+            return ir.Local(name, read_name(dtype), read_int(length), lanes)
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             e = read_expr(value, env)
             env[name] = e.dtype, e.lanes

@@ -139,7 +139,8 @@ def _stmt(s: ir.Stmt) -> list[str]:
         case ir.Assign(name, value):
             return [f"{name} = {show(value)}"]
         case ir.Local(name, dtype, length, lanes):
-            return [f"{name} = local({dtype}, {length}, {lanes})"]
+            row = "" if lanes is None else f", {lanes}"
+            return [f"{name} = local({dtype}, {length}{row})"]
         case ir.Store(array, index, value, mask, axis, step):
             at = _index(index, value.lanes, axis, step)
             return [f"{array}[{at}] = {_masked(value, mask)}"]

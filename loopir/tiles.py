@@ -65,9 +65,8 @@ def _cycles(machine: Machine, rows: int, beside: int, each: int) -> float:
     return max((rows * beside * each + rows + beside) / machine.pipes, machine.latency)
 
 
-def strip_length(machine: Machine, vectors: int) -> int:
-    """How many rows of so many `vectors` stay in the second cache while other data passes through:
-    as many as fill an eighth of it; a power of two.
+def strip_length(cache: int, row: int) -> int:
+    """How many rows of `row` bytes stay in a `cache` while other data passes through: as many as
+    fill an eighth of it; a power of two.
     """
-    rows = machine.caches[1] // 8 // (vectors * machine.bytes)
-    return 1 << (max(rows, 1).bit_length() - 1)
+    return 1 << (max(cache // 8 // row, 1).bit_length() - 1)

@@ -12,8 +12,8 @@ __all__ = ["N", "bottom_up", "children", "counters", "ends", "map_children", "wa
 N = TypeVar("N", bound=Node)
 
 _PLAIN = frozenset((
-    "str", "int", "bool", "float | int | bool", "int | None", "Lanes", "MaskForm | None",
-    "Span | None", "str | None", "tuple[str, ...]",
+    "str", "int", "bool", "float | int | bool", "int | None", "Lanes", "Lanes | None",
+    "MaskForm | None", "Span | None", "str | None", "tuple[str, ...]",
 ))
 _BELOW: dict[type, tuple[str, ...]] = {  # the fields that hold nodes
     t: tuple(f.name for f in fields(t) if f.type not in _PLAIN) for t in get_args(Node)

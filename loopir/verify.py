@@ -84,9 +84,9 @@ class _Stmts(Exprs):
                 self.bind(s, name, value.dtype, value.lanes)
             case ir.Local(name, dtype, length, lanes):
                 need(dtype in DTYPES and length > 0, s, "rows of some dtype are needed")
-                need(lanes == (self.width or 1), s, self.misfit(lanes))
+                need(lanes is None or lanes == self.width, s, "rows are as wide as vectors")
                 self.unbound(s, name)
-                self.arrays = {**self.arrays, name: ir.Param(name, dtype, 2, 1, True)}
+                self.arrays = {**self.arrays, name: s.param}
             case ir.Store(array, index, value, _, axis, step):
                 self.stored(s, array)
                 for i in index:

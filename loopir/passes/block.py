@@ -176,7 +176,8 @@ class _Blocked:
         self.nest, self.fresh = nest, fresh
         self.panels = {n: fresh.name(n.array) for n in nest.panels()}
         tile = best_tile(machine, len(nest.fold.accs))
-        self.length = strip_length(machine, tile.columns * len(self.panels))
+        row = tile.columns * len(self.panels) * machine.bytes
+        self.length = strip_length(machine.caches[1], row)
         self.strip = Var(fresh.name(nest.fold.var), INDEX)
 
     @property

@@ -13,6 +13,7 @@ from .canonical import canonical
 from .carry import carry
 from .counts import counts
 from .dead_stores import dead_stores
+from .distribute import distribute
 from .escape import escape
 from .extremes import extremes
 from .halves import halves
@@ -90,6 +91,7 @@ PIPELINE = (
     Pass(short_folds, "what a fold is left to is settled before its order is", reorders=True),
     Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
     Pass(search, "what is left of a search when it is no fold; tile sees its blocks"),
+    Pass(distribute, "only now is known which loops stay scalar", reorders=True, fits=True),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),
     Pass(vectorize, "everything is in place", reorders=True),
     Pass(counts, "the width of a loop is that of its widest lanes, which were its count's"),

@@ -106,12 +106,12 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
 
 def _local(n: ir.Local, s: Scope) -> str:
     """Declares an array; its rows lie one behind the other."""
-    assert isinstance(n.lanes, int)
-    kind, c = DTYPES[n.dtype], s.bind(n.name)
-    s.arrays = {**s.arrays, n.name: ir.Param(n.name, n.dtype, 2, 1, True)}
-    s.names[f"{n.name}.s0"] = str(n.lanes * kind.bytes)
+    kind, c, row = DTYPES[n.dtype], s.bind(n.name), 1 if n.lanes is None else n.lanes
+    assert isinstance(row, int)
+    s.arrays = {**s.arrays, n.name: n.param}
+    s.names[f"{n.name}.s0"] = str(row * kind.bytes)
     aligned = f"__attribute__((aligned({max(s.target.bits // 8, kind.bytes)})))"
-    return f"{kind.c} {c}[{n.length * n.lanes}] {aligned};"
+    return f"{kind.c} {c}[{n.length * row}] {aligned};"
 
 
 def _where(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:

@@ -1006,3 +1006,23 @@ def held_in_bounds(x, y):
             y[i] = 1
         elif t < -2:
             y[i] = x[i]
+
+
+def weights(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    return real(n, rng), rng.integers(0, 7, n), np.zeros(7)
+
+
+@program(f64=weights, ulps=8)
+def histogram_of_weights(x, at, h):
+    for i in range(len(x)):
+        h[at[i]] += np.exp(x[i] * 0.5)
+
+
+@program(f64=two(real), ulps=64)
+def damped(x, y):
+    z = 0.0
+    for i in range(len(x)):
+        w = np.exp(-x[i] * x[i])
+        z = z * 0.25 - w if z > 1.0 else z * 0.5 + w
+        y[i] = z
+    return z

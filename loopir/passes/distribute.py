@@ -1,0 +1,201 @@
+"""Distribution: what a sequential loop computes without waiting has a vector loop of its own."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from ..access import accesses
+from ..dependence import dependences
+from ..machine import COMMON, Machine
+from ..names import bound, rename
+from ..nodes import (
+    Assign,
+    Break,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    LoopLike,
+    Return,
+    Stmt,
+    Store,
+    Var,
+)
+from ..ops import OPS
+from ..tiles import strip_length
+from ..tree import children, counters, map_children, walk
+from ..types import DTYPES, INDEX
+from .blocks import evaluates, map_stmts, needed
+from .legality import explain
+from .names import Fresh, reads
+from .strip_mine import longest
+from .tile import tile_loop
+from .values import raising
+
+__all__ = ["distribute"]
+
+HEAVY = 8.0
+"""Weight from which a value is worth a place in memory. What is distributed is vector code, whose
+functions may round in another way than scalar ones: so no machine has a say in it."""
+FEWEST = 16  # iterations below which it is not
+
+
+def distribute(
+    kernel: Kernel, *, reassociate: bool = True, machine: Machine = COMMON
+) -> Kernel:
+    """A loop that cannot be vectorised leaves to another one what is dear and waits for nothing.
+
+    Strip by strip, so that the values stay in the first cache. Before::
+
+        def k(x: f64[::1], at: i64[::1], h: mut(f64[::1])):
+            disjoint(x, h)
+            disjoint(at, h)
+            for i in loop(0, x.shape[0]):
+                h[at[i]] = h[at[i]] + exp(x[i])
+
+    after::
+
+        def k(x: f64[::1], at: i64[::1], h: mut(f64[::1])):
+            disjoint(x, h)
+            disjoint(at, h)
+            for i_1 in loop(range(0, x.shape[0], 512)):
+                v = local(f64, 512)
+                for i_2 in loop(i_1, min(i_1 + 512, x.shape[0])):
+                    v[i_2 - i_1] = exp(x[i_2])
+                for i in loop(i_1, min(i_1 + 512, x.shape[0])):
+                    h[at[i]] = h[at[i]] + v[i - i_1]
+    """
+    fresh = Fresh(kernel)
+
+    def edit(s: Stmt) -> Stmt:
+        if not isinstance(s, Loop) or not _is_plain(s):
+            return s
+        if explain(s, kernel, reassociate=reassociate) is None:
+            return s
+        parts = _Parts(s, kernel)
+        return _distributed(parts, machine, fresh) if parts.dear else s
+
+    return map_stmts(kernel, edit)
+
+
+def _is_plain(s: Loop) -> bool:
+    """Whether `s` is an innermost loop, of some length, that runs to its end."""
+    if not isinstance(s.range, Interval) or s.until is not None:
+        return False
+    count = longest(s.range)
+    inside = [n for x in s.body for n in walk(x)]
+    leaves = any(isinstance(n, LoopLike | Break | Return) for n in inside)
+    return not leaves and (count is None or count >= FEWEST)
+
+
+class _Parts:
+    """A loop, and what it computes of its own variable and of what nothing in it changes.
+
+    ``free``: the assignments of such values. ``dear``: the values that other statements use and
+    that a vector loop before them can compute.
+    """
+
+    def __init__(self, loop: Loop, kernel: Kernel) -> None:
+        self.loop = loop
+        self.bound = (bound(loop) | counters(loop)) - {loop.var}
+        self.moving = _moving(loop, kernel)
+        self.free: dict[str, Assign] = {}
+        for s in loop.body:
+            if isinstance(s, Assign) and self.is_free(s.value):
+                self.free[s.name] = s
+        found = dict.fromkeys(e for root in self.roots() for e in self.inside(root))
+        self.dear = [e for e in found if self.can_go(e, kernel)]
+
+    def of(self, strip: Loop) -> _Parts:
+        """The same of a loop that differs in its range and its accumulators."""
+        other = copy(self)
+        other.loop = strip
+        return other
+
+    def is_free(self, e: Expr) -> bool:
+        if (self.bound - self.free.keys()) & reads(e):
+            return False
+        body = (*needed(self.free.values(), e), Assign("", e))
+        found = accesses((replace(self.loop, body=body, accs=()),))
+        return self.moving.isdisjoint((a.array, a.index) for a in found)
+
+    def roots(self) -> Iterator[Expr]:
+        """What is evaluated once in an iteration, by all but free assignments; and names that
+        branches use.
+        """
+        for s in self.loop.body:
+            if not (isinstance(s, Assign) and s.name in self.free):
+                yield from evaluates(s)
+            if isinstance(s, If):
+                yield from (n for n in walk(s) if isinstance(n, Var))
+        yield from (a.step for a in self.loop.accs)
+
+    def inside(self, e: Any) -> Iterator[Expr]:
+        """The largest free parts of `e` that are dear."""
+        if not self.is_free(e):
+            for part in children(e):
+                yield from self.inside(part)
+        elif isinstance(e, Call | Var) and self.weight(e) >= HEAVY:
+            yield e
+
+    def weight(self, e: Expr) -> float:
+        code = (e, *needed(self.free.values(), e))
+        return sum(OPS[n.op].weight for part in code for n in walk(part) if isinstance(n, Call))
+
+    def can_go(self, e: Expr, kernel: Kernel) -> bool:
+        """Whether `e` may be computed as a vector."""
+        first = self.first({e: Load("", (Var(self.loop.var, INDEX),), e.dtype)})
+        return DTYPES[e.dtype].wide is None and explain(first, kernel) is None
+
+    def first(self, places: dict[Expr, Load]) -> Loop:
+        """The loop that only computes these values."""
+        stores = tuple(Store(at.array, at.index, e) for e, at in places.items())
+        return replace(self.loop, body=(*needed(self.free.values(), *places), *stores), accs=())
+
+    def second(self, places: dict[Expr, Load]) -> Loop:
+        """The loop without them, and without what served only them."""
+
+        def go(n: Any) -> Any:
+            return places[n] if isinstance(n, Call | Var) and n in places else map_children(n, go)
+
+        free = self.free.values()
+        computed = needed(free, *places)
+        accs = tuple(replace(a, step=go(a.step)) for a in self.loop.accs)
+        body = [s if s in free else go(s) for s in self.loop.body]
+        live = set(reads(*(a.step for a in accs)))
+        kept: list[Stmt] = []
+        for s in reversed(body):
+            if s not in free or s.name in live or (raising(s) and s not in computed):
+                live |= reads(s)
+                kept.append(s)
+        return replace(self.loop, body=tuple(reversed(kept)), accs=accs)
+
+
+def _moving(loop: Loop, kernel: Kernel) -> frozenset[Any]:
+    """The elements that an iteration may have from one before."""
+    found = dependences(loop, kernel)
+    read = [d.sink for d in found if d.kind == "flow"]
+    read += [a for d in found if d.distance is None for a in (d.source, d.sink)]
+    return frozenset((a.array, a.index) for a in read)
+
+
+def _distributed(parts: _Parts, machine: Machine, fresh: Fresh) -> Loop:
+    """Strips of the loop, each after a vector loop for what is dear in it."""
+    size = strip_length(machine.caches[0], sum(DTYPES[e.dtype].bytes for e in parts.dear))
+    strips = tile_loop(parts.loop, size, {}, fresh)
+    [one] = strips.body
+    assert isinstance(one, Loop)
+    names = {e: fresh.name(e.name if isinstance(e, Var) else "v") for e in parts.dear}
+    at = (Call("sub", (Var(one.var, INDEX), Var(strips.var, INDEX)), INDEX),)
+    places: dict[Expr, Load] = {e: Load(name, at, e.dtype) for e, name in names.items()}
+    inner = parts.of(one)
+    first = inner.first(places)
+    first = rename(first, {name: fresh.name(name) for name in sorted(bound(first))})
+    locals_ = tuple(Local(name, e.dtype, size) for e, name in names.items())
+    return replace(strips, body=(*locals_, first, inner.second(places)))
