@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from transpile.cli.typespec import Signature, parse_types, signature_of
+from transpile.signature import type_of
 from transpile.types import ArrayType, ScalarType
 
 
@@ -37,6 +38,9 @@ def test_written() -> None:
         ScalarType("bool", weak=True),
         ScalarType("i16"),
     ]
+    (records,) = parse_types("f({x: f64, n: i32}[:])")[1]
+    assert records == type_of(np.zeros(5, np.dtype([("x", "f8"), ("n", "i4")], align=True)))
+    assert str(records) == "{x: f64, n: i32}[:]"
     assert parse_types(" g() ") == ("g", [])
     name, kinds = parse_types("h(c64[:], complex128[:, :], complex, c128)")
     assert (name, list(map(str, kinds))) == ("h", ["c64[:]", "c128[:, :]", "complex", "c128"])
@@ -48,6 +52,7 @@ def test_written() -> None:
     [
         "", "f", "f(", "f(x=int)", "m().f(int)", "f(f65)", "f(f64[0])", "f(f64[1:])",
         "f(f64[:, ::2])", "f(clongdouble[:])", "f(1)",
+        "f({x: 3}[:])", "f({x: f64})", "f({x: f65}[:])",
     ],
 )
 def test_written_wrongly(text: str) -> None:

@@ -17,6 +17,7 @@ from loopir.record import record
 from targets.isa import Target
 
 from .fusion import Fusion, fuse_kernel
+from .fusion.registers import in_registers
 from .lower import lower
 from .macros import expand
 from .options import Options
@@ -110,13 +111,15 @@ def compile_stages(
     scope = Scope.of(source.function) if source.function is not None else Scope()
     python = expand(source.tree, _Env(types, scope))
     plan = lower(python, types, scope, telling=telling)
+    kernel, gone = in_registers(plan.kernel, plan.temporaries)
     fusion = fuse_kernel(
-        plan.kernel,
+        kernel,
         enabled=options.fusion,
         allow_control_flow_simple=options.allow_control_flow_simple,
         allow_broadcast_identity=options.allow_broadcast_identity,
         temporaries=plan.temporaries,
     )
+    fusion = replace(fusion, contracted=gone + fusion.contracted)
     passes: list[tuple[str, Kernel]] = []
     vector = optimise(
         fusion.kernel,

@@ -12,6 +12,7 @@ import numpy as np
 
 from loopir.record import record
 
+from ..signature import type_of
 from ..types import ELEMENTS, ArgType, ArrayType, Opaque, ScalarType
 from .uses import Uses
 
@@ -47,7 +48,7 @@ def parse_types(text: str) -> tuple[str, list[ArgType]]:
     """``"f(f64[:], f64[:, :], f64)"`` → the function's name and its types.
 
     ``int``, ``float``, ``complex`` and ``bool`` are Python's scalars; ``f64`` or ``float64`` alone
-    is a NumPy scalar. Raises ValueError.
+    is a NumPy scalar, ``{x: f64, n: i32}[:]`` an array of records. Raises ValueError.
     """
     try:
         call = ast.parse(text.strip(), mode="eval").body
@@ -92,7 +93,21 @@ def _parse_type(node: ast.expr) -> ArgType:
             axes = index.elts if isinstance(index, ast.Tuple) else [index]
             if axes and all(ast.unparse(axis) == ":" for axis in axes):
                 return _array(_dtype(name), len(axes))
+        case ast.Subscript(value=ast.Dict() as fields, slice=index):
+            axes = index.elts if isinstance(index, ast.Tuple) else [index]
+            if axes and all(ast.unparse(axis) == ":" for axis in axes):
+                return type_of(np.empty((2,) * len(axes), _records(fields)))
     raise ValueError(f"{ast.unparse(node)!r} is not a type; want f64, f64[:], f64[:, :], int …")
+
+
+def _records(fields: ast.Dict) -> np.dtype:
+    """``{x: f64, n: i32}``, laid out as a C compiler would."""
+    parts = []
+    for name, ty in zip(fields.keys, fields.values, strict=True):
+        if not isinstance(name, ast.Name) or not isinstance(ty, ast.Name):
+            raise ValueError(f"{ast.unparse(fields)!r} is no record; want {{x: f64, n: i32}}")
+        parts.append((name.id, ELEMENTS[_dtype(ty.id)].numpy))
+    return np.dtype(parts, align=True)
 
 
 def _dtype(name: str) -> str:

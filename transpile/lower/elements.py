@@ -134,6 +134,10 @@ class Elements(Records):
         dtype = PARTS.get(array.dtype, array.dtype)
         load = Load(array.name, index, dtype, span=span_of(node))
         e = load if needed is None else self._inside(needed, load)
+        if array.flags is not None:
+            flag = Load(array.flags, index, "bool", span=load.span)
+            is_weak = flag if needed is None else self._inside(needed, flag)
+            return Num(e, dtype, dtype, self.b.bind(is_weak, "py"))
         return Num(e, weak=dtype) if array.weak else Num(e, strong=dtype)
 
     def _surely(self, array: ArrayRef, needed: Expr | None, node: ast.AST) -> ArrayRef:
@@ -205,11 +209,21 @@ class Elements(Records):
         index = places_of(self.b, array, at)
         place = span_of(target)
         stmts = self.stores(array.name, array.dtype, index, value, node, place)
+        if array.flags is not None:
+            assert isinstance(value, Num)
+            self.belongs(value, array.dtype, node)
+            stmts = (*stmts, Store(array.flags, index, value.weak_now, span=place))
         if needed is None:
             self.b.block.extend(stmts)
         else:
             self.b.emit(If(needed, stmts, span=place))
         self.written.add(array.name)
+
+    def belongs(self, n: Num, dtype: str, node: ast.AST) -> None:
+        """Refuses an item that has another type than the rest of its list."""
+        other = n.dtype != dtype or n.strong not in (None, dtype) or n.weak not in (None, dtype)
+        if other or n.boxed or not n.exact:
+            refuse("LOWER_JOIN", "the items of a list have several types", node)
 
     def _target(self, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
         """The array, what must hold for an element of it to be written, and which one."""

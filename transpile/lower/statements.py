@@ -15,7 +15,7 @@ from ..pair import Pair
 from ..ranges import LENGTH
 from ..scope import Origin
 from .arrays import READY, allocation, makes_array, ready
-from .leaving import Leaving
+from .fixed import Fixed
 from .lists import ARRAY_OF
 from .liveness import reads
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
@@ -39,7 +39,7 @@ _KEYWORDS: dict[type[ast.stmt], str] = {
 """Of statements that are not called by their keyword."""
 
 
-class Statements(Leaving):
+class Statements(Fixed):
     """Lowers statements."""
 
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
@@ -131,6 +131,8 @@ class Statements(Leaving):
                     b.env.update({n: Unbound() for n, v in b.env.items() if v == got})
                     b.env[name] = made
                     return
+        if self.holds_items(name, value):
+            return
         whole = self.records(value) or self.array(value)
         if whole is not None:
             b.env[name] = whole

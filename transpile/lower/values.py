@@ -29,7 +29,8 @@ class Along:
 @record(frozen=True, slots=True)
 class ArrayRef:
     """An array parameter of the kernel, or a view of it, whose ``places`` say for each axis of the
-    parameter which subscript it has. ``shape`` is the view's.
+    parameter which subscript it has. ``shape`` is the view's. ``weak``: its elements are Python's;
+    with ``flags``, a bool array, those for which it holds.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ArrayRef:
     shape: tuple[Num, ...]
     places: tuple[Num | Along, ...] = ()
     weak: bool = False
+    flags: str | None = None
 
     @property
     def rank(self) -> int:

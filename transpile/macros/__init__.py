@@ -13,6 +13,7 @@ from .assignments import annotated, augmented, chained, unpacked
 from .bitmasks import bitmask
 from .comprehensions import collected, list_comprehension
 from .context import Context
+from .displays import array_crossed, array_displayed, array_spelled
 from .driver import Macro, expand_with
 from .env import Env
 from .fields import fields_named
@@ -38,6 +39,8 @@ MACROS: tuple[Macro, ...] = (
     in_range,            # i in range(n)
     array_filled,        # for …: u = np.zeros(n)
     array_assigned,      # u = x * 2 + y
+    array_displayed,     # u = np.array([s, t])
+    array_crossed,       # u = np.cross(x, y)
     array_stored,        # X[i] = y
     array_copied,        # np.copyto(x, y)
     array_augmented,     # x += y
@@ -56,6 +59,7 @@ MACROS: tuple[Macro, ...] = (
     array_joined,        # np.concatenate((x, y)), np.stack
     bitmask,             # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)
     array_said,          # np.diff(x), np.trace(X), np.roll(x, 1)
+    array_spelled,       # f(np.array([s, t]))
     array_value,         # f(x + 1)
     collected,           # list(e for v in x)
     list_comprehension,  # [e for v in x if c]

@@ -11,7 +11,7 @@ from .context import Context
 from .elementwise import is_elementwise, operation
 from .fact import Fact
 from .nests import allocated, nest, unless
-from .views import View, broadcast, materialised, view
+from .views import View, broadcast, is_one, materialised, view
 
 __all__ = ["array_assigned", "array_augmented", "array_stored", "array_value"]
 
@@ -152,8 +152,15 @@ def _stored(
             e = ast.Call(operation(op, [place, value], cx), [place, e], [])
         return cx.code("PLACE = E", PLACE=place, E=e)
 
-    lines = nest(into.shape, body, cx, ty.rank > 1 and ty.unit == 0)
+    lines = nest(_lengths(into, of), body, cx, ty.rank > 1 and ty.unit == 0)
     return unless(both.checks, s, lines, cx)
+
+
+def _lengths(into: View, of: View) -> list[ast.expr]:
+    """Those of `into`; as numbers, where those of `of`, which are the same, are known."""
+    shape = [*into.shape[: len(into.shape) - len(of.shape)], *of.shape]
+    known = (isinstance(n, ast.Constant) and not is_one(n) for n in shape)
+    return [n if k else m for n, m, k in zip(shape, into.shape, known, strict=True)]
 
 
 def _reads_elsewhere(into: View, of: View, owner: str | None, cx: Context) -> bool:

@@ -93,7 +93,7 @@ class Facts:
                 return self._subscript(e)
             case ast.Attribute():
                 return self._attribute(e)
-            case ast.List(elts=elts):
+            case ast.List(elts=elts) | ast.Tuple(elts=[_, *_] as elts):
                 return Fact(1) if all(self.of(x).rank == 0 for x in elts) else UNKNOWN
             case ast.Call():
                 return self._call(e)

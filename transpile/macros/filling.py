@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any
 
 import numpy as np
 
 from .context import Context
 from .nests import allocated, nest
+from .streams import integer_constant
 from .views import element, leaf, scalar
 
 __all__ = ["array_filled"]
@@ -17,11 +19,14 @@ _VALUES: dict[Any, float | None] = {
 }
 """What an array is filled with; None: with the second argument."""
 
+SMALL = 16
+"""Elements of an array that may live in registers."""
+
 _LIKE = (np.zeros_like, np.ones_like, np.full_like)
 
 
 def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Outside loops it comes as it is asked for.
+    """Outside loops it comes as it is asked for, unless it is small.
 
         for i in range(n):
             u = np.full(n, 0.5)
@@ -35,10 +40,18 @@ def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, *_]) as call) if (
-            cx.loops and any(cx.resolve(call.func) is f for f in _VALUES)
+            any(cx.resolve(call.func) is f for f in _VALUES) and (cx.loops or _is_small(call, cx))
         ):
             return cx.whole(lambda: _filled(name, call, cx))
     return None
+
+
+def _is_small(call: ast.Call, cx: Context) -> bool:
+    """Whether it may live in registers."""
+    function = cx.resolve(call.func)
+    shape = None if any(function is f for f in _LIKE) else _shape(function, call.args[0], cx)
+    lengths = [integer_constant(n, None) for n in shape or [None]]
+    return math.prod(n if n and n > 0 else SMALL + 1 for n in lengths) <= SMALL
 
 
 def _filled(name: str, call: ast.Call, cx: Context) -> list[ast.stmt] | None:

@@ -10,7 +10,7 @@ from ..types import ArrayType, ScalarType
 from .context import Context
 from .nests import allocated, dtype, indices, unless
 from .streams import integer_constant
-from .views import View, element, held, is_one, view
+from .views import View, element, held, view
 
 __all__ = ["Fold", "array_fold", "array_moment"]
 
@@ -171,7 +171,8 @@ def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt]
     folded = [of.shape[k] for k in fold.axes]
     checks = list(of.checks)
     if _FOLDS[fold.name][1] is None or fold.name == "mean":
-        checks += [cx.expr("N < 1", N=n) for n in folded if not is_one(n)]
+        unsure = [n for n in folded if (integer_constant(n, None) or 0) < 1]
+        checks += [cx.expr("N < 1", N=n) for n in unsure]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     nests = _Nests(fold, of, ty, out, cx)
     lines = nests.scalar(name) if isinstance(out, ScalarType) else nests.array(name, out)

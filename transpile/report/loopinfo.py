@@ -39,9 +39,11 @@ def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo,
     one speaks for it.
     """
     theirs = [loop.span for loop in _innermost(scalar) if loop.span is not None]
+    spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     found: dict[Span, LoopInfo] = {}
     for loop in _innermost(legal):
-        if origins := _origins(loop, theirs):
+        own = [loop.span] if loop.span is not None and loop.span in spans else []
+        if origins := _origins(loop, theirs) or own:  # what was inmost may have been written out
             info = _info(loop, origins, target)
             known = found.get(info.span)
             if known is None or (info.lanes or 0) > (known.lanes or 0):

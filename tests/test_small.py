@@ -1,0 +1,158 @@
+"""Small arrays: which live in registers, which stay in memory, and which are Python's."""
+# ruff: noqa: PERF401 (programs as people write them)
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+
+from loopir.text import parse, show
+from loopir.verify import verify
+from transpile import fuse
+from transpile.fusion.registers import in_registers
+
+TEXT = """
+def k(x: f64[:], t: mut(f64[::1]), u: mut(f64[::1]), w: mut(f64[::1]), out: mut(f64[:])):
+    guard(out.shape[0] >= x.shape[0], "GUARD_BOUNDS")
+    disjoint(x, out)
+    t[0] = 0.0
+    w[1] = 1.0
+    for i in loop(0, x.shape[0]):
+        u[0] = x[i]
+        if x[i] > 0.0:
+            t[0] = t[0] + x[i]
+        for j in loop(0, 2):
+            w[j] = u[0] * 2.0
+        out[i] = t[0] * w[1]
+    out[0] = t[0] + w[i64(x[0])]
+"""
+
+
+def test_elements_become_names_that_loops_carry() -> None:
+    kernel, gone = in_registers(parse(TEXT), {"t", "u", "w"})
+    verify(kernel, "scalar")
+    assert gone == ("t", "u")
+    assert [p.name for p in kernel.params] == ["x", "w", "out"]
+    assert "t_1 = step(t_3)" in show(kernel)
+
+
+def test_what_may_not_be_set_or_is_left_early_stays() -> None:
+    unset = TEXT.replace("    t[0] = 0.0\n", "")
+    start = "        u[0] = x[i]\n"
+    left = TEXT.replace(start, start + "        if x[i] < 0.0: break\n")
+    assert in_registers(parse(unset), {"t", "u"})[1] == ("u",)
+    assert in_registers(parse(left), {"t", "u"})[1] == ()
+    kernel = parse(TEXT)
+    assert in_registers(kernel, ()) == (kernel, ())
+
+
+def distances(p, q, out):
+    for i in range(len(p)):
+        d = np.zeros(3)
+        for k in range(3):
+            d[k] = p[i, k] - q[i, k]
+        out[i] = (d * d).sum()
+
+
+def areas(p, q, out):
+    for i in range(len(p)):
+        n = np.cross(p[i], q[i])
+        out[i] = np.sqrt(np.dot(n, n))
+
+
+def kept(p, q, out):
+    before = np.zeros(3)
+    for i in range(len(p)):
+        d = np.zeros(3)
+        d[0] = p[i, 0]
+        out[i] = before[0]
+        before = d
+
+
+def listed(p, q, out):
+    rows = []
+    for i in range(len(p)):
+        rows.append(np.array([p[i, 0], q[i, 0]]))
+    return rows
+
+
+def viewed(p, q, out):
+    for i in range(len(p)):
+        d = np.zeros((2, 2))
+        row = d[1]
+        row[0] = p[i, 0]
+        out[i] = d[1, 0]
+
+
+def given(n: int) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(n)
+    return rng.random((n, 3)), rng.random((n, 3)), np.zeros(n)
+
+
+@pytest.mark.parametrize("function", [distances, areas])
+def test_loops_around_are_vectorised(function: Callable[..., Any]) -> None:
+    fused = fuse(function, on_reject="raise")
+    report = fused.report(*given(40))
+    assert report.vectorized == 1
+    assert "never allocated" in str(report)
+    (p, q, ours), (_, _, theirs) = given(40), given(40)
+    fused(p, q, ours)
+    function(p, q, theirs)
+    assert np.allclose(ours, theirs, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("function", "python"), [(kept, 1), (listed, 1), (viewed, 0)])
+def test_arrays_with_other_names(function: Callable[..., Any], python: int) -> None:
+    fused = fuse(function, on_reject="silent")
+    (p, q, ours), (_, _, theirs) = given(7), given(7)
+    assert str(fused(p, q, ours)) == str(function(p, q, theirs))
+    assert ours.tobytes() == theirs.tobytes()
+    assert sum(fused.stats.replays.values()) == python
+
+
+@pytest.mark.parametrize(("a", "b"), [
+    ((2,), (2,)), ((3,), (2,)), ((4, 3), (3,)), ((3,), (4, 3)), ((4, 3), (4, 3)), ((4, 3), (1, 3)),
+    ((3, 3), (4, 3)), ((2, 4, 3), (3,)), ((3,), (3,)), ((0, 3), (3,)),
+])
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
+def test_cross_products_of_any_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    def cross(x, y):
+        return np.cross(x, y)
+
+    rng = np.random.default_rng(3)
+    for dtypes in (("f8", "f8"), ("f4", "f8"), ("i4", "i8"), ("u1", "u1")):
+        x, y = ((100 * rng.random(s)).astype(d) for s, d in zip((a, b), dtypes, strict=True))
+        got = outcome(fuse(cross, on_reject="silent"), (x, y))
+        assert_same(got, outcome(cross, (x, y)), f"{dtypes}")
+
+
+def reciprocal(x):
+    v = [0.0] * 2
+    for i in range(len(x)):
+        v[i % 2] = v[i % 2] + x[i]
+    return 1.0 / v[0], v[1]
+
+
+def mixed(x):
+    v = [0.0, 0.0]
+    for i in range(len(x)):
+        v[0] = x[i]
+        v[1] = i
+    return v[0], v[1]
+
+
+def grown(x):
+    v = [0.0, 0.0]
+    for i in range(len(x)):
+        v.append(x[i])
+    return len(v)
+
+
+@pytest.mark.parametrize("function", [reciprocal, mixed, grown])
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_items_of_lists_keep_their_types(function: Callable[..., Any], n: int) -> None:
+    x = np.arange(n) - 1.0
+    assert_same(outcome(fuse(function, on_reject="silent"), (x,)), outcome(function, (x,)), "list")

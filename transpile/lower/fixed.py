@@ -1,0 +1,97 @@
+"""Lists and tuples of a fixed length that only their elements are asked of: small arrays."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from loopir.nodes import Store
+from loopir.types import DTYPES
+
+from ..infer import Num, constant
+from ..macros.flow import left_to_python
+from ..ranges import integer
+from ..source import span_of
+from ..types import ArrayType
+from .leaving import Leaving
+from .values import ArrayRef
+
+__all__ = ["Fixed"]
+
+SMALL = 16
+"""Items at most."""
+
+
+class Fixed(Leaving):
+    """Lowers displays."""
+
+    tree: ast.FunctionDef
+
+    def array_name(self, hint: str) -> str:
+        raise NotImplementedError
+
+    def holds_items(self, name: str, value: ast.expr) -> bool:
+        """Lowers ``v = [a, b, c]``, ``v = (a, b)`` and ``v = [a] * 4``; whether it is such."""
+        items = _items(value)
+        if not 0 < len(items) <= SMALL or not _stays_inside(name, self.tree):
+            return False
+        nums: list[Num] = [self.b.rebind(self.num(e), "item") for e in items]
+        dtype = nums[0].dtype
+        for n, e in zip(nums, items, strict=True):
+            self.belongs(n, dtype, e)
+        fixed = not _is_changed(name, self.tree) and len({n.types for n in nums}) == 1
+        fixed = fixed and not nums[0].either
+        array = self._buffer_of(name, dtype, len(nums))
+        flags = None if fixed else self._buffer_of(f"{name}_py", "bool", len(nums))
+        for k, n in enumerate(nums):
+            self.b.emit(Store(array, (integer(k),), n.ir, span=span_of(value)))
+            if flags is not None:
+                self.b.emit(Store(flags, (integer(k),), n.weak_now, span=span_of(value)))
+        weak = fixed and nums[0].weak is not None
+        shape = (constant(len(nums)),)
+        self.b.env[name] = ArrayRef(array, dtype, 0, shape, weak=weak, flags=flags)
+        return True
+
+    def _buffer_of(self, hint: str, dtype: str, length: int) -> str:
+        name = self.array_name(hint)
+        text = f"_np.empty({length}, {DTYPES[dtype].numpy.str!r})"
+        self.b.allocate(name, text, ArrayType(dtype, 1, 0))
+        return name
+
+
+def _items(value: ast.expr) -> Sequence[ast.expr]:
+    match value:
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            return elts if not any(isinstance(e, ast.Starred) for e in elts) else ()
+        case ast.BinOp(
+            left=ast.List(elts=[one]), op=ast.Mult(), right=ast.Constant(value=int(times))
+        ) | ast.BinOp(
+            left=ast.Constant(value=int(times)), op=ast.Mult(), right=ast.List(elts=[one])
+        ):
+            return [one] * min(times, SMALL + 1)
+    return ()
+
+
+def _is_changed(name: str, tree: ast.AST) -> bool:
+    return any(
+        isinstance(n, ast.Subscript)
+        and isinstance(n.ctx, ast.Store)
+        and isinstance(n.value, ast.Name)
+        and n.value.id == name
+        for n in ast.walk(tree)
+    )
+
+
+def _stays_inside(name: str, tree: ast.AST) -> bool:
+    """Whether `name` is only asked for its items and its length, so that no other name has them."""
+    allowed, python = set(), set()
+    for n in ast.walk(tree):
+        match n:
+            case ast.If(body=body) if left_to_python(n):
+                python |= {inner for s in body for inner in ast.walk(s)}
+            case ast.Subscript(value=ast.Name() as array, slice=part):
+                if not isinstance(part, (ast.Slice, ast.Tuple)):
+                    allowed.add(array)
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as array]):
+                allowed.add(array)
+    named = {n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name}
+    return all(n in allowed or isinstance(n.ctx, ast.Store) for n in named - python)

@@ -1,0 +1,149 @@
+"""Arrays made element by element: of a display, of a cross product."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from .context import Context
+from .names import free_of
+from .nests import allocated, nest, unless
+from .views import View, element, held, is_one, view
+
+__all__ = ["array_crossed", "array_displayed", "array_spelled"]
+
+
+def array_displayed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Stores, after all elements are known.
+
+        u = np.array([s, t, 1.0])
+        u = np.array([u[1], u[0]])
+    →
+        u = np.empty(3, np.float64)
+        u[0] = s
+        u[1] = t
+        u[2] = 1.0
+        _e = u[1]
+        _e_1 = u[0]
+        u = np.empty(2, np.float64)
+        u[0] = _e
+        u[1] = _e_1
+    """
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[display]) as value
+        ) if cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"):
+            return cx.whole(lambda: _displayed(name, value, display, cx))
+    return None
+
+
+def array_crossed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Of vectors of three elements; others, and what is read while it is made, are NumPy's.
+
+        u = np.cross(x, y)
+    →
+        if x.shape[0] != 3 or y.shape[0] != 3:
+            "Python's to answer"
+            u = np.cross(x, y)
+        else:
+            u = np.empty(3, np.float64)
+            u[0] = np.subtract(np.multiply(x[1], y[2]), np.multiply(x[2], y[1]))
+            u[1] = np.subtract(np.multiply(x[2], y[0]), np.multiply(x[0], y[2]))
+            u[2] = np.subtract(np.multiply(x[0], y[1]), np.multiply(x[1], y[0]))
+    """
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=func, args=[a, b], keywords=[]) as value,
+        ) if cx.is_numpy(func, "cross") and free_of(value, [name]):
+            return cx.whole(lambda: _crossed(node, name, value, (a, b), cx))
+    return None
+
+
+def array_spelled(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Such an array has a name.
+
+        s = len(np.array([s, t]))
+    →
+        _a = np.empty(2, np.float64)
+        _a[0] = s
+        _a[1] = t
+        s = len(_a)
+    """
+    match node:
+        case ast.Call(func=func, args=[_, *_]) if any(
+            cx.is_numpy(func, name) for name in ("array", "asarray", "cross")
+        ):
+            name = cx.fresh("a")
+            (take,) = cx.code("NAME = E", NAME=name, E=node)
+            new = array_displayed(take, cx) or array_crossed(take, cx)
+            return None if new is None else cx.made(name, lambda: new)
+    return None
+
+
+def _displayed(name: str, value: ast.Call, display: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    ty = cx.fact(value).array
+    elements = _elements(display) if isinstance(display, (ast.List, ast.Tuple)) else None
+    known = ty is not None and elements and all(cx.fact(e).rank == 0 for _, e in elements)
+    if not known or ty is None or elements is None or any(k.arg != "dtype" for k in value.keywords):
+        return None
+    shape = [ast.Constant(max(at[k] for at, _ in elements) + 1) for k in range(ty.rank)]
+    if not all(free_of(e, [name]) for _, e in elements):
+        elements = [(at, held(e, "e", cx)) for at, e in elements]
+    lines = [allocated(name, shape, ty.dtype, cx)]
+    for at, e in elements:
+        lines += _stored(name, [ast.Constant(k) for k in at], e, cx)
+    return lines
+
+
+def _elements(e: ast.expr) -> list[tuple[tuple[int, ...], ast.expr]]:
+    """What a display, maybe of displays, has at each place; only as NumPy takes it is it asked."""
+    if not isinstance(e, (ast.List, ast.Tuple)):
+        return [((), e)]
+    return [((k, *at), x) for k, part in enumerate(e.elts) for at, x in _elements(part)]
+
+
+def _crossed(
+    s: ast.Assign, name: str, value: ast.Call, operands: tuple[ast.expr, ast.expr], cx: Context
+) -> list[ast.stmt] | None:
+    ty, known = cx.fact(value).array, all(cx.fact(e).array for e in operands)
+    if ty is None or ty.rank > 2 or not known or not all(cx.fact(e).rank for e in operands):
+        return None
+    views = [of for e in operands if (of := view(e, cx)) is not None]
+    if len(views) < 2:
+        return None
+    three = ast.Constant(3)
+    checks = [c for of in views for c in of.checks]
+    checks += [cx.expr("N != 3", N=of.shape[-1]) for of in views if not _is_three(of.shape[-1])]
+    outer = [of.shape[0] for of in views if len(of.shape) > 1]
+    if any(map(is_one, outer)) or any(is_one(of.shape[-1]) for of in views):
+        return None
+    checks += [cx.expr("N != M", N=outer[0], M=n) for n in outer[1:]]
+    a, b = views
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        lines = []
+        for k in range(3):
+            x, y = (k + 1) % 3, (k + 2) % 3
+            parts = {
+                "AX": _at(a, at, x), "BY": _at(b, at, y), "AY": _at(a, at, y), "BX": _at(b, at, x),
+            }
+            text = "NP.subtract(NP.multiply(AX, BY), NP.multiply(AY, BX))"
+            e = cx.expr(text, NP=cx.numpy, **parts)
+            lines += _stored(name, [*at, ast.Constant(k)], e, cx)
+        return lines
+
+    lines = [allocated(name, [*outer[:1], three], ty.dtype, cx), *nest(outer[:1], body, cx)]
+    return unless(checks, s, lines, cx)
+
+
+def _is_three(n: ast.expr) -> bool:
+    return isinstance(n, ast.Constant) and n.value == 3
+
+
+def _at(of: View, at: Sequence[ast.expr], k: int) -> ast.expr:
+    return of.at([*at[: len(of.shape) - 1], ast.Constant(k)])
+
+
+def _stored(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[ast.stmt]:
+    place = element(ast.Name(name, ast.Load()), at, cx)
+    return cx.code("PLACE = E", PLACE=place, E=e)
