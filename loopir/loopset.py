@@ -19,7 +19,7 @@ from .operations import Builder, Operation
 from .ops import OPS
 from .record import record
 
-__all__ = ["LoopSet", "loop_set", "show_loop_sets"]
+__all__ = ["LoopSet", "loop_set", "show_loop_set"]
 
 _TRIPS = 32  # of a loop whose length is known only when it runs
 _LANES = 8  # of a vector, where it is to be as good a choice on every machine
@@ -82,13 +82,8 @@ def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
     return LoopSet(tuple(builder.order), tuple(builder.operations), builder.trips)
 
 
-def show_loop_sets(kernel: Kernel) -> str:
-    """Each nest of `kernel`: its loops, its operations, the elements it touches and their loops."""
-    nests = (s for s in kernel.body if isinstance(s, LoopLike))
-    return "\n\n".join("\n".join(_shown(nest, kernel)) for nest in nests)
-
-
-def _shown(nest: LoopLike, kernel: Kernel) -> Iterator[str]:
+def show_loop_set(nest: LoopLike, kernel: Kernel) -> Iterator[str]:
+    """A nest of `kernel`: its loops, its operations, the elements it touches and their loops."""
     try:
         found = loop_set(nest, kernel) if isinstance(nest, Loop) else None
     except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from .machine import Machine
 from .record import record
 
-__all__ = ["Tile", "best_tile", "columns", "strip_length", "tiles"]
+__all__ = ["Tile", "abreast", "best_tile", "columns", "strip_length", "tiles"]
 
 
 @record(frozen=True, slots=True)
@@ -29,6 +29,16 @@ def columns(machine: Machine, rows: int) -> int:
     """
     beside = 1 << (machine.latency.bit_length() - 1)
     while beside > 1 and rows * beside + beside + 2 > machine.registers:
+        beside //= 2
+    return beside
+
+
+def abreast(machine: Machine, weight: float) -> int:
+    """How many vectors to write out side by side of a body without sums that costs `weight`
+    additions: enough that something starts while a chain as long as the latency waits.
+    """
+    beside = columns(machine, 0)
+    while beside > 1 and beside * weight > machine.latency**2 * machine.pipes:
         beside //= 2
     return beside
 

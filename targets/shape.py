@@ -5,7 +5,7 @@ from collections.abc import Container, Mapping
 
 from loopir import nodes as ir
 from loopir.ops import OPS
-from loopir.tiles import columns
+from loopir.tiles import abreast, columns
 from loopir.tree import children, walk
 
 from .target import Target, Vec
@@ -39,8 +39,7 @@ def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     if shares_loops(loop):
         waits = any(isinstance(n, ir.While) for s in loop.body for n in walk(s))
         return columns(target.model, 0 if waits else _accumulators(loop))
-    cost = weight(loop)
-    return 4 if cost <= 8 else 2 if cost <= 16 else 1
+    return abreast(target.model, weight(loop))
 
 
 def shares_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:

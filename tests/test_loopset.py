@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from loopir.access import accesses, advance, unit_stride
 from loopir.affine import Affine, affine, constant, variable
 from loopir.dependence import Alias, Overlap, alias, dependences, distance, trip_count
-from loopir.loopset import loop_set, show_loop_sets
+from loopir.loopset import loop_set
+from loopir.machine import COMMON
 from loopir.nodes import Call, Const, Dim, Expr, Kernel, Loop, Var
+from loopir.passes.planned import show_plans
 from loopir.text import parse
 from loopir.tree import walk
 
@@ -341,7 +343,7 @@ for i in loop(0, n, c=0):
     assert (str(gather.ref), gather.parents, gather.loops) == ("x[…]", (3,), ("i",))
 
 
-def test_printed(golden: Callable[[Path, str], None]) -> None:
+def test_printed_with_what_is_chosen(golden: Callable[[Path, str], None]) -> None:
     k = parse("""
 def nests(a: f64[:, ::1], b: f64[:, ::1], at: i64[::1], c: mut(f64[:, ::1]), y: mut(f64[::1])):
     for i in loop(0, c.shape[0]):
@@ -354,4 +356,4 @@ def nests(a: f64[:, ::1], b: f64[:, ::1], at: i64[::1], c: mut(f64[:, ::1]), y: 
     while loop(n < 9, n=1):
         n = step(n * 2)
 """)
-    golden(Path(__file__).parent / "golden" / "loopset" / "nests.txt", show_loop_sets(k) + "\n")
+    golden(Path(__file__).parent / "golden" / "loopset" / "nests.txt", show_plans(k, COMMON) + "\n")

@@ -67,9 +67,10 @@ def _text(stage: str, stages: Stages, target: Target) -> str:
 
             return show(stages.vector)
         case "loopset":
-            from loopir.loopset import show_loop_sets
+            from loopir.passes.planned import show_plans
 
-            return show_loop_sets(stages.plain)
+            reassociate = stages.options.reassociate
+            return show_plans(stages.plain, target.model, reassociate=reassociate)
         case "mlir":
             return stages.mlir()
         case "c":
