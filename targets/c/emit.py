@@ -170,7 +170,8 @@ class _Frame:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}
         read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
         flagging = _flagging(kernel)
-        self.scope = Scope(target, arrays, {}, set(), set(), read, flagging, kernel.stops)
+        stops = kernel.stops or any(isinstance(n, ir.While) for n in walk(kernel))
+        self.scope = Scope(target, arrays, {}, set(), set(), read, flagging, stops)
         self._values: dict[str, str] = {}
         numbers = [0, 0]
         for p in kernel.params:

@@ -76,8 +76,8 @@ class Scope:
 
     ``used`` collects what the frame must declare. ``read``: the arrays that the kernel reads.
     ``flagging``: names whose values may raise a flag, and that the C compiler might not compute.
-    ``stops``: a check that fails for good ends the kernel. ``register``: which of its group the
-    code is written for, as a number or in C.
+    ``stops``: a check that fails for good ends the kernel, as it must end a ``while``.
+    ``register``: which of its group the code is written for, as a number or in C.
     """
 
     target: Target

@@ -166,7 +166,7 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
         yield from _begin(n.accs, s)
     inner = _inside(scopes)
     go = " || ".join(bracketed(expr(n.cond, s)) for s in scopes)
-    yield f"while (({go}) && !(status & {STATUS['replay']})) {{"
+    yield f"while ({go}) {{"
     yield f"if (!(++tp_turns & {_TURNS}) && tp_stopped())"
     yield f"    return status | {STATUS['replay']};"
     yield from block(n.body, *inner)

@@ -68,6 +68,8 @@ class Builder(Known):
     varied: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
     sure: set[Expr] = field(default_factory=set)
+    turning: frozenset[Expr] = frozenset()
+    going: list[Linear] = field(default_factory=list)
     path: Expr | None = None
     branches: int = 0
     told: str | None = None
@@ -115,6 +117,25 @@ class Builder(Known):
             yield
         finally:
             self.facts = outer
+
+    @contextmanager
+    def turn(self, facts: list[Linear], turning: frozenset[Expr]) -> Iterator[None]:
+        """What is lowered inside is an iteration of a ``while`` whose condition says `facts`.
+
+        Used are those of the names ``turning`` in it alone, for no pass computes what depends on
+        them where the condition has failed.
+        """
+        outer = self.going, self.turning
+        facts = [f for f in facts if turning & f.terms.keys()]
+        self.going, self.turning = [*self.going, *facts], self.turning | turning
+        known = {a: self.interval(a) for f in facts for a in f.terms if a in turning}
+        for fact in facts:
+            self.narrow(fact, turning)
+        try:
+            yield
+        finally:
+            self.going, self.turning = outer
+            self.intervals.update(known)
 
     # -- names and statements
 

@@ -89,6 +89,15 @@ class Known:
                 lo, hi = self.interval(atom)
                 self.intervals[atom] = max(lo, int(least) - linear.constant), hi
 
+    def narrow(self, fact: Linear, atoms: frozenset[Expr]) -> None:
+        """Notes what `fact`, which is at least 0, says of each of `atoms` by itself."""
+        for atom, c in ((a, c) for a, c in fact.terms.items() if a in atoms):
+            lo, hi = self.interval(atom)
+            most = self.high(fact.substitute(atom, Linear()))
+            self.intervals[atom] = (
+                (max(lo, -(most // c)), hi) if c > 0 else (lo, min(hi, most // -c))
+            )
+
     def from_linear(self, linear: Linear) -> Num:
         """A Python int with a known linear form."""
         lo, hi = linear.bounds(self.interval)

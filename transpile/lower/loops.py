@@ -4,11 +4,12 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import NoReturn
 
 from loopir.nodes import Accum, Call, Expr, Stmt, Var
+from loopir.tree import walk
 
 from ..infer import TRUE, Num
 from ..ranges import ENDLESS, Linear, integer
@@ -16,6 +17,7 @@ from ..rejections import Refused
 from ..types import Opaque
 from .carries import Carry
 from .endings import Endings, leaving, resolved
+from .implied import implied
 from .liveness import assigned, counting, exposed
 from .progressions import progression
 from .refusal import refuse
@@ -165,7 +167,8 @@ class Loops(Endings):
             target = _target(frame.node)
             if target is not None and frame.element is not None:
                 b.env[target] = frame.element(Linear.of(frame.var))
-            left, stays = self.iteration(frame.node, live)
+            with self._turn(frame, carries):
+                left, stays = self.iteration(frame.node, live)
         b.frames.pop()
         ends = {n: _scalar(b.env.get(n)) for n in carries}
         others = {n: _scalar(stays.get(n)) for n in carries}
@@ -173,6 +176,17 @@ class Loops(Endings):
         b.env.clear()
         b.env.update(outer | added)
         return ends, others, left
+
+    def _turn(self, frame: Frame, carries: dict[str, Carry]) -> AbstractContextManager[None]:
+        """What the condition of a ``while`` says of the names at the start of an iteration."""
+        b, node = self.b, frame.node
+        if isinstance(node, ast.For):
+            return nullcontext()
+        facts: list[Linear] = []
+        names = set(b.names)
+        with b.trial(), self.tried_lists(), suppress(Refused):
+            facts = [f for f in implied(b, self.test(node.test)) if not _bound(f, b.names - names)]
+        return b.turn(facts, frozenset({frame.var, *(c.var for c in carries.values())}))
 
     def _build(
         self,
@@ -233,6 +247,11 @@ def _target(node: ast.For | ast.While) -> str | None:
         return None
     assert isinstance(node.target, ast.Name)
     return node.target.id
+
+
+def _bound(linear: Linear, names: set[str]) -> bool:
+    """Whether some of `names` occur in `linear`."""
+    return any(isinstance(n, Var) and n.name in names for a in linear.terms for n in walk(a))
 
 
 def _scalar(v: Value | None) -> Num | Unbound:

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from loopir.nodes import Call, Expr
 from loopir.types import DTYPES
 
-from ..infer import Num, cast, logic
+from ..infer import TRUE, Num, cast, logic
 from ..ranges import Linear, integer
 from .builder import Builder
 from .implied import extreme, is_sure
@@ -31,19 +32,31 @@ def inside(
         linear = n.linear
         if b.high(linear) < 0:  # a negative constant counts from the end
             linear = linear + length.linear
-        if b.facts and _implied(b, linear, length.linear):
+        margins = linear, length.linear + Linear({}, -1) - linear
+        sure = [_is_sure_in_turn(b, m, linear) for m in margins]
+        if b.turning & linear.terms.keys() and all(sure):
+            return b.from_linear(linear), None
+        if b.facts and _implied(b, margins, sure):
             at = b.once(linear.expr(), "at")
             low, high = Call("ge", (at, integer(0)), "bool"), Call("lt", (at, length.ir), "bool")
-            return _anywhere(b, at, b.once(logic("and", low, high), "inside"), length, node)
+            ok = logic("and", TRUE if sure[0] else low, TRUE if sure[1] else high)
+            return _anywhere(b, at, b.once(ok, "inside"), length, node)
         if _guarded(b, linear, length.linear, node):
             return b.from_linear(linear), None
     return _checked(b, n, length, node)
 
 
-def _implied(b: Builder, linear: Linear, length: Linear) -> bool:
+def _is_sure_in_turn(b: Builder, margin: Linear, at: Linear) -> bool:
+    """Whether `margin` of the subscript `at` is provably >= 0: by the condition of a ``while``
+    around it too, if it turns with that.
+    """
+    facts = b.going if b.turning & at.terms.keys() else ()
+    return is_sure(b, margin) or any(is_sure(b, margin - fact) for fact in facts)
+
+
+def _implied(b: Builder, margins: Sequence[Linear], sure: Sequence[bool]) -> bool:
     """Whether it takes the conditions around it to prove an affine subscript in bounds."""
-    margins = linear, length + Linear({}, -1) - linear
-    doubtful = [m for m in margins if not is_sure(b, m)]
+    doubtful = [m for m, known in zip(margins, sure, strict=True) if not known]
     return bool(doubtful) and all(
         any(is_sure(b, m - fact) for fact in b.facts) for m in doubtful
     )
