@@ -157,6 +157,15 @@ def whole_arrays(z: Any, w: Any) -> Any:
     return u, v, -z, np.abs(w), z == w
 
 
+@on(c128=some(C128, fill=whole), c64=some(C64, fill=wild))
+def parts_of_arrays(z: Any) -> Any:
+    u = z.real + 1.0
+    for i in range(len(z)):
+        z.imag[i] = u[i] - np.real(z)[i]
+    z.real[1:] = z.imag[:-1]
+    return u, np.imag(z) * 2, z[1:].imag - 1, np.sum(z.real)
+
+
 def plane(dtype: Any = C128) -> Callable[..., tuple[Any, ...]]:
     """Points around the Mandelbrot set."""
     return lambda n, rng: (

@@ -22,7 +22,7 @@ from .records import Records
 from .refusal import refuse
 from .subscripts import inside
 from .values import Along, ArrayRef, ListRef, Made
-from .views import places_of, sliced, transposed, viewed
+from .views import part_of, places_of, sliced, transposed, viewed
 
 __all__ = ["Elements"]
 
@@ -67,6 +67,14 @@ class Elements(Records):
                 return got if isinstance(got, ArrayRef) else None
             case ast.Attribute(value=inner, attr="T") if (of := self.array(inner)) is not None:
                 return transposed(self.b, of)
+            case ast.Attribute(value=inner, attr="real" | "imag" as name):
+                of = self.array(inner)
+                return part_of(self.b, of, name) if of else None
+            case ast.Call(func=func, args=[inner], keywords=[]) if (
+                self._resolve(func) in (np.real, np.imag) and (of := self.array(inner)) is not None
+            ):
+                function = self.known(func)
+                return part_of(self.b, of, "real" if function is np.real else "imag")
             case _:
                 return None
 

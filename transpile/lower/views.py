@@ -10,12 +10,13 @@ from loopir.types import DTYPES
 
 from ..infer import Num, cast
 from ..ranges import LENGTH, Linear, integer
+from ..types import PARTS
 from .builder import Builder
 from .implied import is_sure
 from .refusal import refuse
 from .values import Along, ArrayRef
 
-__all__ = ["places_of", "sliced", "transposed", "viewed"]
+__all__ = ["part_of", "places_of", "sliced", "transposed", "viewed"]
 
 
 def places_of(b: Builder, array: ArrayRef, at: Sequence[Num]) -> tuple[Expr, ...]:
@@ -48,6 +49,15 @@ def transposed(b: Builder, array: ArrayRef) -> ArrayRef:
     last, start = array.rank - 1, b.from_linear(Linear())
     axes = [Along(last - k, start) for k in range(array.rank)]
     return viewed(b, array, axes, array.shape[::-1])
+
+
+def part_of(b: Builder, array: ArrayRef, name: str) -> ArrayRef | None:
+    """``array.real`` or ``array.imag``, if it is a view."""
+    if array.dtype not in PARTS:
+        return array if name == "real" else None
+    own = array.places or tuple(Along(k, b.from_linear(Linear())) for k in range(array.rank))
+    at = b.from_linear(Linear({}, int(name == "imag")))
+    return replace(array, dtype=PARTS[array.dtype], unit=None, places=(*own, at))
 
 
 def _moved(b: Builder, along: Along, n: Num) -> Num:

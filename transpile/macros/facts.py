@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -207,13 +208,22 @@ class Facts:
         if of.rank and e.attr == "T":
             fact = _known(ask(np.transpose, [of.types])) or Fact(of.rank)
             return fact._replace(owner=of.owner)
-        return self._outside(e)
+        return self._part(of, e.attr) or self._outside(e)
+
+    def _part(self, of: Fact, name: str) -> Fact | None:
+        """What is known of the real or imaginary part of `of`."""
+        if name not in ("real", "imag"):
+            return None
+        fact = _known(ask(operator.attrgetter(name), [of.types]))
+        return fact._replace(owner=of.owner) if fact else None
 
     def _call(self, e: ast.Call) -> Fact:
         target = self._called(e.func)
         if target is len:
             return INT
         facts = [self.of(a) for a in e.args]
+        if target in (np.real, np.imag) and len(facts) == 1 and not e.keywords:
+            return self._part(facts[0], target.__name__) or UNKNOWN
         if target in (min, max) and len(facts) > 1 and not e.keywords:
             return either(facts)
         function = target
