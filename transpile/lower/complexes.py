@@ -18,7 +18,7 @@ from ..types import COMPLEX, PARTS, ScalarType
 from .arithmetic import BINARY, Arithmetic
 from .integers import OPERATOR
 from .operands import convert, typed
-from .pairs import as_complex, by_ufunc, is_one_of, mixed, only
+from .pairs import as_complex, by_ufunc, in_two_ways, is_one_of, mixed, only
 from .refusal import refuse
 from .steps import BY_PARTS, Parts, Steps, nonzero, pick
 
@@ -49,7 +49,7 @@ class Complexes(Arithmetic):
         ty = self._complex_type(function, x, y, node)
         if by_ufunc(x, y, ty):
             spelled = spelled.removeprefix(OPERATOR)
-        elif name == "mul" and _in_two_ways(x, y):
+        elif name == "mul" and in_two_ways(x, y):
             refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
         spelled = ufunc or spelled
         by_loop = name == "mul" and not spelled.startswith(OPERATOR) and ufunc != "square"
@@ -253,13 +253,3 @@ class Complexes(Arithmetic):
         if isinstance(x, Num):
             return self.b.rebind(x, hint)
         return replace(x, re=self.b.rebind(x.re, hint), im=self.b.rebind(x.im, hint))
-
-
-def _in_two_ways(x: Num | Pair, y: Num | Pair) -> bool:
-    """Whether a product with a real number of NumPy's is an array's, but only if the other operand
-    is Python's.
-    """
-    for n, m in ((x, y), (y, x)):
-        if isinstance(n, Pair) and n.strong and n.weak and not n.simple:
-            return isinstance(m, Num) and m.strong is not None
-    return False

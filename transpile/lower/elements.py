@@ -71,10 +71,11 @@ class Elements(Records):
                 of = self.array(inner)
                 return part_of(self.b, of, name) if of else None
             case ast.Call(func=func, args=[inner], keywords=[]) if (
-                self._resolve(func) in (np.real, np.imag) and (of := self.array(inner)) is not None
+                (function := self._resolve(func)) is np.real or function is np.imag
             ):
-                function = self.known(func)
-                return part_of(self.b, of, "real" if function is np.real else "imag")
+                self.known(func)
+                name = "real" if function is np.real else "imag"
+                return part_of(self.b, of, name) if (of := self.array(inner)) else None
             case _:
                 return None
 

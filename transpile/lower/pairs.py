@@ -9,7 +9,7 @@ from ..infer import Num
 from ..pair import Pair
 from ..types import ELEMENTS, ScalarType
 
-__all__ = ["as_complex", "by_ufunc", "is_one_of", "mixed", "only"]
+__all__ = ["as_complex", "by_ufunc", "in_two_ways", "is_one_of", "mixed", "only"]
 
 
 def mixed(n: Num | Pair) -> bool:
@@ -54,3 +54,13 @@ def by_ufunc(x: Num | Pair, y: Num | Pair, ty: ScalarType) -> bool:
         one, other = ELEMENTS[a].numpy, ELEMENTS[c].numpy
         return not (np.can_cast(one, other) or np.can_cast(other, one))
     return isinstance(x if a else y, Num)
+
+
+def in_two_ways(x: Num | Pair, y: Num | Pair) -> bool:
+    """Whether a product with a real number of NumPy's is an array's, but only if the other operand
+    is Python's.
+    """
+    for n, m in ((x, y), (y, x)):
+        if isinstance(n, Pair) and n.strong and n.weak and not n.simple:
+            return isinstance(m, Num) and m.strong is not None
+    return False
