@@ -89,6 +89,8 @@ class Exprs:
             return self.leaf(dtype)
         if self.chance(6):
             return self.conversion(dtype, depth - 1)
+        if self.chance(8) and not (self.exact and DTYPES[dtype].kind == "f"):
+            return ir.Call("cast", (self.grown(depth),), dtype, self.lanes)
         op = self.one_of(*self.rows(dtype))
         letters, result = OPS[op].operands, OPS[op].result
         common = dtype
@@ -121,6 +123,18 @@ class Exprs:
             high = self.wide(ir.Const(100.0, source))
             x = call("min", high, call("max", self.wide(low), x))
         return ir.Call("cast", (x,), dtype, self.lanes)
+
+    def grown(self, depth: int) -> ir.Expr:
+        """An i64 that is computed from elements of fewer bits, some of them at their ends."""
+        if depth == 0 or self.chance(4):
+            if self.chance(3):
+                return self.wide(integer(self.one_of(0, 1, -1, 2, 5, 15, 77, 179, 255, 256, 65535)))
+            few = self.leaf(self.one_of("u8", "i8", "u16", "i16", "bool", "i32"))
+            return ir.Call("cast", (few,), I64, self.lanes)
+        op = self.one_of("add", "sub", "mul", *self.rows(I64))
+        letters = OPS[op].operands
+        args = (self.expr("bool", 1) if x == "m" else self.grown(depth - 1) for x in letters)
+        return ir.Call(op, tuple(args), I64, self.lanes)
 
     def wide(self, e: ir.Expr) -> ir.Expr:
         return e if e.lanes == self.lanes else ir.Broadcast(e, self.lanes)

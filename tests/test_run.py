@@ -17,6 +17,7 @@ import run.edges  # and this
 import run.exits  # so does this
 import run.halves  # and this
 import run.masks  # and this
+import run.pixels  # and this
 import run.ranges  # and this
 import run.records  # and this
 import run.scans  # and this

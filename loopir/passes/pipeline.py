@@ -35,6 +35,7 @@ from .short_folds import short_folds
 from .simplify import simplify
 from .sink import sink
 from .split import split
+from .thin import thin
 from .tile import tile
 from .two_sided import two_sided
 from .unroll import unroll
@@ -85,6 +86,7 @@ PIPELINE = (
     Pass(interchange, "blocks and vectors are for loops that walk memory"),
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
     Pass(reuse, "after if-conversion both sides stand in one block"),
+    Pass(thin, "the width of a loop is that of its widest lanes, and many a check asks nothing"),
     Pass(escape, "it takes the loops that others leave alone, for each iteration ends by itself"),
     Pass(narrow, "the width of a loop is that of its widest lanes, and these count"),
     Pass(recall, "what lanes hold is settled, and with it what is the same a turn later"),

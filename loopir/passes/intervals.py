@@ -1,0 +1,144 @@
+"""Between which two numbers an integer lies, by the dtypes that it is computed from."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import TypeAlias
+
+from ..nodes import Call, Const, Expr, Var
+from ..types import DTYPES
+
+__all__ = ["Bounds", "Intervals", "decided", "exact"]
+
+Bounds: TypeAlias = tuple[int, int]
+"""The least and the greatest; both may be reached."""
+
+
+class Intervals:
+    """What is known of integers; ``names``: of those that are assigned."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Bounds] = {}
+        self._known: dict[int, tuple[Expr, Bounds]] = {}  # the expression keeps its id
+
+    def of(self, e: Expr) -> Bounds:
+        """Where `e` lies, an integer or a bool."""
+        if id(e) not in self._known:
+            self._known[id(e)] = e, self._of(e)
+        return self._known[id(e)][1]
+
+    def _of(self, e: Expr) -> Bounds:
+        whole = DTYPES[e.dtype].low, DTYPES[e.dtype].high
+        match e:
+            case Const(value):
+                return int(value), int(value)
+            case Var(name):
+                return self.names.get(name, whole)
+            case Call("cast", (x,)) if DTYPES[x.dtype].kind == "f":
+                return whole
+            case Call() if DTYPES[e.dtype].kind != "b":
+                found = exact(e.op, [self.of(x) for x in e.args])
+                return found if found and _is_within(found, whole) else whole
+            case _:
+                return whole
+
+
+def _is_within(inner: Bounds, outer: Bounds) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+# -- by operation
+
+
+def exact(op: str, args: list[Bounds]) -> Bounds | None:
+    """Where the result lies that `op` has of unbounded integers; None where nobody knows."""
+    row = _ROWS.get(op)
+    return row(*args) if row else None
+
+
+def _corners(f: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
+    """Of an operation that is monotonous in each operand."""
+
+    def row(a: Bounds, b: Bounds) -> Bounds:
+        ends = [f(x, y) for x, y in product(a, b)]
+        return min(ends), max(ends)
+
+    return row
+
+
+def _hull(*parts: Bounds) -> Bounds:
+    return min(p[0] for p in parts), max(p[1] for p in parts)
+
+
+def _abs(a: Bounds) -> Bounds:
+    ends = sorted(map(abs, a))
+    return (0 if a[0] < 0 < a[1] else ends[0]), ends[1]
+
+
+def _floordiv(a: Bounds, b: Bounds) -> Bounds:
+    """A quotient by zero is zero."""
+    if b[0] > 0:
+        return _corners(lambda x, y: x // y)(a, b)
+    far = _abs(a)[1]
+    return -far, far
+
+
+def _mod(a: Bounds, b: Bounds) -> Bounds:
+    """A remainder has its divisor's sign; of zero it is zero."""
+    if a[0] >= 0 and b[0] > 0:
+        return 0, min(a[1], b[1] - 1)
+    return min(0, b[0] + 1), max(0, b[1] - 1)
+
+
+def _shl(a: Bounds, b: Bounds) -> Bounds | None:
+    return _corners(lambda x, y: x << y)(a, b) if b[0] >= 0 and b[1] < 64 else None
+
+
+def _shr(a: Bounds, b: Bounds) -> Bounds | None:
+    return _corners(lambda x, y: x >> y)(a, b) if b[0] >= 0 and b[1] < 64 else None
+
+
+def _bits(*parts: Bounds) -> Bounds:
+    """All numbers of no more bits."""
+    high = (1 << max(x.bit_length() if x >= 0 else (~x).bit_length() for p in parts for x in p)) - 1
+    return (0 if min(p[0] for p in parts) >= 0 else ~high), high
+
+
+def _bitand(a: Bounds, b: Bounds) -> Bounds:
+    highs = [p[1] for p in (a, b) if p[0] >= 0]
+    return (0, min(highs)) if highs else _bits(a, b)
+
+
+_min, _max = _corners(min), _corners(max)
+_ROWS: dict[str, Callable[..., Bounds | None]] = {
+    "cast": lambda a: a,
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "mul": _corners(lambda x, y: x * y),
+    "neg": lambda a: (-a[1], -a[0]),
+    "abs": _abs,
+    "invert": lambda a: (~a[1], ~a[0]),
+    "min": _min, "max": _max, "minimum": _min, "maximum": _max,
+    "clamp": lambda a, low, high: _min(_max(a, low), high),
+    "select": lambda _, a, b: _hull(a, b),
+    "floordiv": _floordiv, "mod": _mod,
+    "shl": _shl, "shr": _shr,
+    "bitand": _bitand, "bitor": _bits, "bitxor": _bits,
+}
+
+
+def decided(op: str, dtype: str, a: Bounds, b: Bounds) -> bool | None:
+    """What a comparison of integers, or a question for their overflow, gives wherever they lie."""
+    match op:
+        case "lt" | "ge" if a[1] < b[0] or a[0] >= b[1]:
+            return (a[1] < b[0]) == (op == "lt")
+        case "le" | "gt" if a[1] <= b[0] or a[0] > b[1]:
+            return (a[1] <= b[0]) == (op == "le")
+        case "eq" | "ne" if a[1] < b[0] or b[1] < a[0]:
+            return op == "ne"
+        case "add_over" | "sub_over" | "mul_over":
+            found = exact(op.removesuffix("_over"), [a, b])
+            fits = found and _is_within(found, (DTYPES[dtype].low, DTYPES[dtype].high))
+            return False if fits else None
+        case _:
+            return None

@@ -1,0 +1,156 @@
+"""Integers as narrow as what they are computed from allows, and no questions with one answer."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..nodes import Assign, Call, Check, Const, Expr, Kernel, Load, Store, Var
+from ..tree import map_children, walk
+from ..types import DTYPES, INDEX
+from .intervals import Bounds, Intervals, decided
+from .names import reads, rebound
+from .rules import rewrite
+from .values import is_lossless, literal
+
+__all__ = ["thin"]
+
+_WIDTHS = ("i16", "u16", "i32")
+"""What to compute in; the first that holds operands and result. No machine multiplies bytes."""
+
+_EXACT = frozenset((
+    "add", "sub", "mul", "neg", "abs", "min", "max", "minimum", "maximum", "clamp", "select",
+    "floordiv", "mod", "shl", "shr", "bitand", "bitor", "bitxor", "invert",
+))
+"""What has the same result in all dtypes that hold it and its operands."""
+
+_COMPARED = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+_OVER = frozenset(("add_over", "sub_over", "mul_over"))
+_SHIFTS = frozenset(("shl", "shr"))
+
+
+def thin(kernel: Kernel) -> Kernel:
+    """What is computed as 64 bits from elements of fewer has as few as hold it; what this proves
+    is not asked. Before::
+
+        def k(a: u8[::1], b: u8[::1], y: mut(u8[::1])):
+            disjoint(a, y)
+            disjoint(b, y)
+            for i in loop(0, y.shape[0]):
+                t = i64(a[i]) * 77
+                t_1 = t + i64(b[i]) * 179
+                check(~add_over(t, t_1), "replay")
+                t_2 = t_1 // 256
+                check((t_2 >= 0) & (t_2 <= 255), "replay")
+                y[i] = u8(t_2)
+
+    after::
+
+        def k(a: u8[::1], b: u8[::1], y: mut(u8[::1])):
+            disjoint(a, y)
+            disjoint(b, y)
+            for i in loop(0, y.shape[0]):
+                t = i16(a[i]) * i16(77)
+                t_1 = u16(t) + u16(b[i]) * u16(179)
+                t_2 = t_1 // u16(256)
+                y[i] = u8(t_2)
+    """
+    return map_children(kernel, _Thinning(kernel).node)
+
+
+class _Thinning:
+    """Wide values become casts of narrow ones, which what uses them then takes instead."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.intervals = Intervals()
+        self.narrow: dict[str, str] = {}
+        places = [x for n in walk(kernel) if isinstance(n, Load | Store) for x in n.index]
+        self.wide = rebound(kernel) | reads(*places)
+
+    def node(self, n: Any) -> Any:
+        if isinstance(n, Var):
+            dtype = self.narrow.get(n.name, n.dtype)
+            return n if dtype == n.dtype else _cast(Var(n.name, dtype), n.dtype)
+        n = map_children(n, self.node)
+        match n:
+            case Call():
+                return self.call(n)
+            case Assign():
+                return self.assign(n)
+            case Check(Const(value)) if value:
+                return ()
+            case _:
+                return n
+
+    def assign(self, s: Assign) -> Assign:
+        if s.name in self.wide or DTYPES[s.value.dtype].kind == "f":
+            return s
+        self.intervals.names[s.name] = self.intervals.of(s.value)
+        inner = _inside(s.value)
+        if s.value.dtype != INDEX or inner is s.value:
+            return s
+        self.narrow[s.name] = inner.dtype
+        return replace(s, value=inner)
+
+    def call(self, e: Call) -> Expr:
+        if e.lanes != 1:
+            return e
+        answer = self.answer(e)
+        if answer is not None:
+            return Const(answer, "bool")
+        if e.op == "cast":
+            inner = _inside(e.args[0])
+            return e if inner is e.args[0] else _cast(inner, e.dtype)
+        if e.op in ("and", "or", "not", "select") and any(isinstance(x, Const) for x in e.args):
+            e = rewrite(e)  # type: ignore[assignment]  # the rest looks what it is
+        if isinstance(e, Call) and e.op in _EXACT | _COMPARED:
+            return self.narrower(e)
+        return e
+
+    def answer(self, e: Call) -> bool | None:
+        if e.op not in _COMPARED | _OVER or DTYPES[e.args[0].dtype].kind == "f":
+            return None
+        a, b = (self.intervals.of(x) for x in e.args)
+        return decided(e.op, e.args[0].dtype, a, b)
+
+    def narrower(self, e: Call) -> Expr:
+        """`e` in the least dtype that holds it, where its operands come from less than they are."""
+        wide = [x for x in e.args if x.dtype == INDEX]
+        thin = [_inside(x) for x in wide]
+        if not wide or all(x is y for x, y in zip(wide, thin, strict=True)):
+            return e
+        if any(x is y and not isinstance(x, Const) for x, y in zip(wide, thin, strict=True)):
+            return e
+        spans = [self.intervals.of(x) for x in (*wide, *([] if e.op in _COMPARED else [e]))]
+        dtype = _holding(spans)
+        if dtype is None:
+            return e
+        if e.op in _SHIFTS and self.intervals.of(e.args[1])[1] >= DTYPES[dtype].bits:
+            return e
+        args = tuple(_cast(_inside(x), dtype) if x.dtype == INDEX else x for x in e.args)
+        if e.op in _COMPARED:
+            return replace(e, args=args)
+        return _cast(replace(e, args=args, dtype=dtype), INDEX)
+
+
+def _holding(spans: list[Bounds]) -> str | None:
+    low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+    fits = (d for d in _WIDTHS if DTYPES[d].low <= low and high <= DTYPES[d].high)
+    return next(fits, None)
+
+
+def _inside(e: Expr) -> Expr:
+    """What `e` is, in the dtype that it had before it was widened."""
+    while isinstance(e, Call) and e.op == "cast" and is_lossless(e.args[0].dtype, e.dtype):
+        if DTYPES[e.dtype].kind == "f":
+            break
+        e = e.args[0]
+    return e
+
+
+def _cast(e: Expr, dtype: str) -> Expr:
+    """`e` as `dtype`, by one conversion."""
+    if e.dtype == dtype:
+        return e
+    if isinstance(e, Const) and DTYPES[dtype].kind != "f":
+        return literal(int(e.value), dtype)
+    return Call("cast", (e,), dtype)

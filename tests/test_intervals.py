@@ -1,0 +1,39 @@
+"""Intervals of integers hold every result, and what they decide is so: by trying all of a few."""
+from __future__ import annotations
+
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from loopir.ops import OPS, evaluate
+from loopir.passes.intervals import _ROWS, Bounds, decided
+
+ENDS = (-7, -2, -1, 0, 1, 2, 5)
+SPANS: list[Bounds] = list(combinations_with_replacement(ENDS, 2))
+COMPARED = ("lt", "le", "gt", "ge", "eq", "ne", "add_over", "sub_over", "mul_over")
+
+
+def every(span: Bounds) -> np.ndarray:
+    return np.arange(span[0], span[1] + 1)
+
+
+@pytest.mark.parametrize("op", sorted(set(_ROWS) - {"select", "clamp", "cast"}))
+def test_every_result_is_inside(op: str) -> None:
+    for spans in product(SPANS, repeat=OPS[op].arity):
+        bounds = _ROWS[op](*spans)
+        if bounds is not None:
+            with np.errstate(divide="ignore"):
+                results = evaluate(op, np.ix_(*map(every, spans)), "i64")
+            assert bounds[0] <= results.min(), spans
+            assert results.max() <= bounds[1], spans
+
+
+@pytest.mark.parametrize("op", COMPARED)
+def test_what_is_decided_is_so(op: str) -> None:
+    for a, b in product(SPANS, repeat=2):
+        answers = set(np.ravel(evaluate(op, np.ix_(every(a), every(b)), "bool")).tolist())
+        found = decided(op, "i64", a, b)
+        assert found is None or answers == {found}, (a, b)
+    assert decided("add_over", "i8", (0, 100), (0, 27)) is False
+    assert decided("add_over", "i8", (0, 100), (0, 28)) is None
