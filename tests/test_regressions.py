@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -335,3 +338,32 @@ def test_a_range_goes_where_python_goes() -> None:
     with pytest.raises(ValueError, match="must not be zero"):
         fused(0, 3, 0)
     assert fused.stats.replays == {"GUARD_RAISES": 1}
+
+
+_ON_A_SMALL_STACK = """
+import threading
+import numpy as np
+from transpile import fuse
+
+@fuse(on_reject="raise")
+def product(a, b, c):
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            for k in range(a.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+
+a, c = np.ones((40, 40)), np.zeros((40, 40))
+product(a, a, c)
+threading.stack_size(64 << 10)
+thread = threading.Thread(target=product, args=(a, a, c))
+thread.start()
+thread.join()
+assert (c == 80.0).all() and product.stats.compiled == 2
+"""
+
+
+def test_panels_do_not_need_the_stack_of_a_thread(tmp_path: Path) -> None:
+    program = tmp_path / "small_stack.py"
+    program.write_text(_ON_A_SMALL_STACK, encoding="utf-8")
+    done = subprocess.run([sys.executable, str(program)], timeout=120, check=False)
+    assert done.returncode == 0

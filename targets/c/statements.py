@@ -19,6 +19,10 @@ from .text import assignments, bracketed, plain
 
 __all__ = ["block"]
 
+_ON_STACK = 4096
+"""Bytes of a local array up to which it stands on the stack: a thread may have little of that. No
+kernel is entered again while such an array is in use."""
+
 _TURNS = 0xFFF
 """Iterations of a ``while``, all but one, between two looks at the clock."""
 
@@ -64,7 +68,7 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
         case ir.Store(value=x) | ir.Append(value=x) | ir.Check(cond=x) if x.lanes != 1:
             yield vector_statement(n, s)
         case ir.Local():
-            yield _local(n, s)
+            yield from _local(n, s)
         case ir.Assign(name, ir.Load() as x) if x.lanes != 1 and x.dtype != "bool":
             text = plain(expr(x, s))
             c = s.bind(name)
@@ -104,14 +108,20 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             unhandled(n)
 
 
-def _local(n: ir.Local, s: Scope) -> str:
+def _local(n: ir.Local, s: Scope) -> Iterator[str]:
     """Declares an array; its rows lie one behind the other."""
     kind, c, row = DTYPES[n.dtype], s.bind(n.name), 1 if n.lanes is None else n.lanes
     assert isinstance(row, int)
     s.arrays = {**s.arrays, n.name: n.param}
     s.names[f"{n.name}.s0"] = str(row * kind.bytes)
     aligned = f"__attribute__((aligned({max(s.target.bits // 8, kind.bytes)})))"
-    return f"{kind.c} {c}[{n.length * row}] {aligned};"
+    if n.length * row * kind.bytes <= _ON_STACK:
+        yield f"{kind.c} {c}[{n.length * row}] {aligned};"
+        return
+    room = s.fresh(f"{c}_room")
+    yield f"static _Thread_local {kind.c} {room}[{n.length * row}] {aligned};"
+    yield f"{kind.c} *{c} = {room};"
+    yield f'__asm__("" : "+r"({c}));'  # else gcc asks in the innermost loop where it is
 
 
 def _where(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:
