@@ -22,6 +22,7 @@ import run.ranges  # and this
 import run.records  # and this
 import run.scans  # and this
 import run.sequences  # and this
+import run.shapes  # and this
 import run.small  # and this
 import run.temporaries  # and this
 import run.views  # noqa: F401  # and this

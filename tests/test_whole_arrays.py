@@ -149,6 +149,23 @@ def made_in_loops(X):
     return total
 
 
+def other_shapes(X):
+    return X.ravel() * 2, X.reshape(len(X), -1) + 1, np.cumsum(X), X.argmin(), X.flatten()
+
+
+def axes_more_or_less(X):
+    u, v = np.expand_dims(X, 0) * 1, np.expand_dims(X, axis=-1) + X[..., None]
+    return u, v, np.squeeze(X[:, None], axis=1) * 2, X[None].squeeze(0) + 1
+
+
+def diagonals(X):
+    return np.diag(X) * 1, X.diagonal().sum(), np.diag(X[0]), np.diag(X[0, 1:] * 2)
+
+
+def spread_out(X):
+    return np.broadcast_to(X[0], (2, X.shape[1])) + 1, np.broadcast_to(X[0], X.shape[1]) * X
+
+
 def joined(X):
     return np.concatenate((X, X)), np.stack((X, X * 2)), np.vstack((X, X)), np.hstack((X, X[:, :1]))
 
@@ -221,13 +238,11 @@ def scalars_are_left_alone(X):
 
 PROGRAMS = [
     folds, more_folds, extremes, spread, middle, several_axes, wrong_axis, folds_with_more,
-    operators, powers, unary, bits, stretched, slices, named_slices,
-    permuted, in_place, rows, row_out_of_bounds,
-    rows_of_rows, sequences, filled, made_in_loops,
-    joined, joined_unequal, said_otherwise, differences,
-    rolled, products, vector_products, traced,
-    scans, running_extremes, places, vector_places, scans_along, places_along, scans_with_more,
-    scalars_are_left_alone,
+    operators, powers, unary, bits, stretched, slices, named_slices, permuted, in_place, rows,
+    row_out_of_bounds, rows_of_rows, sequences, filled, made_in_loops, other_shapes,
+    axes_more_or_less, diagonals, spread_out, joined, joined_unequal, said_otherwise, differences,
+    rolled, products, vector_products, traced, scans, running_extremes, places, vector_places,
+    scans_along, places_along, scans_with_more, scalars_are_left_alone,
 ]
 
 

@@ -56,6 +56,7 @@ class Builder(Known):
     env: dict[str, Value] = field(default_factory=dict)
     bindings: dict[str, Binding] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
+    reshaped: dict[str, str] = field(default_factory=dict)
     block: list[Stmt] = field(default_factory=list)
     guards: list[Guard | Disjoint] = field(default_factory=list)
     sources: list[StatusSource] = field(default_factory=list)

@@ -76,8 +76,14 @@ class Elements(Records):
                 self.known(func)
                 name = "real" if function is np.real else "imag"
                 return part_of(self.b, of, name) if (of := self.array(inner)) else None
+            case ast.Call():
+                return self.reshaped(node)
             case _:
                 return None
+
+    def reshaped(self, node: ast.Call) -> ArrayRef | None:
+        """``x.reshape(n, m)`` of an argument."""
+        raise NotImplementedError
 
     def _is_slice(self, part: ast.expr) -> bool:
         """Whether `part` of a subscript is no number: a slice, an ellipsis, a new axis."""

@@ -148,11 +148,16 @@ class _Function(Results):
         b = self.b
         written = {n.array for s in b.block for n in walk(s) if isinstance(n, (Store, Append))}
         read = {n.array for s in b.block for n in walk(s) if isinstance(n, Load)}
+        for view, of in b.reshaped.items():
+            if {view, of} & written:
+                said = f"`{of}` is written, and read in another shape"
+                refuse("LOWER_UNSUPPORTED", said, self.tree)
         params = tuple(
             replace(p, written=p.name in written) if p.rank is not None else p
             for p in b.params.values()
         )
-        guards = (*b.guards, *alias_guards(params, b.fresh | self._slots(params), b.block))
+        ours = b.fresh | self._slots(params)
+        guards = (*b.guards, *alias_guards(params, ours, b.block, b.reshaped))
         given = (Argument, Captured, Field)
         theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}
         writes = tuple(sorted(written & theirs))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -156,21 +156,23 @@ class Results(Statements):
 
 
 def alias_guards(
-    params: Sequence[Param], fresh: set[str], body: Sequence[Stmt]
+    params: Sequence[Param], fresh: set[str], body: Sequence[Stmt], reshaped: Mapping[str, str]
 ) -> Iterator[Disjoint]:
     """Which arrays must not overlap: each written one and each other, unless the function made one
     of them.
 
     One array under two names is fine where, within each loop nest, both are only accessed at the
-    same elements.
+    same elements; but not where one has been read beforehand, to be given another shape.
     """
+    early = {*reshaped, *reshaped.values()}
     arrays = [p.name for p in params if p.rank is not None]
     written = {n.array for s in body for n in walk(s) if isinstance(n, (Store, Append))}
     for k, a in enumerate(arrays):
         for c in arrays[k + 1 :]:
             if {a, c} & fresh or not {a, c} & written:
                 continue
-            yield Disjoint(a, c, or_same=_same_elements(a, c, body))
+            same = not {a, c} & early and _same_elements(a, c, body)
+            yield Disjoint(a, c, or_same=same)
 
 
 def _same_elements(a: str, c: str, body: Sequence[Stmt]) -> bool:

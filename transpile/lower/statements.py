@@ -7,19 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from loopir.nodes import Const, Dim, Expr, Var
+from loopir.nodes import Const, Dim, Expr, Param, Var
 
 from ..infer import Num, logic
+from ..macros.calls import reshaping
 from ..macros.flow import left_to_python
 from ..pair import Pair
+from ..plan import Argument, Fresh
 from ..ranges import LENGTH
 from ..scope import Origin
+from ..types import ArrayType
 from .arrays import READY, allocation, makes_array, ready
 from .fixed import Fixed
 from .lists import ARRAY_OF
 from .liveness import reads
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
-from .pytext import inlined
+from .pytext import as_python, inlined
 from .refusal import refuse
 from .store import as_item
 from .values import ArrayRef, ListRef, Unbound, Value
@@ -195,6 +198,31 @@ class Statements(Fixed):
         b.allocate(unique, text, ty)
         lengths = (b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
         b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape or tuple(lengths))
+
+    def reshaped(self, node: ast.Call) -> ArrayRef | None:
+        """NumPy's own view, or copy, made beforehand: good for as long as nothing is written."""
+        b, found = self.b, reshaping(node, self._resolve(node.func))
+        of = None if found is None else self.array(found[0])
+        if found is None or of is None:
+            return None
+        lengths = [self._extent(n) for n in found[1]]
+        if of.places or not isinstance(b.bindings.get(of.name), Argument) or of.weak or not all(
+            b.invariant(n.ir) for n in lengths
+        ):
+            refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
+        said = ", ".join(as_python(n.ir) for n in lengths)
+        text = f"{of.name}.reshape({said})" if lengths else f"{of.name}.ravel()"
+        made = (n for n in b.reshaped if getattr(b.bindings[n], "expr", "") == text)
+        name = next(made, None)
+        rank, dense = len(lengths) or 1, of.unit == of.rank - 1 or not lengths
+        ty = ArrayType(of.dtype, rank, rank - 1 if dense else None)
+        if name is None:
+            name = self.array_name(f"{of.name}_reshaped")
+            b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
+            b.bindings[name] = Fresh(name, text, ty)
+            b.reshaped[name] = of.name
+        shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(rank))
+        return ArrayRef(name, ty.dtype, ty.unit, shape)
 
     def array_name(self, hint: str) -> str:
         """A name for an array of ours: the wrapper calls it so, and other things by theirs."""

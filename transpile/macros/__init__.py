@@ -26,6 +26,7 @@ from .ranges import in_range, named_range
 from .reductions import array_fold, array_moment
 from .rewriting import array_copied, array_said
 from .running import array_place, array_scan
+from .shaping import array_shaped
 from .subscripts import row_element
 
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
@@ -58,6 +59,7 @@ MACROS: tuple[Macro, ...] = (
     array_outer,         # np.outer(x, y)
     array_joined,        # np.concatenate((x, y)), np.stack
     bitmask,             # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)
+    array_shaped,        # np.expand_dims(x, 0), X.squeeze(1), np.argmin(X)
     array_said,          # np.diff(x), np.trace(X), np.roll(x, 1)
     array_spelled,       # f(np.array([s, t]))
     array_value,         # f(x + 1)

@@ -7,10 +7,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["RESIZING", "rank_of", "rank_of_method"]
+__all__ = ["RESIZING", "VIEWING", "rank_of", "rank_of_method", "reshaping"]
 
 RESIZING = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "resize"})
 """Methods that change how many elements there are."""
+
+VIEWING = frozenset(
+    {
+        "asarray", "ascontiguousarray", "broadcast_to", "diag", "diagonal", "expand_dims", "flip",
+        "fliplr", "flipud", "moveaxis", "ravel", "reshape", "squeeze", "swapaxes", "transpose",
+    }
+)
+"""Functions and methods that may give a view of their first operand."""
 
 _SHAPED = (np.zeros, np.ones, np.empty, np.full)
 _LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy)
@@ -22,6 +30,31 @@ _KEEPING = frozenset({"astype", "copy", "conj", "round", "clip"})
 _FOLDING = frozenset(
     {"all", "any", "argmax", "argmin", "item", "max", "mean", "min", "prod", "sum"}
 )
+
+
+def reshaping(
+    call: ast.Call, function: object | None
+) -> tuple[ast.expr, Sequence[ast.expr]] | None:
+    """Of ``x.reshape(n, m)``, ``np.ravel(x)``: the array, and the lengths that it is to have, none
+    for ``ravel``, whose elements lie side by side; the function is None where it is a method.
+    """
+    match call:
+        case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if function is None:
+            pass
+        case ast.Call(args=[array, *args]) if _among(function, (np.reshape, np.ravel)):
+            name = getattr(function, "__name__", "")
+        case _:
+            return None
+    if call.keywords or (function is not None and len(args) > 1):
+        return None
+    match name, args:
+        case "ravel", []:
+            return array, []
+        case "reshape", [ast.Tuple(elts=[_, *_] as elts) | ast.List(elts=[_, *_] as elts)]:
+            return array, elts
+        case "reshape", [_, *_]:
+            return array, args
+    return None
 
 
 def rank_of(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:

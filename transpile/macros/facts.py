@@ -221,6 +221,10 @@ class Facts:
         target = self._called(e.func)
         if target is len:
             return INT
+        if (found := calls.reshaping(e, target)) is not None:
+            return self._reshaped(*found)
+        if target is np.broadcast_to and len(e.args) == 2 and not e.keywords:
+            return self._reshaped(e.args[0], getattr(e.args[1], "elts", e.args[1:]))
         facts = [self.of(a) for a in e.args]
         if target in (np.real, np.imag) and len(facts) == 1 and not e.keywords:
             return self._part(facts[0], target.__name__) or UNKNOWN
@@ -241,8 +245,24 @@ class Facts:
         if pure and callable(function) and len(named) == len(e.keywords):
             fact = _known(ask(function, [*operands, *named.values()], *named))
             if fact is not None:
-                return fact._replace(shape=self._shape(target, e), owner=_NEW)
+                return fact._replace(shape=self._shape(target, e), owner=self._owner(e, target))
         return self._outside(e) if rank is None else Fact(rank)
+
+    def _reshaped(self, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
+        of, rank = self.of(array), len(lengths) or 1
+        if of.array is None or not all(self.of(n).is_int for n in lengths):
+            return UNKNOWN
+        dense = of.array.unit == of.array.rank - 1 or not lengths
+        ty = ArrayType(of.array.dtype, rank, rank - 1 if dense else None)
+        return Fact(rank, frozenset({ty}), owner=of.owner)
+
+    def _owner(self, e: ast.Call, target: object | None) -> str | None:
+        """Whose memory what a call gives is."""
+        name = e.func.attr if isinstance(e.func, ast.Attribute) else getattr(target, "__name__", "")
+        if name not in calls.VIEWING:
+            return _NEW
+        first = e.args[0] if target is not None else getattr(e.func, "value", None)
+        return self.of(first).owner if first is not None else None
 
     def _called(self, func: ast.expr) -> object | None:
         """The function that `func` stands for; None where it is a method of an argument."""

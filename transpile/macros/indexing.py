@@ -5,6 +5,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from .context import Context
+from .shaping import diagonal, spread
 from .streams import integer_constant, minus, plus
 from .views import View, element, held, is_one, materialised, view
 
@@ -48,6 +49,10 @@ def _call(name: str, array: ast.expr, args: Sequence[ast.expr], cx: Context) -> 
             return _flipped(array, range(cx.fact(array).rank or 0), cx)
         case "flip", [int(axis)]:
             return _flipped(array, [axis % (cx.fact(array).rank or 1)], cx)
+        case "diag" | "diagonal", [] if cx.fact(array).rank == 2:
+            return diagonal(array, cx)
+        case "broadcast_to", [_]:
+            return spread(array, getattr(args[0], "elts", args), cx)
         case "flipud", []:
             return _flipped(array, [0], cx)
         case "fliplr", []:

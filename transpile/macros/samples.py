@@ -46,10 +46,11 @@ _MOST = 16
 
 _NAMES = """
     all amax amin any arange argmax argmin array asarray ascontiguousarray broadcast_to clip
-    concatenate copy count_nonzero cross cumprod cumsum diag diff dot empty empty_like expand_dims
-    eye fliplr flip flipud full full_like geomspace hstack identity inner linspace logspace matmul
-    max mean min moveaxis ones ones_like outer prod ptp ravel repeat reshape roll round
-    squeeze stack std sum swapaxes tile trace transpose tri var vdot vstack where zeros zeros_like
+    concatenate copy count_nonzero cross cumprod cumsum diag diagonal diff dot empty empty_like
+    expand_dims eye fliplr flip flipud full full_like geomspace hstack identity inner linspace
+    logspace matmul max mean min moveaxis ones ones_like outer prod ptp ravel repeat reshape roll
+    round squeeze stack std sum swapaxes tile trace transpose tri var vdot vstack where zeros
+    zeros_like
 """
 _PURE: tuple[Any, ...] = (
     *(getattr(np, name) for name in _NAMES.split()),
@@ -60,8 +61,8 @@ _PURE: tuple[Any, ...] = (
     *(abs, bool, complex, float, int, len, round),
 )
 _METHODS = """
-    all any argmax argmin astype clip copy cumprod cumsum dot max mean min prod ptp ravel reshape
-    round squeeze std sum swapaxes trace transpose var
+    all any argmax argmin astype clip copy cumprod cumsum diagonal dot flatten max mean min prod ptp
+    ravel reshape round squeeze std sum swapaxes trace transpose var
 """
 
 

@@ -10,8 +10,8 @@ from .context import Context
 from .streams import integer_constant
 
 __all__ = [
-    "View", "broadcast", "element", "held", "is_one", "leaf", "materialised", "scalar", "unique",
-    "view",
+    "View", "broadcast", "element", "fitted", "held", "is_one", "leaf", "materialised", "scalar",
+    "unique", "view",
 ]
 
 
@@ -101,7 +101,7 @@ def broadcast(
         checks += [cx.expr("A != B", A=first, B=n) for n in others]
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        return combine([p.at(_fitted(p.shape, index)) for p in parts])
+        return combine([p.at(fitted(p.shape, index)) for p in parts])
 
     full = [p for p in parts if len(p.shape) == rank > 1]
     orders = {p.order for p in full if not any(map(is_one, p.shape))} or {p.order for p in full}
@@ -114,7 +114,8 @@ def _agreed(orders: set[str]) -> str:
     return orders.pop() if len(orders) == 1 else "?" if "?" in orders else "C+F"
 
 
-def _fitted(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -> list[ast.expr]:
+def fitted(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -> list[ast.expr]:
+    """The subscripts of a part, whose axes of length 1 are stretched."""
     own = index[len(index) - len(shape) :]
     return [ast.Constant(0) if is_one(n) else i for n, i in zip(shape, own, strict=True)]
 

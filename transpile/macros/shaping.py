@@ -1,0 +1,113 @@
+"""Axes more or less, and arrays as vectors: what subscripts say as well."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from .context import Context
+from .nests import dtype, unless
+from .streams import integer_constant
+from .views import View, fitted, held, is_one, view
+
+__all__ = ["array_shaped", "diagonal", "spread"]
+
+_OF_VECTORS = ("argmax", "argmin", "cumprod", "cumsum")
+
+
+def array_shaped(node: ast.AST, cx: Context) -> ast.expr | None:
+    """By subscripts. An axis that is taken away has one element, or NumPy raises.
+
+        u = np.expand_dims(x, 0) * 2
+    →
+        _a = x[None, :]
+        u = np.empty((1, _a.shape[1]), np.float64)
+        for _i in range(_a.shape[1]):
+            u[0, _i] = np.multiply(_a[0, _i], 2)
+    """
+    name, x, given = _called(node, cx)
+    if x is None or not isinstance(node, ast.Call):
+        return None
+    rank = cx.fact(x).rank or 0
+    axis = integer_constant(given[0], None) if len(given) == 1 else None
+    match name:
+        case "expand_dims" if axis is not None and -rank - 1 <= axis <= rank:
+            return cx.expr(f"X[{_at(axis, rank + 1, 'None')}]", X=x)
+        case "squeeze" if axis is not None and -rank <= axis < rank > 1:
+            return _squeezed(node, x, axis % rank, cx)
+        case "flatten" if not given:
+            return cx.expr("NP.copy(X.ravel())" if rank > 1 else "NP.copy(X)", NP=cx.numpy, X=x)
+        case "diag" if not given and rank == 1:
+            return _matrix(x, cx)
+        case _ if name in _OF_VECTORS and not given and rank > 1:
+            return cx.expr(f"NP.{name}(X.ravel())", NP=cx.numpy, X=x)
+    return None
+
+
+def _called(node: ast.AST, cx: Context) -> tuple[str, ast.expr | None, Sequence[ast.expr]]:
+    """The function or method of NumPy that `node` calls, its array, and what else it is given, an
+    axis by name or not.
+    """
+    match node:
+        case ast.Call(func=ast.Attribute(value=x, attr=name), args=args) if (
+            cx.resolve(node.func) is None
+        ):
+            pass
+        case ast.Call(func=func, args=[x, *args]):
+            name = getattr(cx.resolve(func), "__name__", "")
+            name = name if cx.is_numpy(func, name) else ""
+        case _:
+            return "", None, ()
+    axes = [k.value for k in node.keywords if k.arg == "axis"]
+    known = len(axes) == len(node.keywords) and cx.fact(x).array is not None
+    return (name, x, [*args, *axes]) if known else ("", None, ())
+
+
+def _at(axis: int, rank: int, there: str) -> str:
+    """A subscript of `rank` axes, `there` at one of them."""
+    return ", ".join(there if k == axis % rank else ":" for k in range(rank))
+
+
+def _squeezed(node: ast.Call, x: ast.expr, axis: int, cx: Context) -> ast.expr:
+    rank = cx.fact(x).rank or 0
+    x = x if isinstance(x, ast.Name) else held(x, "a", cx)
+    name = cx.fresh("a")
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    lines = cx.code(f"NAME = X[{_at(axis, rank, '0')}]", NAME=name, X=x)
+    check = cx.expr("X.shape[K] != 1", X=x, K=ast.Constant(axis))
+    cx.before(*unless([check], original, lines, cx))
+    return cx.expr("NAME", NAME=name)
+
+
+def _matrix(x: ast.expr, cx: Context) -> ast.expr:
+    """With `x` on its diagonal."""
+    name, ty = cx.fresh("diag"), cx.fact(x).array
+    assert ty is not None
+    x = x if isinstance(x, ast.Name) else held(x, "a", cx)
+    text = """
+        NAME = NP.zeros((X.shape[0], X.shape[0]), T)
+        for I in range(X.shape[0]):
+            NAME[I, I] = X[I]
+    """
+    cx.before(*cx.code(text, NAME=name, NP=cx.numpy, X=x, T=dtype(ty.dtype, cx), I=cx.fresh("i")))
+    return cx.expr("NAME", NAME=name)
+
+
+def diagonal(array: ast.expr, cx: Context) -> View | None:
+    """Of a matrix."""
+    of = view(array, cx)
+    if of is None or len(of.shape) != 2:
+        return None
+    length = cx.expr("min(N, M)", N=of.shape[0], M=of.shape[1])
+    return View((length,), lambda at: of.at([at[0], at[0]]), of.checks)
+
+
+def spread(array: ast.expr, shape: Sequence[ast.expr], cx: Context) -> View | None:
+    """Over a shape: axes of length 1 in the source are stretched, other lengths are the same."""
+    of = view(array, cx)
+    if of is None or len(shape) < len(of.shape) or not all(cx.fact(n).is_int for n in shape):
+        return None
+    own = zip(of.shape, shape[len(shape) - len(of.shape) :], strict=True)
+    checks = [cx.expr("A != B", A=n, B=m) for n, m in own if not is_one(n)]
+    checks += [cx.expr("N < 0", N=n) for n in shape[: len(shape) - len(of.shape)]]
+    lies = "C" if of.order == "C" else "?"
+    return View(tuple(shape), lambda at: of.at(fitted(of.shape, at)), (*of.checks, *checks), lies)
