@@ -20,7 +20,7 @@ class Fact(NamedTuple):
     ``types``: what it may be, by the path taken; empty where that is not known, and for lists.
     ``shape``: the lengths of an array made here, as Python; "" for one that is not known.
     ``owner``: the name of the array that it is, or is a view of. ``lies``: the order of that
-    array's axes in memory, where no axis of the view has unit stride. ``record``: what it is of
+    array's axes in memory, which those of the view have. ``record``: what it is of
     records, or as one, which has no rank.
     """
 
@@ -35,8 +35,8 @@ class Fact(NamedTuple):
     def order(self) -> str:
         """C or F, as the axes of an array lie in memory; ? where that is not known."""
         unit = self.array.unit if self.array else None
-        if unit is None and self.rank != 1:
-            return self.lies or "?"
+        if self.rank != 1 and (self.lies or unit is None):
+            return self.lies or "?"  # of a view, an axis of length 1 may be taken for the unit
         return "C" if self.rank == 1 or unit == (self.rank or 0) - 1 else "F" if unit == 0 else "?"
 
     @property
