@@ -293,3 +293,12 @@ def test_scans_and_places_become_vectors(name: str, dtype: str) -> None:
 
     f = fuse({f.__name__: f for f in (cumsum, cumprod, highest, argmin, argmax)}[name])
     assert "vec(" in f.emit("loopir", np.ones(4, dtype))
+
+
+def test_other_shapes_of_complex_arrays_are_left_to_python() -> None:
+    def f(X):
+        return X.ravel() * 2
+
+    X = np.arange(6).reshape(2, 3) * (1 + 2j)
+    codes = [r.code for r in fuse(f, on_reject="silent").report(X).rejections]
+    assert codes == ["LOWER_CALL"]

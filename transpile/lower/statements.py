@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from loopir.nodes import Const, Dim, Expr, Param, Var
+from loopir.types import DTYPES
 
 from ..infer import Num, logic
 from ..macros.calls import reshaping
@@ -206,9 +207,8 @@ class Statements(Fixed):
         if found is None or of is None:
             return None
         lengths = [self._extent(n) for n in found[1]]
-        if of.places or not isinstance(b.bindings.get(of.name), Argument) or of.weak or not all(
-            b.invariant(n.ir) for n in lengths
-        ):
+        given = isinstance(b.bindings.get(of.name), Argument) and of.dtype in DTYPES
+        if of.places or not given or not all(b.invariant(n.ir) for n in lengths):
             refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
         said = ", ".join(as_python(n.ir) for n in lengths)
         text = f"{of.name}.reshape({said})" if lengths else f"{of.name}.ravel()"
