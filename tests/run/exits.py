@@ -94,6 +94,26 @@ def walks_two_arrays(x, y):
     return i, j, common
 
 
+@program(f64=lambda n, rng: (whole(n, rng),), sizes=(0, 1, 2, 9, 33))
+def sorted_by_insertion(x):
+    for i in range(1, len(x)):
+        v = x[i]
+        j = i - 1
+        while j >= 0 and x[j] > v:
+            x[j + 1] = x[j]
+            j -= 1
+        x[j + 1] = v
+
+
+@program(f64=lambda n, rng: (whole(n, rng),), sizes=(0, 1, 2, 9, 33, 65))
+def diffused_around_a_ring(x):
+    n = len(x)
+    out = np.zeros(n)
+    for i in range(n):
+        out[i] = x[(i - 1) % n] - 2 * x[i] + x[(i + 1) % n]
+    return out
+
+
 @program(f64=lambda n, rng: sought()(min(n, 70), rng))
 def every_exit_at_once(x, t):
     n = len(x)

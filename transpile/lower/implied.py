@@ -68,9 +68,13 @@ def _never_negative(b: Builder, margin: Linear) -> bool:
 
 
 def extreme(b: Builder, linear: Linear, highest: bool) -> Linear:
-    """The greatest (or least) value over all enclosing loops, with no variable of theirs in it but
-    within an atom.
+    """The greatest (or least) value over all enclosing loops and spans, with no variable of theirs
+    in it but within an atom.
     """
+    for atom, c in linear.terms.items():
+        if atom in b.spans:
+            lowest, most = b.spans[atom]
+            linear = linear.substitute(atom, most if (c > 0) == highest else lowest)
     for frame in reversed(b.frames):
         c = linear.terms.get(frame.var, 0)
         if c:

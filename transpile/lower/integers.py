@@ -13,6 +13,7 @@ from ..infer import FALSE, TRUE, Num, cast, logic
 from ..ranges import INT64, Linear, integer
 from ..types import ScalarType
 from .builder import Builder
+from .implied import is_sure
 from .operands import either_way, typed
 
 __all__ = ["OPERATOR", "Integers"]
@@ -47,6 +48,8 @@ class Integers:
         if name in ("floordiv", "mod"):
             if ty.weak:
                 self._nonzero(operands[1], c, node)
+                if name == "mod" and (n := self._remainder(operands, a, c)) is not None:
+                    return n
             elif not (isinstance(c, Const) and c.value):
                 some = Call("ne", (c, Const(0, dtype)), "bool")
                 b.check(some, "divide")
@@ -126,6 +129,38 @@ class Integers:
             )
             self._fits(logic("or", is_weak, inside), strong, node, spelled)
         return Num(e, strong.dtype, "i64", is_weak, interval=(lo, hi))
+
+    def _remainder(self, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
+        """``x % y`` by a length or its like: it is below that, and where `x` is near the range, as
+        ``(i + 1) % n`` is, there is nothing to divide. None: nothing is known.
+        """
+        b, (x, y) = self.b, operands
+        asked = b.branches == 0 and b.path is None  # else the divisor may be 0 here
+        if not (x.python_int and y.python_int and y.linear is not None and y.linear.terms):
+            return None
+        if not (asked and b.invariant(c) and b.low(y.linear) >= 0):
+            return None
+        last = y.linear + Linear({}, -1)
+        e: Expr = Call("mod", (a, c), "i64")
+        at = x.linear
+        if at is not None and self._runs(at + y.linear) and self._runs(last + y.linear - at):
+            e = a
+            if not self._runs(at):
+                more = Call("add", (a, c), "i64")
+                e = Call("select", (Call("lt", (a, integer(0)), "bool"), more, e), "i64")
+            if not self._runs(last - at):
+                less = Call("sub", (a, c), "i64")
+                e = Call("select", (Call("ge", (a, c), "bool"), less, e), "i64")
+        if e is a:
+            return x
+        e = b.bind(e, "wrapped")
+        b.spans[e] = Linear(), last
+        return b.integer_num(e, (0, max(0, b.high(last))))
+
+    def _runs(self, margin: Linear) -> bool:
+        """Whether `margin` is provably >= 0 in the loops around it, given that they run."""
+        some = (f.linear + Linear({}, -1) for f in self.b.frames)
+        return is_sure(self.b, margin) or any(is_sure(self.b, margin - m) for m in some)
 
     def _int_quotient(self, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
         x, y = operands

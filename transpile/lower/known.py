@@ -15,12 +15,13 @@ __all__ = ["Known"]
 @record
 class Known:
     """``intervals``: noted for an expression. ``deltas``: that an accumulator is another expression
-    and a summand in an interval.
+    and a summand in an interval. ``spans``: linear forms between which an expression lies.
     """
 
     params: dict[str, Param] = field(default_factory=dict)
     intervals: dict[Expr, Interval] = field(default_factory=dict)
     deltas: dict[Expr, tuple[Expr, Interval]] = field(default_factory=dict)
+    spans: dict[Expr, tuple[Linear, Linear]] = field(default_factory=dict)
 
     def interval(self, atom: Expr) -> Interval:
         """An interval of an i64 expression."""

@@ -69,6 +69,8 @@ def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
     if b.high(lowest) < 0 or b.high(room) < 0:  # it always leaves the array somewhere
         return False
     unproved = [margin for margin in (lowest, room) if not is_sure(b, margin)]
+    if unproved and any(atom in b.spans for atom in linear.terms):
+        return False  # it may come nowhere near the end of its span
     if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
         return False
     for margin in unproved:
