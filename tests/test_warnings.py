@@ -212,6 +212,22 @@ def test_running_sums_warn(target: str) -> None:
                 function(x, np.zeros(size))
 
 
+def counted(x, k):
+    for i in range(len(k)):
+        x[k[i]] += 1
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+def test_full_counts_warn(dtype: str) -> None:
+    fused = fuse(counted, on_reject="raise")
+    for function in (fused, counted):
+        x = np.array([np.iinfo(dtype).max - 1, 0], dtype)
+        function(x, np.zeros(1, int))
+        with pytest.warns(RuntimeWarning, match="overflow encountered"):
+            function(x, np.array([1, 0, 1]))
+        assert x.tolist() == [np.iinfo(dtype).min, 2]
+
+
 # -- where one class of conditions has several sources
 
 

@@ -86,6 +86,8 @@ class Num:
         d = DTYPES[self.dtype]
         if d.kind == "f":
             return self.interval
+        if self.interval == INT64:  # nothing is known: of a uint64 not even that it is one
+            return d.low, d.high
         return max(self.interval[0], d.low), min(self.interval[1], d.high)
 
     @property
