@@ -18,15 +18,14 @@ _ONE = constant(1)
 
 @record(frozen=True, slots=True)
 class Test:
-    """A comparison, ``then`` in the interior: from ``bound`` on if it is ``low``, else below it.
-
-    ``exact``: in the rest of the loop it is the opposite.
+    """A comparison, ``then`` in the interior: from ``bound`` on if it is ``low``, below it if not;
+    where that is None, everywhere but there. ``exact``: in the rest of the loop it is the opposite.
     """
 
     call: Call
     then: bool
     bound: Affine
-    low: bool
+    low: bool | None
     exact: bool = True
 
 
@@ -94,8 +93,8 @@ class _Asked:
                 return self._margin(call, then, a - b - _ONE)
             case "ge":
                 return self._margin(call, then, a - b)
-            case "ne":
-                return self._end(call, then, a - b)
+            case "eq" | "ne":
+                return self._end(call, a - b)
         return None
 
     def _margin(self, call: Call, then: bool, margin: Affine) -> Test | None:
@@ -118,17 +117,16 @@ class _Asked:
                 form = form.without((var,)) + (first if step > 0 else behind - _ONE).scaled(step)
         return None if form.variables else form
 
-    def _end(self, call: Call, then: bool, apart: Affine) -> Test | None:
-        """That this is not the first iteration, or not the last."""
-        assert isinstance(self._loop.range, Interval)
+    def _end(self, call: Call, apart: Affine) -> Test | None:
+        """That this is not one certain iteration: the first, or the last, or any."""
         sign = apart.coefficient(self._loop.var)
         if abs(sign) != 1 or apart.variables != {self._loop.var}:
             return None
-        place = apart.without((self._loop.var,)).scaled(-sign)
+        then, place = call.op == "ne", apart.without((self._loop.var,)).scaled(-sign)
         first, behind = map(self._form, ends(self._loop.range))
         if first == place:
             return Test(call, then, place + _ONE, True)
-        return Test(call, then, place, False) if behind == place + _ONE else None
+        return Test(call, then, place, False if behind == place + _ONE else None)
 
 
 def _weight(*code: Node) -> int:

@@ -72,49 +72,52 @@ class _Splits:
     def _loop(self, n: Loop, exact: bool) -> Any:
         found = [t for t in tests(n) if t.exact or not exact]
         settled = {t.call: t.then for t in found if _is_idle(t, n)}
-        lows = [t for t in found if t.low and t.call not in settled]
-        highs = [t for t in found if not t.low and t.call not in settled]
-        if lows or highs:
-            small = 3 * sum(1 for _ in walk(n)) <= SIZE
-            return self._split(n, lows, highs, settled, exact) if small else n
-        return self._inside(_decided(n, settled), exact=exact)
+        left = [t for t in found if t.call not in settled]
+        if not left:
+            return self._inside(_decided(n, settled), exact=exact)
+        if 3 * sum(1 for _ in walk(n)) > SIZE or not isinstance(n.range, Interval):
+            return n
+        done: list[Stmt] = []
+        pieces = self._pieces(n, left, done)
+        stops = [*(start for start, _, _ in pieces[1:]), n.range.hi]
+        inits = [a.init for a in n.accs]
+        for (start, known, near), stop in zip(pieces, stops, strict=True):
+            piece = self._inside(_decided(n, settled | known), exact=exact or near)
+            if stop is not n.range.hi:
+                piece = rename(piece, {x: self._fresh.name(x) for x in sorted(bound(piece))})
+            accs = tuple(replace(a, init=e) for a, e in zip(piece.accs, inits, strict=True))
+            done.append(replace(piece, range=Interval(start, stop), accs=accs))
+            inits = [Var(a.name, a.init.dtype) for a in accs]
+        return tuple(done)
 
-    def _split(
-        self,
-        n: Loop,
-        lows: Sequence[Test],
-        highs: Sequence[Test],
-        settled: Mapping[Call, bool],
-        exact: bool,
-    ) -> tuple[Stmt, ...]:
-        """`n` up to where all of `lows` hold, from there to where one of `highs` does not, and on.
+    def _pieces(
+        self, n: Loop, tests: Sequence[Test], out: list[Stmt]
+    ) -> list[tuple[Expr, dict[Call, bool], bool]]:
+        """Where each loop starts, what is known in it, and whether it is at an end; names go to
+        `out`.
         """
         assert isinstance(n.range, Interval)
         lo, hi = n.range.lo, n.range.hi
-        out: list[Stmt] = []
-        cuts: list[Expr] = [lo]
+        lows, highs = ([t for t in tests if t.low is side] for side in (True, False))
+        if not lows and not highs:
+            here = [t for t in tests if t.bound == tests[0].bound]
+            place = _expr(tests[0].bound)
+            at = self._named(_least(hi, _most(lo, place)), out)
+            behind = self._named(_most(at, _least(hi, _plus_one(place))), out)
+            return [
+                (lo, _outcomes(here), False), (at, _opposite(here), True),
+                (behind, _outcomes(here), False),
+            ]
+        pieces, start = list[tuple[Expr, dict[Call, bool], bool]](), lo
         if lows:
+            pieces.append((lo, _opposite(lows), True))
             first = reduce(_most, map(_expr, _bounds(lows)), lo)
-            cuts.append(self._named(_least(hi, first), out))
+            start = self._named(_least(hi, first), out)
+        pieces.append((start, _outcomes([*lows, *highs]), False))
         if highs:
             last = reduce(_least, map(_expr, _bounds(highs)), hi)
-            cuts.append(self._named(_most(cuts[-1], last), out))
-        cuts.append(hi)
-        known = [dict(settled) | {t.call: t.then for t in (*lows, *highs)}]
-        if lows:
-            known.insert(0, dict(settled) | _opposite(lows))
-        if highs:
-            known.append(dict(settled) | _opposite(highs))
-        inits = [a.init for a in n.accs]
-        for k, decided in enumerate(known):
-            at_end = (bool(lows) and k == 0) or (bool(highs) and k == len(known) - 1)
-            piece = self._inside(_decided(n, decided), exact=exact or at_end)
-            if k < len(known) - 1:
-                piece = rename(piece, {x: self._fresh.name(x) for x in sorted(bound(piece))})
-            accs = tuple(replace(a, init=e) for a, e in zip(piece.accs, inits, strict=True))
-            out.append(replace(piece, range=Interval(cuts[k], cuts[k + 1]), accs=accs))
-            inits = [Var(a.name, a.init.dtype) for a in accs]
-        return tuple(out)
+            pieces.append((self._named(_most(start, last), out), _opposite(highs), True))
+        return pieces
 
     def _named(self, e: Expr, out: list[Stmt]) -> Expr:
         """`e` under a name, once for all."""
@@ -129,6 +132,10 @@ def _bounds(tests: Sequence[Test]) -> list[Affine]:
     return list(dict.fromkeys(t.bound for t in tests))
 
 
+def _outcomes(tests: Sequence[Test]) -> dict[Call, bool]:
+    return {t.call: t.then for t in tests}
+
+
 def _opposite(tests: Sequence[Test]) -> dict[Call, bool]:
     """What the tests are where one of them fails, if that is known."""
     known = len(_bounds(tests)) == 1 and all(t.exact for t in tests)
@@ -138,6 +145,8 @@ def _opposite(tests: Sequence[Test]) -> dict[Call, bool]:
 def _is_idle(t: Test, n: Loop) -> bool:
     """Whether a test comes out the same all through the loop."""
     assert isinstance(n.range, Interval)
+    if t.low is None:
+        return False
     end = affine(n.range.lo if t.low else n.range.hi)
     margin = None if end is None else (end - t.bound if t.low else t.bound - end).number
     return margin is not None and margin >= 0
@@ -164,6 +173,10 @@ def _expr(form: Affine) -> Expr:
         first, second = (size, out) if c > 0 else (out, size)
         out = rewrite(Call("add" if c > 0 else "sub", (first, second), INDEX))
     return out
+
+
+def _plus_one(e: Expr) -> Expr:
+    return rewrite(Call("add", (e, integer(1)), INDEX))
 
 
 def _least(a: Expr, b: Expr) -> Expr:

@@ -1,9 +1,12 @@
-"""Scalar replacement: an element that every iteration updates lives in a name, not in memory."""
+"""Scalar replacement: elements that every iteration updates live in names, not in memory."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import combinations
+from typing import Any, TypeAlias
 
+from ..affine import affine
 from ..names import bound
 from ..nodes import (
     Accum,
@@ -37,7 +40,7 @@ _NOT_PLAIN = (LoopLike, Scan, Break, Return, Check)
 
 
 def promote(kernel: Kernel) -> Kernel:
-    """An element updated in place becomes an accumulator, stored once behind the loop. Before::
+    """Elements updated in place become accumulators, stored once behind the loop. Before::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -65,72 +68,95 @@ def promote(kernel: Kernel) -> Kernel:
     memory, fresh = Memory(kernel), Fresh(kernel)
 
     def edit(s: Stmt) -> Stmt:
-        place = _updated(s, memory) if isinstance(s, Loop) else None
-        return _Promoted(place, fresh).loop(s) if isinstance(s, Loop) and place else s
+        places = _updated(s, memory) if isinstance(s, Loop) else []
+        return _Promoted(places, fresh).loop(s) if isinstance(s, Loop) and places else s
 
     return map_stmts(kernel, edit)
 
 
-def _updated(loop: Loop, memory: Memory) -> Load | None:
-    """The one element that `loop` reads and writes and that no other access in it may touch."""
+_Place: TypeAlias = "tuple[str, tuple[Expr, ...]]"
+
+
+def _updated(loop: Loop, memory: Memory) -> list[_Place]:
+    """The elements that `loop` reads and writes and that no other access in it may touch."""
     nodes = [n for s in loop.body for n in walk(s)]
     plain = not any(isinstance(n, _NOT_PLAIN) for n in nodes)
     if loop.accs or loop.until or not isinstance(loop.range, Interval) or not plain:
-        return None
+        return []
     stores = [n for n in nodes if isinstance(n, Store)]
-    loads = {n for n in nodes if isinstance(n, Load)}
-    inside = bound(*loop.body)
-    for store in stores:
-        place = Load(store.array, store.index, store.value.dtype)
-        same = [n for n in stores if n.array == store.array]
-        steady = not reads(*store.index) & (inside | {loop.var}) and not loaded(store.index)
-        alone = all(n.index == store.index and n.mask is None for n in same)
-        others = {n.array for n in loads if (n.array, n.index) != (place.array, place.index)}
-        others |= written(loop.body) - {store.array}
-        known = any((n.array, n.index) == (place.array, place.index) for n in loads)
-        if steady and alone and known and not memory.overlap((store.array,), others):
-            return place
-    return None
+    loads = dict.fromkeys((n.array, n.index) for n in nodes if isinstance(n, Load))
+    inside = bound(*loop.body) | {loop.var}
+    places: list[_Place] = []
+    for array in dict.fromkeys(n.array for n in stores):
+        mine = [n for n in stores if n.array == array]
+        touched = [*loads, *((n.array, n.index) for n in mine)]
+        here = dict.fromkeys(p for p in touched if p[0] == array)
+        steady = not any(reads(*at) & inside or loaded(at) for _, at in here)
+        others = {a for a, _ in loads if a != array} | (written(loop.body) - {array})
+        apart = all(_apart(a, b) for (_, a), (_, b) in combinations(here, 2))
+        whole = steady and apart and all(n.mask is None for n in mine)
+        if whole and not memory.overlap((array,), others):
+            stored = {n.index for n in mine}
+            places += [p for p in here if p in loads and p[1] in stored]
+    return places
+
+
+def _apart(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
+    """Whether two lists of subscripts are of different elements, wherever they are."""
+    for x, y in zip(a, b, strict=True):
+        p, q = affine(x), affine(y)
+        if p is not None and q is not None and (p - q).number not in (None, 0):
+            return True
+    return False
 
 
 class _Promoted:
-    """The rewriting of one loop: ``now`` is what the element holds."""
+    """The rewriting of one loop: ``now`` is what each of the elements holds."""
 
-    def __init__(self, place: Load, fresh: Fresh) -> None:
-        self.place, self.fresh = place, fresh
-        self.now: Expr = place
+    def __init__(self, places: Sequence[_Place], fresh: Fresh) -> None:
+        self.places, self.fresh = places, fresh
+        self.now: dict[_Place, Expr] = {}
 
     def loop(self, s: Loop) -> Stmt:
         assert isinstance(s.range, Interval)
-        name = "_".join([self.place.array, *sorted(reads(*self.place.index))])
-        before, acc = self.fresh.name(name), self.fresh.name(name)
-        self.now = Var(acc, self.place.dtype)
+        before, after, accs = list[Stmt](), list[Stmt](), list[tuple[_Place, str, Var]]()
+        for array, index in self.places:
+            dtype = self._dtype(s, array)
+            name = "_".join([array, *sorted(reads(*index))])
+            start, acc = self.fresh.name(name), Var(self.fresh.name(name), dtype)
+            before.append(Assign(start, Load(array, index, dtype), span=s.span))
+            after.append(Store(array, index, acc, span=s.span))
+            accs.append(((array, index), start, acc))
+            self.now[array, index] = acc
         body = self.block(s.body)
-        start = Assign(before, self.place, span=s.span)
-        step = Accum(acc, Var(before, self.place.dtype), self.now)
-        end = Store(self.place.array, self.place.index, Var(acc, self.place.dtype), span=s.span)
+        steps = tuple(Accum(v.name, Var(start, v.dtype), self.now[at]) for at, start, v in accs)
+        done = replace(s, body=body, accs=steps)
         runs = rewrite(Call("lt", (s.range.lo, s.range.hi), "bool"))
-        return If(runs, (start, replace(s, body=body, accs=(step,)), end), (), (), span=s.span)
+        return If(runs, (*before, done, *after), (), (), span=s.span)
+
+    @staticmethod
+    def _dtype(s: Loop, array: str) -> str:
+        return next(n.dtype for n in walk(s) if isinstance(n, Load) and n.array == array)
 
     def block(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         return tuple(self.stmt(s) for s in stmts)
 
     def stmt(self, s: Stmt) -> Stmt:
         match s:
-            case Store(array=array) if array == self.place.array:
-                return self.held(self.expr(s.value), s)
+            case Store(array=array, index=index) if (array, index) in self.now:
+                return self.held((array, index), self.expr(s.value), s)
             case If():
                 return self.branch(s)
         done: Stmt = self.expr(s)
         return done
 
-    def held(self, value: Expr, s: Store) -> Assign:
-        name = self.fresh.name(self.place.array)
-        self.now = Var(name, value.dtype)
+    def held(self, place: _Place, value: Expr, s: Store) -> Assign:
+        name = self.fresh.name(place[0])
+        self.now[place] = Var(name, value.dtype)
         return Assign(name, value, span=s.span)
 
     def branch(self, s: If) -> If:
-        cond, before = self.expr(s.cond), self.now
+        cond, before = self.expr(s.cond), dict(self.now)
         then = self.block(s.then)
         gives, after = [self.expr(y.then) for y in s.yields], self.now
         self.now = before
@@ -139,15 +165,15 @@ class _Promoted:
             replace(y, then=a, orelse=self.expr(y.orelse))
             for y, a in zip(s.yields, gives, strict=True)
         ]
-        if (after, self.now) != (before, before):
-            name = self.fresh.name(self.place.array)
-            yields.append(Yield(name, after, self.now))
-            self.now = Var(name, self.place.dtype)
+        for place in self.places:
+            if after[place] != self.now[place]:
+                name = self.fresh.name(place[0])
+                yields.append(Yield(name, after[place], self.now[place]))
+                self.now[place] = Var(name, after[place].dtype)
         return replace(s, cond=cond, then=then, orelse=orelse, yields=tuple(yields))
 
     def expr(self, e: Any) -> Any:
-        """`e` with the name in place of the element."""
-        place = (self.place.array, self.place.index)
+        """`e` with the names in place of the elements."""
         return bottom_up(
-            e, lambda n: self.now if isinstance(n, Load) and (n.array, n.index) == place else n
+            e, lambda n: self.now.get((n.array, n.index), n) if isinstance(n, Load) else n
         )

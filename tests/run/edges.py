@@ -106,3 +106,12 @@ def followed_by_three(x, t):
                 for j in range(3):
                     count += x[i + j + 1] > x[i]
     return count
+
+
+@program(sizes=FEW, f64=lambda n, rng: (whole(3 * n, rng).reshape(n, 3), np.zeros((n, 2))))
+def sums_over_the_others(x, out):
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if i != j:
+                out[i, 0] += x[j, 0] - x[i, 1]
+                out[i, 1] += x[j, 2] * x[i, 0]
