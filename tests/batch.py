@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,7 @@ from shutil import which
 from typing import Any, TypeAlias
 
 import numpy as np
+from scratch import scratch
 
 from loopir.nodes import Kernel, Param
 from loopir.passes.pipeline import optimise
@@ -83,7 +83,7 @@ def command(place: str, level: str = "-O1", pairs: Pairs = PAIRS) -> list[str]:
 def _program(target: str, level: str, pairs: Pairs) -> Path:
     """The executable."""
     t = TARGETS[target]
-    made = Path(tempfile.mkdtemp(prefix="batch-")) / target
+    made = scratch("batch") / target
     flags = [f for f in FLAGS if f not in ("-O2", "-fPIC", "-fvisibility=protected")] + [level]
     words = [*find_compiler_for(t.machine).command, *flags, *t.cflags, "-static", "-x", "c", "-"]
     text = table(t, pairs) + DRIVER.read_text()

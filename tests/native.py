@@ -4,7 +4,6 @@ from __future__ import annotations
 import ctypes
 import struct
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from shutil import which
 from typing import Any
 
 import numpy as np
+from scratch import scratch
 
 from loopir.nodes import Kernel, Param
 from loopir.types import DTYPES, MAX_RANK
@@ -102,7 +102,7 @@ def as_scalars(kernel: Kernel, args: Mapping[str, Any]) -> Any:
 @cache
 def _cross_built(kernel: Kernel, target: Target) -> Path:
     source = emit(legalize(kernel, target), target)
-    folder = Path(tempfile.mkdtemp(prefix="neon-"))
+    folder = scratch("neon")
     (folder / "kernel.c").write_text(source)
     flags = [f for f in FLAGS if f not in ("-fPIC", "-fvisibility=protected")]
     files = [folder / "kernel.c", DRIVER, "-o", folder / "run", "-lm"]

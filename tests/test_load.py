@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from loopir.nodes import Kernel, Param
-from loopir.types import DTYPES
-from targets import layout, trampoline
+from loopir.types import DTYPES, MAX_RANK
+from targets import layout, parameters, trampoline
 from targets.build import BuildError, build_object
+from targets.c.headers import header
 from targets.load import MISMATCH, Entry, load
 
 HEAD = """\
@@ -321,6 +322,21 @@ def test_the_declarations_agree_with_the_proof(tmp_path: Path) -> None:
     array = [at(layout._NDARRAY, n) for n in (2, 3, 4, 5, 7, 8)]
     descr = [at(layout._DESCR, n) for n in (2, 5, 7)]
     assert offsets == [*array, *descr, struct.calcsize("nP")]
+
+
+def test_the_numbers_agree_with_the_declarations() -> None:
+    """entry.c and abi.h have the numbers of parameters.py."""
+    names = "ARRAY FLOAT INT BOOL NUMPY COMPLEX MAX_PARAMS MAX_RANK ANY_UNIT NO_UNIT WRITEABLE"
+    text = Path(layout.__file__).with_name("entry.c").read_text()
+    numbers = f"int64_t tp_numbers[] = {{ {names.replace(' ', ', ')} }};"
+    size = "int64_t tp_size = sizeof(tp_array);"
+    ours = ctypes.CDLL(build_object(f"{text}\n{numbers}\n{size}"))
+    kernels = ctypes.CDLL(build_object(f"{header('abi.h')}\n{size}"))
+    words = names.split()
+    found = (ctypes.c_int64 * len(words)).in_dll(ours, "tp_numbers")
+    assert dict(zip(words, found, strict=True)) == {w: getattr(parameters, w) for w in words}
+    sizes = [ctypes.c_int64.in_dll(which, "tp_size").value for which in (ours, kernels)]
+    assert sizes == [8 * (1 + 2 * MAX_RANK)] * 2
 
 
 def test_the_end_of_a_process_is_quiet() -> None:

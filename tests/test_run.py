@@ -11,24 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import run.axes  # adds to the programs
-import run.complexes  # so does this
-import run.edges  # and this
-import run.exits  # so does this
-import run.halves  # and this
-import run.masks  # and this
-import run.pixels  # and this
-import run.ranges  # and this
-import run.records  # and this
-import run.scans  # and this
-import run.sequences  # and this
-import run.shapes  # and this
-import run.small  # and this
-import run.temporaries  # and this
-import run.views  # noqa: F401  # and this
 from agree import Outcome, assert_same, outcome
 from native import RUNNABLE
-from run import nests as _nests  # noqa: F401  # it adds its programs
 from run.arrays import PROGRAMS as ON_ARRAYS
 from run.programs import PROGRAMS as IN_LOOPS
 from run.programs import Program

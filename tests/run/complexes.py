@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from run.programs import F32, F64, Rng, program, real, whole, wild
+
+from .programs import F32, F64, Rng, program, real, whole, wild
 
 __all__: list[str] = []
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from run.programs import Rng, program
+
+from .programs import Rng, program
 
 __all__: list[str] = []
 

@@ -165,21 +165,21 @@ class _Function(Results):
         checked = checked or bool(b.strict)
         rewrites = bool(written & read & theirs)
         stops = checked and bool(writes) and not rewrites
-        wordless = any(not s.message for s in b.sources)
         strict = tuple(c for c in STATUS if c in b.strict)
         kernel = Kernel(self.tree.name, params, tuple(b.block), guards, strict, stops)
-        return Plan(
+        plan = Plan(
             kernel=kernel,
             bindings=tuple(b.bindings[p.name] for p in params),
             returned=returned,
             refs=tuple(Ref(k, v) for k, v in self.refs.items()),
             writes=writes,
             rewrites=rewrites,
-            snapshot=bool(writes) and (wordless or (checked and not stops)),
             temporaries=frozenset(b.fresh - _escaping(returned) - {b.told or ""}),
             sources=tuple(b.sources if b.told else dict.fromkeys(b.sources)),
             told=b.told,
         )
+        copies = plan.wordless or (checked and not stops)
+        return replace(plan, snapshot=bool(writes) and copies)
 
     def _slots(self, params: Sequence[Param]) -> set[str]:
         return {p.name for p in params if p.rank == 0 and p.written and p.name not in self.types}
