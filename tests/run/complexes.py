@@ -58,7 +58,7 @@ def some(*dtypes: Any, fill: Callable[..., np.ndarray] = real) -> Callable[..., 
     wild=some(C128, C128, C128, fill=wild),
     strided=lambda n, rng: (*some(C128, C128)(2 * n, rng), complexes()(3 * n, rng)[::-3]),
 )
-def arithmetic(z: Any, w: Any, out: Any) -> None:
+def of_pairs(z: Any, w: Any, out: Any) -> None:
     for i in range(len(out)):
         a = z[i] * w[i] - w[i]
         b = -a / w[i] + z[i].conjugate()
@@ -70,7 +70,7 @@ def arithmetic(z: Any, w: Any, out: Any) -> None:
     c64=lambda n, rng: (complexes(C64, wild)(n, rng), 0.1, 3, 0.1 + 7j, C64(2 - 0.1j)),
     wide=lambda n, rng: (complexes(C64, huge)(n, rng), -1.5, 0, 1e-3j, C128(1 + 0.1j)),
 )
-def promoted(z: Any, x: Any, k: Any, c: Any, s: Any) -> Any:
+def pairs_promoted(z: Any, x: Any, k: Any, c: Any, s: Any) -> Any:
     kinds = [z[i] * x + k for i in range(len(z))]
     python = [z[i] * c - (1j - z[i]) for i in range(len(z))]
     numpy = [s / z[i] + z[i] * STEP for i in range(len(z))]

@@ -490,7 +490,11 @@ def numbered_pairs(x, y):
     return out
 
 
-@program(f64=lambda n, rng: (real(n, rng), 0.5), f32=lambda n, rng: (real(n, rng, F32), F32(0.5)))
+@program(
+    ulps=4,
+    f64=lambda n, rng: (real(n, rng), 0.5),
+    f32=lambda n, rng: (real(n, rng, F32), F32(0.5)),
+)
 def horner(x, t):
     s = t * 0
     for c in reversed(x):

@@ -15,7 +15,7 @@ def numbered(dtype: type = np.float64) -> Make:
     return lambda n, rng: (whole(n, rng, dtype), np.empty(n, dtype), n)
 
 
-@program(f64=sized)
+@program(f64=sized, ulps=4)
 def under_a_name(x, n):
     r = range(1, n, 2)
     s = 0.0
