@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopir.ops import STATUS
 from targets.host import available
 from transpile import fuse, ops
+from transpile.dispatch.contract import Contract
+from transpile.dispatch.floats import judge, judge_told
+from transpile.plan import Nothing
 
 TARGETS = [t.name for t in available()]
 FUNCTIONS: list[Callable[..., Any]] = []
@@ -43,6 +47,27 @@ def divided(x, y):
 @listed
 def by_operator(x, y):
     return [a * b for a, b in zip(x, y)]
+
+
+# -- what Python computes in the first iteration, and NumPy from then on
+
+
+@listed
+def in_the_first_only(x, y):
+    s, t = 1e300, 1e30
+    for a, b in zip(x, y):
+        s = s * 1e10 + a
+        t = t * 1e10 + b
+    return s, t
+
+
+@listed
+def from_the_second_on(x, y):
+    s, t = 0.1, 3
+    for a, b in zip(x, y):
+        s = s * 1e30 + a
+        t = t * 1000 - b
+    return s, t
 
 
 # -- arithmetic that nothing reads, or not in all cases
@@ -259,6 +284,20 @@ def in_turn(function: Callable[..., Any], inputs: list[np.ndarray]) -> list[Any]
             shown.append(([(str(w.message), w.lineno) for w in caught], y))
             caught.clear()
     return shown
+
+
+def test_a_strict_condition_is_pythons_whoever_judges() -> None:
+    """It may have raised an error, whatever ``np.errstate`` says."""
+    contract = Contract(
+        params=(), guards=(), in_place=(), strict=("over",), bindings=(), returned=Nothing(),
+        refs=(), writes=(), rewrites=False, snapshot=False, sources=(), told="told",
+    )
+    with np.errstate(all="ignore"):
+        for status in (STATUS["over"], STATUS["over"] | STATUS["invalid"]):
+            assert judge(contract, either, status, again=True) == "GUARD_FLOAT_STATUS"
+            assert judge_told(contract, either, status, np.zeros(1, int)) == "GUARD_FLOAT_STATUS"
+        assert judge(contract, either, STATUS["invalid"], again=True) is None
+        assert judge_told(contract, either, STATUS["invalid"], np.zeros(1, int)) is None
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -76,11 +76,9 @@ def judge(contract: Contract, function: FunctionType, status: int, *, again: boo
     Warnings are shown from here where that cannot be told from Python's own, and where Python
     cannot run `again`, for what the kernel has overwritten cannot be had back.
     """
-    if status & STATUS["replay"]:
-        return "GUARD_RAISES"
     raised = [c for c in _CLASSES if status & STATUS[c]]
-    if any(c in contract.strict for c in raised):
-        return "GUARD_FLOAT_STATUS"
+    if (code := _raises(contract, status)) is not None:
+        return code
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     active = [c for c in raised if modes[c] != "ignore"]
     if not active:
@@ -95,6 +93,14 @@ def judge(contract: Contract, function: FunctionType, status: int, *, again: boo
     return None
 
 
+def _raises(contract: Contract, status: int) -> str | None:
+    """Whether Python may have raised, as a code."""
+    if status & STATUS["replay"]:
+        return "GUARD_RAISES"
+    strict = any(status & STATUS[c] for c in contract.strict)
+    return "GUARD_FLOAT_STATUS" if strict else None
+
+
 def judge_told(
     contract: Contract, function: FunctionType, status: int, told: np.ndarray[Any, Any]
 ) -> str | None:
@@ -102,8 +108,8 @@ def judge_told(
 
     That of whole arrays is another: where the two may differ, and show, Python decides.
     """
-    if status & STATUS["replay"]:
-        return "GUARD_RAISES"
+    if (code := _raises(contract, status)) is not None:
+        return code
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     sources = contract.sources
     raised = ((when, k) for k, when in enumerate(told[1:].tolist()) if when)

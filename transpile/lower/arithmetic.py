@@ -12,6 +12,7 @@ from loopir.types import DTYPES
 from ..infer import Num, cast, constant, logic, result
 from ..ranges import integer
 from ..types import ScalarType
+from .both import both
 from .domain import defined
 from .integers import OPERATOR, Integers
 from .operands import convert, depends, either_way, typed
@@ -50,12 +51,15 @@ class Arithmetic(Integers):
         spelled = spelled.removeprefix(OPERATOR) if ufunc else spelled
         if x.python_int and y.python_int and name in ("add", "sub", "mul"):
             return self._int_linear(name, x, y, node)
-        if name == "pow":
-            return self._power(x, y, node, spelled)
         if depends(function, x, y):
             if (got := self._either_int(name, x, y, node, spelled)) is not None:
                 return got
+            got = both(self.b, (x, y), lambda p, q: self.binary(op, p, q, node, ufunc=ufunc))
+            if got is not None:
+                return got
             x, y = self.settled(x, node), self.settled(y, node)
+        if name == "pow":
+            return self._power(x, y, node, spelled)
         ty = self._result(function, (x, y), node)
         if name in ("shl", "shr") and ty.weak:
             return self._int_shift(name, x, y, node)
@@ -229,6 +233,10 @@ class Arithmetic(Integers):
             return constant(-x.ir.value)
         if x.python_int:
             return self._int_linear("sub", constant(0), x, node)
+        if depends(operator.neg, x):
+            got = both(self.b, (x,), lambda p: self.negative(p, node))
+            if got is not None:
+                return got
         ty = self._result(operator.neg, (x,), node)
         e = convert(self.b, x, ty.dtype, node)
         kind = DTYPES[ty.dtype].kind

@@ -51,7 +51,9 @@ _CLASS = {
 
 @record
 class Builder(Known):
-    """Everything that lowering writes to; `trial` undoes it."""
+    """Everything that lowering writes to; `trial` undoes it. ``starts``: what a value that may be a
+    NumPy scalar is where it is Python's.
+    """
 
     env: dict[str, Value] = field(default_factory=dict)
     bindings: dict[str, Binding] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class Builder(Known):
     frames: list[Frame] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     accumulators: set[Expr] = field(default_factory=set)
+    starts: dict[Expr, Num] = field(default_factory=dict)
     values: dict[str, Expr] = field(default_factory=dict)
     facts: list[Linear] = field(default_factory=list)
     strict: set[str] = field(default_factory=set)

@@ -89,6 +89,7 @@ class Carries(Names):
         self.b.accumulators.add(carry.var)
         if carry.turning and carry.weak:
             n = replace(n, is_weak=logic("and", _first(frame), init.weak_now))
+            self.b.starts[carry.var] = init
         elif carry.flagged:
             n = replace(n, is_weak=carry.flag)
         if carry.var.dtype == "i64":
@@ -177,7 +178,9 @@ class Carries(Names):
                 f"`{name}` may be a Python or a NumPy number, depending on the data",
                 node,
             )
-        narrow = end.strong if end.strong and exactly(init.ir, end.strong) else end.dtype
+        narrow = end.dtype  # a later one tells whether what it may end with is as narrow as it is
+        if end.strong and not carry.flagged and exactly(init.ir, end.strong):
+            narrow = end.strong
         return replace(
             carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, flagged=True
         )

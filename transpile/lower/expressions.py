@@ -14,6 +14,7 @@ from ..infer import Num, constant, fits, join, logic
 from ..pair import Pair
 from ..ranges import INT64
 from .arithmetic import BINARY
+from .both import both
 from .complexes import Complexes
 from .operands import narrowed, truth, typed
 from .parts import WHOLE
@@ -120,6 +121,9 @@ class Expressions(Complexes):
         if isinstance(x, Pair) or isinstance(y, Pair):
             return self.equal(name, function, x, y, node)
         if not (x.exact and y.exact):
+            got = both(self.b, (x, y), lambda p, q: self.compare_nums(op, p, q, node))
+            if got is not None:
+                return got
             x, y = self.settled(x, node), self.settled(y, node)
         ty = self._result(function, (x, y), node)
         dtype = self._common(x, y, node)

@@ -110,9 +110,13 @@ class Integers:
     def _either_int(self, name: str, x: Num, y: Num, node: ast.AST, spelled: str) -> Num | None:
         """``+ - *`` of integers that may be NumPy's or Python's, in 64 bits.
 
-        The two agree unless NumPy's overflows, and then it warns. None where that is not the case.
+        The two agree unless NumPy's overflows, and then it warns. None where that is not the
+        case, or the values are known as Python's.
         """
-        strong, weak = either_way(_BINARY[name], (x, y)) if name in _BINARY else (None, None)
+        turning = any(n.ir in self.b.starts for n in (x, y))
+        if turning or name not in _BINARY:
+            return None
+        strong, weak = either_way(_BINARY[name], (x, y))
         if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
             return None
         to = DTYPES[strong.dtype]
