@@ -60,5 +60,5 @@ _ROWS = (
 AVX2 = Target(
     name="avx2", machine="x86_64", bits=256, masks="lanes", registers=16,
     cflags=CFLAGS, cpu=CPU,
-    suffix=SUFFIX, register="x", stream="vmovntps", rows=AVX_ROWS + _ROWS + GNU + COMPARISONS, fused=True, headers=("avx2.h", "x86.h"),
+    suffix=SUFFIX, register="x", stream="vmovntps", rows=AVX_ROWS + _ROWS + GNU + COMPARISONS, fused=True, permutes=True, headers=("avx2.h", "x86.h"),
 )

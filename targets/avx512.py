@@ -74,6 +74,6 @@ _FEATURES = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 AVX512 = Target(
     name="avx512", machine="x86_64", bits=512, masks="bits", registers=32,
     cflags=(*CFLAGS, *(f"-m{x}" for x in _FEATURES)), cpu=CPU | frozenset(_FEATURES),
-    suffix=SUFFIX, register="v", stream="vmovntps", rows=_COMPARISONS + _ROWS + AVX_ROWS + GNU, fused=True, headers=("avx512.h",),
+    suffix=SUFFIX, register="v", stream="vmovntps", rows=_COMPARISONS + _ROWS + AVX_ROWS + GNU, fused=True, permutes=True, headers=("avx512.h",),
     caches=(48 << 10, 1 << 20, 32 << 20),
 )

@@ -28,5 +28,5 @@ NEON = Target(
     name="neon", machine="aarch64", bits=128, masks="lanes", registers=32,
     cpu=frozenset({"asimd"}),
     suffix=_SUFFIX, register="w", rows=_ROWS + GNU + COMPARISONS,
-    fused=True, headers=("neon.h",),
+    fused=True, permutes=True, headers=("neon.h",),
 )

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from dataclasses import replace
 
 from loopir import nodes as ir
 from loopir.ops import OPS
@@ -10,7 +11,9 @@ from loopir.tree import children, walk
 
 from .target import Target, Vec
 
-__all__ = ["aligned_store", "in_registers", "shares_loops", "streams", "unroll", "weight"]
+__all__ = [
+    "aligned_store", "in_registers", "shares_loops", "side_by_side", "streams", "unroll", "weight",
+]
 
 _WRITTEN_OUT = 96.0
 """Weight of code above which a group's registers are looped over instead of written out."""
@@ -82,3 +85,24 @@ def aligned_store(
 def streams(store: ir.Store, v: Vec, read: frozenset[str], target: Target) -> bool:
     """Whether a large result should go past the caches: where the kernel does not read it."""
     return bool(target.stream) and v.bits == target.bits and store.array not in read
+
+
+def side_by_side(first: ir.Stmt, then: ir.Stmt, arrays: Mapping[str, ir.Param]) -> bool:
+    """Whether two stores fill neighbours in lane after lane, as the parts of complex numbers do.
+
+    The second reads nothing that the first writes: at most what it writes itself.
+    """
+    if not isinstance(first, ir.Store) or not isinstance(then, ir.Store):
+        return False
+    unit = arrays[first.array].unit
+    if first.value.lanes in {1, None} or first.step != 1 or unit is None or unit == first.axis:
+        return False
+    at = first.index[unit]
+    if not isinstance(at, ir.Const):
+        return False
+    index = (*first.index[:unit], replace(at, value=at.value + 1), *first.index[unit + 1 :])
+    alike = (then.value.dtype, then.value.lanes) == (first.value.dtype, first.value.lanes)
+    return alike and then == replace(first, index=index, value=then.value) and all(
+        (x.index, x.axis, x.step) == (index, then.axis, then.step)
+        for x in walk(then) if isinstance(x, ir.Load)
+    )

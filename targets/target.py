@@ -73,8 +73,9 @@ class Target:
     ``bits``: of a vector register (0: none). ``registers``: how many. ``cpu``: the features it
     needs, as `host.features` names them. ``suffix``: instructions' suffix by dtype. ``register``:
     the constraint of a register in inline assembly. ``stream``: the instruction that stores a
-    register past the caches. ``fused``: it has a fused multiply-add. ``headers``: its own C
-    templates. ``caches``: bytes of L1, L2 and L3 to plan for.
+    register past the caches. ``fused``: it has a fused multiply-add. ``permutes``: and an
+    instruction that moves the bytes of 128 bits as it likes. ``headers``: its own C templates.
+    ``caches``: bytes of L1, L2 and L3 to plan for.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Target:
     stream: str = ""
     rows: tuple[Row, ...] = ()
     fused: bool = False
+    permutes: bool = False
     headers: tuple[str, ...] = ()
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
 

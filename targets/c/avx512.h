@@ -34,6 +34,33 @@ static inline void tp_spread_V(char *p, int64_t s, V v)
     else EACH(*(T *)(p + k * s) = v[k]);
 }
 
+/* f32 i32 u32 f64 i64 u64 wide: the lanes whose bit is on, and their neighbours */
+static inline void tp_scatter2_V(char *p, int64_t s, V a, V b, uint64_t on)
+{
+    if (s != 2 * sizeof(T)) {
+        tp_scatter_V(p, s, a, on);
+        tp_scatter_V(p + sizeof(T), s, b, on);
+        return;
+    }
+    uint64_t both = __builtin_ia32_pdep_di(on, 0x5555555555555555) * 3;
+    tp_storemask_V((T *)p, TP_SHUFFLE(I, a, b, EACH(k / 2 + k % 2 * L)), (M)both);
+    tp_storemask_V((T *)p + L, TP_SHUFFLE(I, a, b, EACH((k + L) / 2 + k % 2 * L)), (M)(both >> L));
+}
+
+/* f32 i32 u32 f64 i64 u64 wide: of the lanes that are elements; every other one by permutation */
+static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
+{
+    if (s == 2 * sizeof(T)) {
+        int64_t rest = 2 * n - 1 - L;
+        V a = tp_loadpart_V((const T *)p, 2 * n - 1), b = a;
+        if (rest > 0) b = tp_loadpart_V((const T *)p + L, rest);
+        return tp_select_V(tp_first_M(n), TP_SHUFFLE(I, a, b, EACH(2 * k)), tp_splat_V(a[0]));
+    }
+    V r;
+    for (int k = 0; k < L; k++) r[k] = *(const T *)(p + (k < n ? k : 0) * s);
+    return r;
+}
+
 /* i8 u8 i16 u16 512: narrow lanes are compressed as wide ones, sixteen at a time */
 static inline int64_t tp_append_V(T *p, V v, M m)
 {

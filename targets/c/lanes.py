@@ -11,7 +11,7 @@ from .masks import any_lane, as_width, bits_of, both, negated
 from .scope import Scope
 from .text import plain
 
-__all__ = ["vector_statement"]
+__all__ = ["stored_together", "vector_statement"]
 
 
 def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
@@ -64,6 +64,17 @@ def _store(n: ir.Store, s: Scope) -> str:
     bits = bits_of(on, v.lanes, s.target)
     apart = stride(n.array, n.axis, n.step, s)
     return f"tp_scatter_{v.name}((char *)({at}), {apart}, {text}, {bits});"
+
+
+def stored_together(first: ir.Store, then: ir.Store, s: Scope) -> str:
+    """The statement for two stores that are side by side."""
+    (v, a), (_, b) = _stored(first.value, s), _stored(then.value, s)
+    on = _acting(first.mask, v.lanes, s)
+    at = f"(char *)({pointer(first.array, first.index, s)})"
+    apart = stride(first.array, first.axis, first.step, s)
+    if on is None:
+        return f"tp_spread2_{v.name}({at}, {apart}, {a}, {b});"
+    return f"tp_scatter2_{v.name}({at}, {apart}, {a}, {b}, {bits_of(on, v.lanes, s.target)});"
 
 
 def _append(n: ir.Append, s: Scope) -> str:

@@ -10,8 +10,9 @@ from loopir.ops import STATUS
 from loopir.passes.values import raising
 from loopir.types import DTYPES, INDEX
 
+from ..shape import side_by_side
 from .expressions import computed, element, expr, held, type_of
-from .lanes import vector_statement
+from .lanes import stored_together, vector_statement
 from .loops import vector_loop
 from .prefix import prefix
 from .scope import Scope
@@ -31,10 +32,16 @@ def block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
     """The lines of `body`, for each of the registers that `scopes` describe: they share its loops
     and branches.
     """
-    for statement in body:
+    waiting = list(body)
+    while waiting:
+        statement = waiting.pop(0)
         if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
             _forget_loads(scopes)
         match statement:
+            case ir.Store() if waiting and side_by_side(statement, waiting[0], scopes[0].arrays):
+                then = waiting.pop(0)
+                assert isinstance(then, ir.Store)
+                yield from (stored_together(statement, then, s) for s in scopes)
             case ir.If():
                 yield from _if(statement, scopes)
             case ir.Loop():

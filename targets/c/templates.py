@@ -12,7 +12,8 @@ from .headers import header
 __all__ = ["Facts", "fill"]
 
 _CONDITIONS = (
-    "lanes", "bits", "narrow", "wide", "fused", "fits", "split", "power", "128", "256", "512",
+    "lanes", "bits", "narrow", "wide", "fused", "fits", "split", "permutes", "power",
+    "128", "256", "512",
 )
 _WORD = rf"(?:[biufm]+|[iuf]\d+|{'|'.join(_CONDITIONS)})"
 _HEAD = re.compile(rf"^/\* ({_WORD}(?: {_WORD})*)(?::.*)? \*/$", re.MULTILINE)

@@ -101,7 +101,7 @@ def _vector_facts(v: Vec, target: Target) -> Facts:
     fits = lanes * DTYPES[quotient].bits <= target.bits
     size = "narrow" if v.bits < 128 else "wide"
     words = {target.masks, size, str(v.bits), "fits" if fits else "split"}
-    words |= {"fused"} if target.fused else set()
+    words |= {w for w, has in (("fused", target.fused), ("permutes", target.permutes)) if has}
     return Facts(v.dtype, frozenset(words), tokens)
 
 

@@ -3,7 +3,7 @@
  * A template, read by snippets.py, which copies what a kernel needs. A comment that begins with dtype kinds opens a
  * section for those kinds; `lanes` or `bits` limits it to targets with such masks, `narrow` to vectors below 128 bits,
  * `fused` to targets with a fused multiply-add, `fits` and `split` to vectors for which Q fits a register or does not,
- * `power` to operations with a power of two.
+ * `permutes` to targets that move any byte of a register, `power` to operations with a power of two.
  * V: the vector type; T: its lanes' C type; D: their dtype; L: how many; I, U: signed, unsigned integers of the same shape;
  * M: the mask type; BYTES, WORDS: as many uint8_t, uint32_t; W: as many lanes of 64 bits, X their dtype; H: half as many lanes; EACH(x): x for k = 0 … L-1.
  * Q: as many floats that hold a quotient of integers, QT their dtype; TWICE: as many integers twice as wide, TT their dtype.
@@ -64,13 +64,54 @@ static inline int64_t tp_peel_V(const T *p, int64_t n)
     return n < 16 * L || bytes % (int64_t)sizeof(T) ? 0 : bytes / (int64_t)sizeof(T);
 }
 
-/* f32 i32 u32 f64 i64 u64: elements that are s bytes apart; every other one, as parts of complex numbers are, by permutation */
+/* iuf: every second element; the last register ends with the last that is wanted */
+static inline V tp_every2_V(const T *p)
+{
+    V a = *(const V_u *)p, b = *(const V_u *)(p + L - 1);
+    return TP_SHUFFLE(I, a, b, EACH(k < L / 2 ? 2 * k : 2 * k + 1));
+}
+/* iuf */
+static inline V tp_every3_V(const T *p)
+{
+    V a = *(const V_u *)p, b = *(const V_u *)(p + L), c = *(const V_u *)(p + 2 * L - 2);
+    V ab = TP_SHUFFLE(I, a, b, EACH(3 * k < 2 * L ? 3 * k : k));
+    return TP_SHUFFLE(I, ab, c, EACH(3 * k < 2 * L ? k : 3 * k - L + 2));
+}
+/* iuf */
+static inline V tp_every4_V(const T *p)
+{
+    V a = *(const V_u *)p, b = *(const V_u *)(p + L), c = *(const V_u *)(p + 2 * L), d = *(const V_u *)(p + 3 * L - 3);
+    V ab = TP_SHUFFLE(I, a, b, EACH(4 * k % (2 * L)));
+    V cd = TP_SHUFFLE(I, c, d, EACH(4 * k % (2 * L) < L ? 4 * k % L : 4 * k % (2 * L) + 3));
+    return TP_SHUFFLE(I, ab, cd, EACH(k < L / 2 ? k : k + L));
+}
+
+/* i8 u8 i16 u16 permutes 512: elements that are s bytes apart; of a few bytes half by half, which stay in registers */
+static inline V tp_gather_V(const char *p, int64_t s) { return tp_join_V(tp_gather_H(p, s), tp_gather_H(p + L / 2 * s, s)); }
+/* i8 u8 i16 u16 permutes 256 */
+static inline V tp_gather_V(const char *p, int64_t s) { return tp_join_V(tp_gather_H(p, s), tp_gather_H(p + L / 2 * s, s)); }
+/* i8 u8 i16 u16 permutes 128: near ones, as parts of complex numbers or pixels, by permutation of what lies there */
 static inline V tp_gather_V(const char *p, int64_t s)
 {
-    if (s == 2 * sizeof(T)) {
-        V low = *(const V_u *)p, high = *(const V_u *)(p + (L - 1) * sizeof(T));
-        return TP_SHUFFLE(I, low, high, EACH(k < L / 2 ? 2 * k : 2 * k + 1));
-    }
+    if (s == 2 * sizeof(T)) return tp_every2_V((const T *)p);
+    if (s == 3 * sizeof(T)) return tp_every3_V((const T *)p);
+    if (s == 4 * sizeof(T)) return tp_every4_V((const T *)p);
+    return (V){EACH(*(const T *)(p + k * s))};
+}
+/* f64 i64 u64 256: so few that loads one by one take no longer, but for neighbours */
+static inline V tp_gather_V(const char *p, int64_t s)
+{
+    if (s == 2 * sizeof(T)) return tp_every2_V((const T *)p);
+    return (V){EACH(*(const T *)(p + k * s))};
+}
+/* f64 i64 u64 128 */
+static inline V tp_gather_V(const char *p, int64_t s) { return (V){EACH(*(const T *)(p + k * s))}; }
+/* f32 i32 u32 f64 i64 u64 wide */
+static inline V tp_gather_V(const char *p, int64_t s)
+{
+    if (s == 2 * sizeof(T)) return tp_every2_V((const T *)p);
+    if (s == 3 * sizeof(T)) return tp_every3_V((const T *)p);
+    if (s == 4 * sizeof(T)) return tp_every4_V((const T *)p);
     return (V){EACH(*(const T *)(p + k * s))};
 }
 /* iuf */
@@ -88,10 +129,35 @@ static inline void tp_spread_V(char *p, int64_t s, V v) { EACH(*(T *)(p + k * s)
 /* iuf: with a gap of one element after each */
 static inline void tp_everyother_V(T *p, V v) { tp_spread_V((char *)p, 2 * sizeof(T), v); }
 
+/* iuf wide: lanes of a and of b, each two side by side, s bytes apart */
+static inline void tp_spread2_V(char *p, int64_t s, V a, V b)
+{
+    if (s != 2 * sizeof(T)) {
+        tp_spread_V(p, s, a);
+        tp_spread_V(p + sizeof(T), s, b);
+        return;
+    }
+    *(V_u *)p = TP_SHUFFLE(I, a, b, EACH(k / 2 + k % 2 * L));
+    *(V_u *)(p + sizeof(V)) = TP_SHUFFLE(I, a, b, EACH((k + L) / 2 + k % 2 * L));
+}
+/* iuf */
+static inline void tp_spread2_V(char *p, int64_t s, V a, V b)
+{
+    tp_spread_V(p, s, a);
+    tp_spread_V(p + sizeof(T), s, b);
+}
+
 /* iuf: the lanes whose bit is on, s bytes apart */
 static inline void tp_scatter_V(char *p, int64_t s, V v, uint64_t on)
 {
     for (int k = 0; k < L; k++) if (on >> k & 1) *(T *)(p + k * s) = v[k];
+}
+
+/* iuf */
+static inline void tp_scatter2_V(char *p, int64_t s, V a, V b, uint64_t on)
+{
+    tp_scatter_V(p, s, a, on);
+    tp_scatter_V(p + sizeof(T), s, b, on);
 }
 
 /* iuf */
