@@ -1,146 +1,59 @@
-"""Times every case at four sizes and two dtypes: ours against NumPy, numba, and hand-written C on
-the same bytes.
+"""Times every case: ours against NumPy, numba, plain C, and kernels written by hand, on one core.
 
-    python -m tests.bench [case …] [--sizes 16,4096,262144,16777216] [--rounds 7]
+    python -m tests.bench [case …] [--sizes 64,4096] [--rounds 5] [--target avx2] [--contract]
 
-All of one line is measured in turn within the same rounds, and the medians divided: read the
-ratios, not the times. The limit is C compiled by the system's compiler at -O3 -ffast-math with the
-vectors of this machine. Nothing is asserted.
+Each column is the time of the other, divided by ours: above 1, we are faster. gcc: the same loop in
+C by the system's compiler at -O3 for this machine; fast: with -ffast-math, too; hand: our kernel;
+limit: a copy or a sum, in C, of the largest array. Aims are ratios to the columns they name. All of
+a line are checked to compute the same, run in turn, and the best times are divided. peak: the fused
+multiply-adds that a core can do, counted as two; `--contract` lets us use them, too.
 """
 from __future__ import annotations
 
 import argparse
 import os
-import statistics
-import subprocess
-import sys
-import tempfile
-import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
 
-from transpile import fuse
+import numpy as np  # noqa: E402  # BLAS asks for its threads when it is loaded
 
-from .cases import CASES, Case
+from targets.host import best  # noqa: E402
+from transpile import fuse  # noqa: E402
 
-Timed = Callable[[], Any]
-_C_NAMES = {np.float32: "float", np.float64: "double"}
+from . import carried, escapes, functions, integers, maps, nests  # noqa: E402
+from .harness import HEAD, line, measure, pin  # noqa: E402
+from .runners import in_c  # noqa: E402
+
+FAMILIES = (maps, nests, carried, escapes, integers, functions)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("cases", nargs="*", help="parts of the names of cases; all if none")
-    parser.add_argument("--sizes", default="16,4096,262144,16777216")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--sizes", help="instead of those that suit each case")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--target", default=best().name)
+    parser.add_argument("--contract", action="store_true")
     options = parser.parse_args(argv)
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    limits = _limits()
-    numba = _numba()
-    print(
-        f"{'case':22}{'dtype':9}{'n':>10}{'ours':>12}{'NumPy/ours':>12}{'numba/ours':>12}{'limit/ours':>12}"
-    )
-    for case in CASES:
-        if options.cases and not any(c in case.name for c in options.cases):
+    pin()
+    print(f"peak {_peak('float32'):.0f} Gop/s float32, {_peak('float64'):.0f} float64\n{HEAD}")
+    for case in (case for family in FAMILIES for case in family.CASES):
+        if options.cases and not any(part in case.name for part in options.cases):
             continue
-        for dtype in (np.float32, np.float64):
-            for n in map(int, options.sizes.split(",")):
-                print(_line(case, dtype, n, options.rounds, limits, numba), flush=True)
+        compiled = fuse(on_reject="raise", target=options.target, contract=options.contract)
+        for dtype in case.dtypes:
+            for n in map(int, options.sizes.split(",")) if options.sizes else case.sizes:
+                ours = compiled(case.loop)
+                print(line(case, ours, dtype, n, options.target, options.rounds), flush=True)
 
 
-def _line(case: Case, dtype: type, n: int, rounds: int, limits: Any, numba: Any) -> str:
-    rng = np.random.default_rng(1)
-    x, y, out = rng.random(n).astype(dtype), rng.random(n).astype(dtype), np.zeros(n, dtype)
-    args = case.args(x, y, out)
-    ours = fuse(on_reject="raise")(case.loop)
-    runs: dict[str, Timed] = {"ours": lambda: ours(*args), "numpy": lambda: case.array(*args)}
-    if numba is not None:
-        jitted = numba.njit(fastmath=True)(case.loop)
-        runs["numba"] = lambda: jitted(*args)
-    if limits is not None and case.limit:
-        runs["limit"] = _limit(limits, case.limit, dtype, x, y, out)
-    times = measure(runs, rounds, n)
-    assert ours.stats.compiled > 0, ours.report(*args)
-    t = times["ours"]
-    ratios = [
-        f"{times[k] / t:12.2f}" if k in times else f"{'':12}" for k in ("numpy", "numba", "limit")
-    ]
-    return f"{case.name:22}{np.dtype(dtype).name:9}{n:10}{_pretty(t):>12}" + "".join(ratios)
-
-
-def measure(runs: dict[str, Timed], rounds: int, n: int) -> dict[str, float]:
-    """Median seconds a call, the runs taking turns within each round."""
-    for run in runs.values():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            run()
-    repeat = max(1, min(2000, 2_000_000 // max(n, 1)))
-    samples: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            run()
-            start = time.perf_counter()
-            for _ in range(repeat):
-                run()
-            samples[name].append((time.perf_counter() - start) / repeat)
-    return {name: statistics.median(times) for name, times in samples.items()}
-
-
-def _limit(
-    lib: Any, name: str, dtype: type, x: np.ndarray, y: np.ndarray, out: np.ndarray
-) -> Timed:
-    ffi, module = lib
-    c = _C_NAMES[dtype]
-    function = getattr(module, f"{name}_{c}")
-    pointers = [ffi.from_buffer(f"{c}[]", a) for a in (x, y, out)]
-    n = len(x)
-    return lambda: function(*pointers, n)
-
-
-def _limits() -> Any:
-    """The C marks, built for this machine; None without a compiler."""
-    from cffi import FFI
-
-    folder = tempfile.mkdtemp()
-    path = Path(folder) / "limit.so"
-    flags = ["-O3", "-ffast-math", "-march=native", "-mprefer-vector-width=512", "-shared", "-fPIC"]
-    source = Path(__file__).with_name("limit.c")
-    try:
-        subprocess.run(
-            [os.environ.get("CC", "cc"), *flags, str(source), "-o", str(path)], check=True
-        )
-    except (OSError, subprocess.CalledProcessError) as e:
-        print(f"no hand-written C: {e}", file=sys.stderr)
-        return None
-    ffi = FFI()
-    ffi.cdef("".join(_prototypes()))
-    return ffi, ffi.dlopen(str(path))
-
-
-def _prototypes() -> Iterator[str]:
-    for c in _C_NAMES.values():
-        for name in ("copy", "triad", "sum", "dot"):
-            yield f"void {name}_{c}(const {c} *, const {c} *, {c} *, size_t);"
-
-
-def _numba() -> Any:
-    try:
-        import numba
-    except ImportError:
-        print("numba is not installed: its column stays empty", file=sys.stderr)
-        return None
-    return numba
-
-
-def _pretty(seconds: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        if seconds * scale >= 1:
-            return f"{seconds * scale:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+def _peak(dtype: str) -> float:
+    """Operations a nanosecond of nothing but fused multiply-adds."""
+    steps, vectors, lanes = 1_000_000, 16, 64 // np.dtype(dtype).itemsize
+    seconds = measure({"peak": in_c("peak", dtype, (), steps, fast=True)}, 5)["peak"]
+    return 2 * steps * vectors * lanes / seconds / 1e9
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from targets.host import best
 from targets.isa import TARGETS
 from targets.library import library, meaning
 
+from .harness import pin
+
 _LOOP = """
 #include <time.h>
 int64_t bench(int64_t k, const tp_array *arrays, const tp_scalar *scalars, int64_t times)
@@ -45,6 +47,7 @@ def main() -> None:
     parser.add_argument("--target", default=best().name)
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
+    pin()
     target = TARGETS[options.target]
     bench = ctypes.CDLL(build(table(target) + _LOOP, target)).bench
     bench.restype = ctypes.c_int64
