@@ -116,6 +116,18 @@ static inline V tp_gather_V(const char *p, int64_t s)
 }
 /* iuf */
 static inline V tp_gather_V(const char *p, int64_t s) { return (V){EACH(*(const T *)(p + k * s))}; }
+/* i8 u8 i16 u16 permutes wide: from a copy, beside which there is room */
+static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
+{
+    V r;
+    if (s > (int64_t)sizeof(T) && s <= 4 * (int64_t)sizeof(T)) {
+        T near[4 * L];
+        __builtin_memcpy(near, p, ((n < L ? n : L) - 1) * s + sizeof(T));
+        return tp_select_V(tp_first_M(n), tp_gather_V((const char *)near, s), tp_splat_V(*(const T *)p));
+    }
+    for (int k = 0; k < L; k++) r[k] = *(const T *)(p + (k < n ? k : 0) * s);
+    return r;
+}
 /* iuf */
 static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
 {
