@@ -9,7 +9,7 @@ from loopir.nodes import Call, Expr, Var
 from ..ranges import Linear
 
 if TYPE_CHECKING:
-    from .builder import Builder
+    from .conditions import Conditions
 
 __all__ = ["extreme", "implied", "is_sure"]
 
@@ -17,9 +17,7 @@ _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "
 _ONE = Linear({}, 1)
 
 
-def implied(
-    b: Builder, cond: Expr, holds: bool = True
-) -> Iterator[Linear]:
+def implied(b: Conditions, cond: Expr, holds: bool = True) -> Iterator[Linear]:
     """Those that are at least 0 where `cond` holds, or where it does not."""
     match cond:
         case Var(name) if name in b.values:
@@ -48,12 +46,12 @@ def implied(
             return
 
 
-def is_sure(b: Builder, margin: Linear) -> bool:
+def is_sure(b: Conditions, margin: Linear) -> bool:
     """Whether `margin` is provably >= 0 all over the enclosing loops."""
     return _never_negative(b, extreme(b, margin, False))
 
 
-def _never_negative(b: Builder, margin: Linear) -> bool:
+def _never_negative(b: Conditions, margin: Linear) -> bool:
     """Whether `margin` is provably >= 0; ``-min(p, q)`` is at least ``-p`` and at least ``-q``."""
     if b.low(margin) >= 0:
         return True
@@ -67,7 +65,7 @@ def _never_negative(b: Builder, margin: Linear) -> bool:
     return False
 
 
-def extreme(b: Builder, linear: Linear, highest: bool) -> Linear:
+def extreme(b: Conditions, linear: Linear, highest: bool) -> Linear:
     """The greatest (or least) value over all enclosing loops and spans, with no variable of theirs
     in it but within an atom.
     """
