@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from .copying import copied
 
-__all__ = ["COMPREHENSIONS", "bound", "free_of", "rename", "used"]
+__all__ = ["COMPREHENSIONS", "bound", "bound_once", "free_of", "rename", "used"]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -91,3 +92,13 @@ class _Rename(ast.NodeTransformer):
         return node
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
+
+
+def bound_once(tree: ast.FunctionDef) -> set[str]:
+    """The names that `tree` binds at one place, outside loops."""
+    inside = {n for s in ast.walk(tree) if isinstance(s, (ast.For, ast.While)) for n in ast.walk(s)}
+    stores = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    stores = [n for n in stores if not isinstance(n.ctx, ast.Load)]
+    count = Counter(n.id for n in stores)
+    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    return {n.id for n in stores if count[n.id] == 1 and n not in inside} - given

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 
 from .context import Context
-from .facts import may_be_bool
+from .indexed import may_be_bool
 
 __all__ = ["row_element"]
 

@@ -1,0 +1,105 @@
+"""What is known of what a call gives: its types, its lengths, and whose memory it is."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..types import ArrayType
+from . import calls
+from .asked import Asked, answer
+from .fact import INT, UNKNOWN, Fact, either
+from .names import free_of
+from .samples import is_pure, method, modest
+
+__all__ = ["Called"]
+
+_SHAPED = (np.zeros, np.ones, np.empty, np.full)
+_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
+_NEW = ""
+"""The owner of an array that was just made."""
+
+
+class Called(Asked):
+    """Facts about calls, where names but those that are ``moving`` keep their values."""
+
+    moving: set[str]
+
+    def called(self, e: ast.Call) -> Fact:
+        """What is known of what the call `e` gives."""
+        target = self._function(e.func)
+        if target is len:
+            return INT
+        if (found := calls.reshaping(e, target)) is not None:
+            return self._reshaped(*found)
+        if target is np.broadcast_to and len(e.args) == 2 and not e.keywords:
+            return self._reshaped(e.args[0], getattr(e.args[1], "elts", e.args[1:]))
+        facts = [self.of(a) for a in e.args]
+        if target in (np.real, np.imag) and len(facts) == 1 and not e.keywords:
+            return self.component(facts[0], target.__name__) or UNKNOWN
+        if target in (min, max) and len(facts) > 1 and not e.keywords:
+            return either(facts)
+        function = target
+        operands = [[modest(target, s) for s in self.samples(a)] for a in e.args]
+        if target is None and isinstance(e.func, ast.Attribute):
+            of = self.of(e.func.value)
+            function, operands = method(e.func.attr), [list(of.types), *operands]
+            rank = calls.rank_of_method(e.func.attr, e, of.rank)
+        else:
+            rank = None if target is None else calls.rank_of(target, e, [f.rank for f in facts])
+        named = {
+            k.arg: [modest(target, s) for s in self.samples(k.value)] for k in e.keywords if k.arg
+        }
+        pure = callable(function) and (target is None or is_pure(function))
+        if pure and callable(function) and len(named) == len(e.keywords):
+            fact = answer(function, [*operands, *named.values()], *named)
+            if fact is not None:
+                return fact._replace(shape=self._shape(target, e), owner=self._owner(e, target))
+        return self.outside(e) if rank is None else Fact(rank)
+
+    def _reshaped(self, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
+        of, rank = self.of(array), len(lengths) or 1
+        if of.array is None or not all(self.of(n).is_int for n in lengths):
+            return UNKNOWN
+        dense = of.array.unit == of.array.rank - 1 or not lengths
+        ty = ArrayType(of.array.dtype, rank, rank - 1 if dense else None)
+        return Fact(rank, frozenset({ty}), owner=of.owner)
+
+    def _owner(self, e: ast.Call, target: object | None) -> str | None:
+        """Whose memory what a call gives is."""
+        name = e.func.attr if isinstance(e.func, ast.Attribute) else getattr(target, "__name__", "")
+        if name not in calls.VIEWING:
+            return _NEW
+        first = e.args[0] if target is not None else getattr(e.func, "value", None)
+        return self.of(first).owner if first is not None else None
+
+    def _function(self, func: ast.expr) -> object | None:
+        """The function that `func` stands for; None where it is a method of an argument."""
+        if isinstance(func, ast.Attribute) and func.attr == "accumulate":
+            ufunc = self.resolve(func.value)
+            if isinstance(ufunc, np.ufunc):
+                return ufunc.accumulate
+        return self.resolve(func)
+
+    def _shape(self, target: object, e: ast.Call) -> tuple[str, ...] | None:
+        """The lengths of what an allocator makes, where the names in them keep their values."""
+        match e.args:
+            case [ast.Tuple(elts=elts), *_] if any(target is f for f in _SHAPED):
+                pass
+            case [n, *_] if any(target is f for f in _SHAPED) and self.of(n).is_int:
+                elts = [n]
+            case [ast.Name() as like, *_] if any(target is f for f in _LIKE):
+                known = self.of(like)
+                shape = known.shape if all(known.shape or ()) else None
+                if shape is not None or known.owner != like.id or not known.rank:
+                    return shape
+                axes = range(known.rank)
+                elts = [ast.parse(f"{like.id}.shape[{k}]", mode="eval").body for k in axes]
+            case _:
+                return None
+        return tuple(map(ast.unparse, elts)) if all(map(self.lasting, elts)) else None
+
+    def lasting(self, e: ast.expr) -> bool:
+        """Whether `e`, of lengths and ints, has the same value wherever it is asked."""
+        return free_of(e, self.moving)

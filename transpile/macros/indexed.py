@@ -1,0 +1,70 @@
+"""What is known of a subscript: an element, a field, a row, a view."""
+from __future__ import annotations
+
+import ast
+
+from ..types import ArrayType, RecordType
+from .asked import Asked, answer
+from .fact import INT, UNKNOWN, Fact, typed
+from .samples import OPERATORS, ask, part
+
+__all__ = ["Indexed", "may_be_bool"]
+
+
+class Indexed(Asked):
+    """Facts about subscripts."""
+
+    def indexed(self, e: ast.Subscript) -> Fact:
+        """What is known of the subscript `e`."""
+        if isinstance(e.value, ast.Attribute) and e.value.attr == "shape":
+            return INT if self.of(e.value.value).rank else self.outside(e)
+        of = self.of(e.value)
+        if of.record is not None:
+            return self._of_records(of, of.record, e.slice)
+        if not of.rank:
+            return self.outside(e)
+        if of.types:
+            read = OPERATORS["Subscript"]
+            fact = answer(read, [of.types, self.samples(e.slice, index=True)])
+            if fact and fact.rank:
+                return fact._replace(shape=self._ones(e), owner=of.owner, lies=of.order)
+            return fact or UNKNOWN
+        rank = of.rank
+        for index in e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]:
+            if isinstance(index, ast.Slice):
+                continue
+            if self.of(index).rank != 0 or may_be_bool(index):
+                return UNKNOWN
+            rank -= 1
+        return Fact(rank) if rank >= 0 else UNKNOWN
+
+    def _of_records(self, of: Fact, ty: RecordType, index: ast.expr) -> Fact:
+        field = ty.field(index.value) if isinstance(index, ast.Constant) else None
+        if isinstance(field, ArrayType):
+            return typed(frozenset({field}))
+        indices = self.samples(index, index=True)
+        if types := ask(OPERATORS["Subscript"], [[ty], indices]):
+            return typed(types)
+        less = part(ty, indices)
+        return UNKNOWN if less is None else Fact(less.rank or None, owner=of.owner, record=less)
+
+    def _ones(self, e: ast.Subscript) -> tuple[str, ...] | None:
+        """The lengths of a view that has new axes."""
+        items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
+        new = [self.is_new_axis(i) or _is_none(i) for i in items]
+        slices = [n or isinstance(i, ast.Slice) for n, i in zip(new, items, strict=True)]
+        if not any(new) or not all(slices) or len(items) - sum(new) < (self.of(e.value).rank or 0):
+            return None
+        return tuple("1" if n else "" for n in new)
+
+
+def _is_none(e: ast.expr) -> bool:
+    return isinstance(e, ast.Constant) and e.value is None
+
+
+def may_be_bool(e: ast.expr) -> bool:
+    """Whether `e` looks like a bool, which as a subscript is a mask and adds an axis."""
+    match e:
+        case ast.Constant(value=bool()) | ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return True
+    return False
