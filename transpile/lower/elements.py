@@ -1,42 +1,37 @@
-"""Array elements and views, read and written by subscripts."""
+"""Arrays, and their elements read by subscripts."""
 from __future__ import annotations
 
 import ast
-import types
 from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Const, Expr, If, Load, Span, Store, Var, Yield
+from loopir.nodes import Const, Expr, If, Load, Var, Yield
 from loopir.types import DTYPES
 
-from ..infer import Num, constant, logic
+from ..infer import Num, logic
 from ..pair import Pair
 from ..ranges import integer
 from ..scope import Scope
 from ..source import span_of
 from ..types import PARTS
-from .records import Records
 from .refusal import refuse
+from .slices import Slices, parts_of
 from .subscripts import inside
-from .values import Along, ArrayRef, ListRef, Made
-from .views import part_of, places_of, sliced, transposed, viewed
+from .values import ArrayRef, ListRef, Made
+from .views import part_of, places_of, transposed
 
 __all__ = ["Elements"]
 
 
-class Elements(Records):
-    """Reads and writes of array elements."""
+class Elements(Slices):
+    """Arrays, and reads of their elements."""
 
     scope: Scope
-    written: set[str]
 
     def _name(self, name: str, node: ast.AST) -> Any:
-        raise NotImplementedError
-
-    def _resolve(self, node: ast.expr) -> object | None:
         raise NotImplementedError
 
     def finished_list(self, name: str) -> ArrayRef | None:
@@ -60,8 +55,8 @@ class Elements(Records):
                 return self._surely(*field, node) if field and field[0].rank else None
             case ast.Subscript(value=inner):
                 base = self.array(inner)
-                plain = not any(map(self._is_slice, _parts(node)))
-                if base is None or (plain and len(_parts(node)) >= base.rank):
+                plain = not any(map(self.is_slice, parts_of(node)))
+                if base is None or (plain and len(parts_of(node)) >= base.rank):
                     return None
                 got = self.subscript(node)
                 return got if isinstance(got, ArrayRef) else None
@@ -85,28 +80,7 @@ class Elements(Records):
         """``x.reshape(n, m)`` of an argument."""
         raise NotImplementedError
 
-    def _is_slice(self, part: ast.expr) -> bool:
-        """Whether `part` of a subscript is no number: a slice, an ellipsis, a new axis."""
-        match part:
-            case ast.Slice() | ast.Starred() | ast.Constant(value=None | types.EllipsisType()):
-                return True
-            case ast.Attribute(value=owner, attr="newaxis"):
-                return self._resolve(owner) is np
-        return False
-
-    def _numbers(self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.AST) -> list[Num]:
-        if len(parts) > array.rank:
-            refuse(
-                "LOWER_SUBSCRIPT",
-                f"`{ast.unparse(node)}` has more subscripts than dimensions",
-                node,
-            )
-        for p in parts:
-            if self.array(p) is not None:
-                refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is indexed by an array", node)
-        return [self.num(p) for p in parts]
-
-    def _places(
+    def places(
         self, array: ArrayRef, indices: Sequence[Num], node: ast.AST
     ) -> tuple[list[Num], Expr | None]:
         """Subscripts that are within the first axes, and what must hold for that."""
@@ -127,10 +101,10 @@ class Elements(Records):
             return refuse(
                 "LOWER_SUBSCRIPT", f"`{ast.unparse(node.value)}` is not an array here", node
             )
-        parts = _parts(node)
-        if len(parts) < got.rank or any(map(self._is_slice, parts)):
+        parts = parts_of(node)
+        if len(parts) < got.rank or any(map(self.is_slice, parts)):
             return self._surely(*self.view(got, node), node)
-        at, needed = self._places(got, self._numbers(parts, got, node), node)
+        at, needed = self.places(got, self.numbers(parts, got, node), node)
         return self._read(got, needed, at, node)
 
     def _read(
@@ -162,52 +136,6 @@ class Elements(Records):
             refuse("LOWER_SUBSCRIPT", said, node)
         return array
 
-    def view(self, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
-        """``x[i]``, ``x[1:, None]``; and what must hold for it to be there (None: nothing)."""
-        axes: list[Num | Along] = []
-        shape: list[Num] = []
-        needed: Expr | None = None
-        parts = _parts(node)
-        for part in self._spelled_out(parts, array, node):
-            if self._is_slice(part) and not isinstance(part, ast.Slice):
-                shape.append(constant(1))
-            elif isinstance(part, ast.Slice):
-                length, start, step = self._slice(array.shape[len(axes)], part, node)
-                axes.append(Along(len(shape), start, step))
-                shape.append(length)
-            else:
-                (n,) = self._numbers([part], array, node)
-                at, ok = inside(self.b, array, len(axes), n, node)
-                if ok is not None:
-                    needed = ok if needed is None else logic("and", needed, ok)
-                axes.append(at)
-        return viewed(self.b, array, axes, shape), needed
-
-    def _spelled_out(
-        self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
-    ) -> list[ast.expr]:
-        """The parts with a slice for each axis that they leave out."""
-        made = isinstance(node.value, ast.Name) and isinstance(
-            self.b.env.get(node.value.id), ListRef | Made
-        )
-        new = sum(self._is_slice(p) and not isinstance(p, ast.Slice) for p in parts)
-        ellipses = [k for k, p in enumerate(parts) if _is_ellipsis(p)]
-        rest = array.rank - (len(parts) - new)
-        if made or rest < 0 or len(ellipses) > 1 or any(isinstance(p, ast.Starred) for p in parts):
-            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
-        k = ellipses[0] if ellipses else len(parts)
-        return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]
-
-    def _slice(self, length: Num, part: ast.Slice, node: ast.AST) -> tuple[Num, Num, int]:
-        low, high, step = (
-            None if e is None or _is_none(e) else self.num(e)
-            for e in (part.lower, part.upper, part.step)
-        )
-        by = step.ir.value if step and isinstance(step.ir, Const) and step.python_int else 1
-        if not by or (step and not isinstance(step.ir, Const)):
-            refuse("LOWER_SUBSCRIPT", f"the step of `{ast.unparse(node)}` is not a number", node)
-        return *sliced(self.b, length, low, high, int(by), node), int(by)
-
     def _inside(self, needed: Expr, load: Load) -> Expr:
         """An element under a name, read where `needed` holds."""
         b, hint = self.b, f"{load.array}_at"
@@ -217,69 +145,3 @@ class Elements(Records):
         y = Yield(b.name(hint), load, zero)
         b.emit(If(needed, (), (), (y,), span=load.span))
         return Var(y.name, load.dtype)
-
-    def store(self, target: ast.Subscript, value: Num | Pair, node: ast.AST) -> None:
-        """``a[i] = value``."""
-        array, needed, at = self._target(target)
-        index = places_of(self.b, array, at)
-        place = span_of(target)
-        stmts = self.stores(array.name, array.dtype, index, value, node, place)
-        if array.flags is not None:
-            assert isinstance(value, Num)
-            self.belongs(value, array.dtype, node)
-            stmts = (*stmts, Store(array.flags, index, value.weak_now, span=place))
-        if needed is None:
-            self.b.block.extend(stmts)
-        else:
-            self.b.emit(If(needed, stmts, span=place))
-        self.written.add(array.name)
-
-    def belongs(self, n: Num, dtype: str, node: ast.AST) -> None:
-        """Refuses an item that has another type than the rest of its list."""
-        other = n.dtype != dtype or n.strong not in (None, dtype) or n.weak not in (None, dtype)
-        if other or n.boxed or not n.exact:
-            refuse("LOWER_JOIN", "the items of a list have several types", node)
-
-    def _target(self, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
-        """The array, what must hold for an element of it to be written, and which one."""
-        field = self.field(target)
-        array = self.array(target.value) if field is None else field[0]
-        if array is None:
-            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(target.value)}` is not an array here", target)
-        parts = _parts(target) if field is None else []
-        if len(parts) < array.rank or any(map(self._is_slice, parts)):
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(target)}` is a whole row", target)
-        if field is not None:
-            return *field, []
-        at, needed = self._places(array, self._numbers(parts, array, target), target)
-        return array, needed, at
-
-    def stores(
-        self, array: str, dtype: str, index: tuple[Expr, ...], value: Num | Pair, node: ast.AST,
-        place: Span | None,
-    ) -> tuple[Store, ...]:
-        """What puts `value` into an array of `dtype`."""
-        if dtype not in PARTS:
-            if isinstance(value, Pair):
-                refuse("LOWER_COMPLEX", "a complex number is put into an array of real ones", node)
-            return (Store(array, index, self.stored(value, dtype, node), span=place),)
-        parts = (value.re, value.im) if isinstance(value, Pair) else (value, constant(0.0))
-        exprs = [self.b.bind(self.stored(p, PARTS[dtype], node)) for p in parts]
-        return tuple(
-            Store(array, (*index, integer(k)), e, span=place) for k, e in enumerate(exprs)
-        )
-
-    def stored(self, value: Num, dtype: str, node: ast.AST) -> Expr:
-        raise NotImplementedError
-
-
-def _parts(node: ast.Subscript) -> list[ast.expr]:
-    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-
-
-def _is_none(e: ast.expr) -> bool:
-    return isinstance(e, ast.Constant) and e.value is None
-
-
-def _is_ellipsis(e: ast.expr) -> bool:
-    return isinstance(e, ast.Constant) and e.value is ...

@@ -14,14 +14,14 @@ from ..scope import Origin, Scope
 from ..signature import type_of
 from ..types import PARTS, ArrayType, Opaque, RecordType, ScalarType
 from .builder import param_of
-from .elements import Elements
 from .refusal import refuse
+from .stores import Stores
 from .values import ArrayRef, RecordsRef, Unbound
 
 __all__ = ["Names"]
 
 
-class Names(Elements):
+class Names(Stores):
     """Reads of names and attributes."""
 
     scope: Scope

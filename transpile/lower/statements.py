@@ -20,12 +20,12 @@ from ..scope import Origin
 from ..types import ArrayType
 from .arrays import READY, allocation, makes_array, ready
 from .fixed import Fixed
+from .items import as_item
 from .lists import ARRAY_OF
 from .liveness import reads
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
 from .pytext import as_python, inlined
 from .refusal import refuse
-from .store import as_item
 from .values import ArrayRef, ListRef, Unbound, Value
 
 __all__ = ["Statements"]

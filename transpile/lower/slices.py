@@ -1,0 +1,110 @@
+"""Views by subscripts: rows, slices, ellipses, new axes."""
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Sequence
+
+import numpy as np
+
+from loopir.nodes import Const, Expr
+
+from ..infer import Num, constant, logic
+from .records import Records
+from .refusal import refuse
+from .subscripts import inside
+from .values import Along, ArrayRef, ListRef, Made
+from .views import sliced, viewed
+
+__all__ = ["Slices", "parts_of"]
+
+
+class Slices(Records):
+    """Views of arrays."""
+
+    def _resolve(self, node: ast.expr) -> object | None:
+        raise NotImplementedError
+
+    def array(self, node: ast.expr) -> ArrayRef | None:
+        raise NotImplementedError
+
+    def is_slice(self, part: ast.expr) -> bool:
+        """Whether `part` of a subscript is no number: a slice, an ellipsis, a new axis."""
+        match part:
+            case ast.Slice() | ast.Starred() | ast.Constant(value=None | types.EllipsisType()):
+                return True
+            case ast.Attribute(value=owner, attr="newaxis"):
+                return self._resolve(owner) is np
+        return False
+
+    def numbers(self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.AST) -> list[Num]:
+        """The subscripts `parts` of `array`, which are numbers."""
+        if len(parts) > array.rank:
+            refuse(
+                "LOWER_SUBSCRIPT",
+                f"`{ast.unparse(node)}` has more subscripts than dimensions",
+                node,
+            )
+        for p in parts:
+            if self.array(p) is not None:
+                refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is indexed by an array", node)
+        return [self.num(p) for p in parts]
+
+    def view(self, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
+        """``x[i]``, ``x[1:, None]``; and what must hold for it to be there (None: nothing)."""
+        axes: list[Num | Along] = []
+        shape: list[Num] = []
+        needed: Expr | None = None
+        parts = parts_of(node)
+        for part in self._spelled_out(parts, array, node):
+            if self.is_slice(part) and not isinstance(part, ast.Slice):
+                shape.append(constant(1))
+            elif isinstance(part, ast.Slice):
+                length, start, step = self._slice(array.shape[len(axes)], part, node)
+                axes.append(Along(len(shape), start, step))
+                shape.append(length)
+            else:
+                (n,) = self.numbers([part], array, node)
+                at, ok = inside(self.b, array, len(axes), n, node)
+                if ok is not None:
+                    needed = ok if needed is None else logic("and", needed, ok)
+                axes.append(at)
+        return viewed(self.b, array, axes, shape), needed
+
+    def _spelled_out(
+        self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
+    ) -> list[ast.expr]:
+        """The parts with a slice for each axis that they leave out."""
+        made = isinstance(node.value, ast.Name) and isinstance(
+            self.b.env.get(node.value.id), ListRef | Made
+        )
+        new = sum(self.is_slice(p) and not isinstance(p, ast.Slice) for p in parts)
+        ellipses = [k for k, p in enumerate(parts) if _is_ellipsis(p)]
+        rest = array.rank - (len(parts) - new)
+        if made or rest < 0 or len(ellipses) > 1 or any(isinstance(p, ast.Starred) for p in parts):
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
+        k = ellipses[0] if ellipses else len(parts)
+        return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]
+
+    def _slice(self, length: Num, part: ast.Slice, node: ast.AST) -> tuple[Num, Num, int]:
+        low, high, step = (
+            None if e is None or _is_none(e) else self.num(e)
+            for e in (part.lower, part.upper, part.step)
+        )
+        by = step.ir.value if step and isinstance(step.ir, Const) and step.python_int else 1
+        if not by or (step and not isinstance(step.ir, Const)):
+            refuse("LOWER_SUBSCRIPT", f"the step of `{ast.unparse(node)}` is not a number", node)
+        return *sliced(self.b, length, low, high, int(by), node), int(by)
+
+
+def parts_of(node: ast.Subscript) -> list[ast.expr]:
+    """The subscripts of `node`, one an axis."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _is_none(e: ast.expr) -> bool:
+    return isinstance(e, ast.Constant) and e.value is None
+
+
+def _is_ellipsis(e: ast.expr) -> bool:
+    return isinstance(e, ast.Constant) and e.value is ...

@@ -1,0 +1,79 @@
+"""``a[i] = value``: elements written by subscripts."""
+from __future__ import annotations
+
+import ast
+
+from loopir.nodes import Expr, If, Span, Store
+
+from ..infer import Num, constant
+from ..pair import Pair
+from ..ranges import integer
+from ..source import span_of
+from ..types import PARTS
+from .elements import Elements
+from .refusal import refuse
+from .slices import parts_of
+from .values import ArrayRef
+from .views import places_of
+
+__all__ = ["Stores"]
+
+
+class Stores(Elements):
+    """Writes of array elements; ``written`` are the arrays."""
+
+    written: set[str]
+
+    def store(self, target: ast.Subscript, value: Num | Pair, node: ast.AST) -> None:
+        """``a[i] = value``."""
+        array, needed, at = self._target(target)
+        index = places_of(self.b, array, at)
+        place = span_of(target)
+        stmts = self.stores(array.name, array.dtype, index, value, node, place)
+        if array.flags is not None:
+            assert isinstance(value, Num)
+            self.belongs(value, array.dtype, node)
+            stmts = (*stmts, Store(array.flags, index, value.weak_now, span=place))
+        if needed is None:
+            self.b.block.extend(stmts)
+        else:
+            self.b.emit(If(needed, stmts, span=place))
+        self.written.add(array.name)
+
+    def belongs(self, n: Num, dtype: str, node: ast.AST) -> None:
+        """Refuses an item that has another type than the rest of its list."""
+        other = n.dtype != dtype or n.strong not in (None, dtype) or n.weak not in (None, dtype)
+        if other or n.boxed or not n.exact:
+            refuse("LOWER_JOIN", "the items of a list have several types", node)
+
+    def _target(self, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
+        """The array, what must hold for an element of it to be written, and which one."""
+        field = self.field(target)
+        array = self.array(target.value) if field is None else field[0]
+        if array is None:
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(target.value)}` is not an array here", target)
+        parts = parts_of(target) if field is None else []
+        if len(parts) < array.rank or any(map(self.is_slice, parts)):
+            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(target)}` is a whole row", target)
+        if field is not None:
+            return *field, []
+        at, needed = self.places(array, self.numbers(parts, array, target), target)
+        return array, needed, at
+
+    def stores(
+        self, array: str, dtype: str, index: tuple[Expr, ...], value: Num | Pair, node: ast.AST,
+        place: Span | None,
+    ) -> tuple[Store, ...]:
+        """What puts `value` into an array of `dtype`."""
+        if dtype not in PARTS:
+            if isinstance(value, Pair):
+                refuse("LOWER_COMPLEX", "a complex number is put into an array of real ones", node)
+            return (Store(array, index, self.stored(value, dtype, node), span=place),)
+        parts = (value.re, value.im) if isinstance(value, Pair) else (value, constant(0.0))
+        exprs = [self.b.bind(self.stored(p, PARTS[dtype], node)) for p in parts]
+        return tuple(
+            Store(array, (*index, integer(k)), e, span=place) for k, e in enumerate(exprs)
+        )
+
+    def stored(self, value: Num, dtype: str, node: ast.AST) -> Expr:
+        raise NotImplementedError
