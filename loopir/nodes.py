@@ -1,11 +1,10 @@
 """The Loop IR: frozen nodes on about one screen. A tree never changes; passes build new ones.
 
-Here are statements, loops and the kernel; expressions.py has what they compute with. Every loop is
-canonical after lowering: ``[0, n)``, step 1.
+Here are statements and the kernel; loops.py has those that repeat others, and expressions.py what
+they compute with.
 """
 from __future__ import annotations
 
-from enum import Enum
 from typing import TypeAlias
 
 from .expressions import (
@@ -24,6 +23,19 @@ from .expressions import (
     Span,
     Spanned,
     Var,
+)
+from .loops import (
+    Accum,
+    Loop,
+    LoopLike,
+    MaskForm,
+    PredLoop,
+    Scan,
+    Stream,
+    VecAccum,
+    VecLoop,
+    While,
+    Zip,
 )
 from .record import record
 
@@ -128,117 +140,6 @@ class If(Spanned):
 
 
 @record(frozen=True, slots=True)
-class Accum(Spanned):
-    """A loop-carried scalar: ``init``, then ``step`` at the end of each iteration; bound after it.
-
-    All steps see the old values.
-    """
-    name: str
-    init: Expr
-    step: Expr
-
-
-@record(frozen=True, slots=True)
-class VecAccum(Spanned):
-    """A loop-carried vector of the loop's ``group`` lanes, each starting as the scalar ``init``;
-    inside, ``Var(name, …, width)`` is the current register, after the loop it has ``group`` lanes.
-    """
-    name: str
-    init: Expr
-    step: Expr
-
-
-@record(frozen=True, slots=True)
-class Loop(Spanned):
-    """A counted loop; left after an iteration whose new accumulators make ``until`` true."""
-    var: str
-    range: Range
-    body: tuple[Stmt, ...]
-    accs: tuple[Accum, ...] = ()
-    until: Expr | None = None
-
-
-@record(frozen=True, slots=True)
-class Stream:
-    """One name of a Zip, bound to ``array[var]``."""
-    name: str
-    array: str
-    dtype: str
-
-
-@record(frozen=True, slots=True)
-class Zip(Spanned):
-    """Parallel iteration over rank-1 arrays."""
-    var: str
-    streams: tuple[Stream, ...]
-    range: Range
-    body: tuple[Stmt, ...]
-    accs: tuple[Accum, ...] = ()
-
-
-@record(frozen=True, slots=True)
-class VecLoop(Spanned):
-    """A loop over vectors of ``width`` lanes.
-
-    ``group`` lanes make one accumulator set: element ``lo + k`` belongs to lane ``k % group`` on
-    every target, so a fold has the same bits everywhere. The remainder runs under a mask (its
-    inactive lanes neither store, check nor accumulate) unless ``tail`` names a scalar loop for it.
-    ``until`` as in Loop, tested after each group.
-    """
-    var: str
-    range: Range
-    width: Lanes
-    body: tuple[Stmt, ...]
-    accs: tuple[VecAccum, ...] = ()
-    tail: Loop | None = None
-    group: int | None = None
-    until: Expr | None = None
-
-
-class MaskForm(Enum):
-    """How a PredLoop keeps inactive lanes from acting."""
-    AVX512Mask = "AVX512Mask"
-    SelectBlend = "SelectBlend"
-    BranchPerLane = "BranchPerLane"
-
-
-@record(frozen=True, slots=True)
-class PredLoop(Spanned):
-    """A VecLoop whose stores, checks and steps act only in lanes where ``pred`` holds."""
-    var: str
-    range: Range
-    width: Lanes
-    pred: Expr
-    body: tuple[Stmt, ...]
-    accs: tuple[VecAccum, ...] = ()
-    tail: Loop | None = None
-    form: MaskForm | None = None
-    group: int | None = None
-
-
-@record(frozen=True, slots=True)
-class Scan(Spanned):
-    """A prefix reduction, ``array[i] = acc = op(acc, value)`` for i in range; binds ``acc``."""
-    var: str
-    range: Range
-    op: str
-    acc: str
-    init: Expr
-    value: Expr
-    array: str
-
-
-@record(frozen=True, slots=True)
-class While(Spanned):
-    """Runs ``body`` and the steps while ``cond`` (over the accumulators) holds, and no check of
-    ``"replay"`` has failed: what such a one has made of the names, nobody knows.
-    """
-    cond: Expr
-    body: tuple[Stmt, ...]
-    accs: tuple[Accum, ...] = ()
-
-
-@record(frozen=True, slots=True)
 class Break(Spanned):
     """Leaves the innermost Loop, Zip or While at once, without its steps, where ``cond`` holds."""
     cond: Expr
@@ -292,7 +193,6 @@ class Kernel:
     stops: bool = False
 
 
-LoopLike: TypeAlias = Loop | Zip | VecLoop | PredLoop | Scan | While
 Stmt: TypeAlias = (
     Assign | Local | Store | Append | Prefix | Check | If | Break | Return | LoopLike
 )
