@@ -10,10 +10,11 @@ from loopir.tree import counters, walk
 from loopir.types import DTYPES
 
 from ..target import Vec, mask_type
-from .expressions import expr, held, type_of
+from .expressions import expr
 from .masks import as_width, both, logic
 from .scope import Region, Scope
 from .text import assignments, bracketed, plain
+from .variables import held, type_of
 from .vecops import operation
 
 __all__ = ["Block", "Vectored", "accumulator_type", "register_body", "vector_accs"]

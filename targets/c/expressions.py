@@ -1,38 +1,29 @@
 """Expressions of legal IR as C, scalar and vector."""
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from loopir import nodes as ir
 from loopir.ops import OPS
 from loopir.passes.values import may_raise, raising
 from loopir.tree import walk
 from loopir.types import DTYPES
 
-from ..target import Target, Vec, mask_type, stored
+from ..target import Vec, mask_type, stored
 from .fold import c_name, fold_name
+from .literals import literal
 from .masks import any_lane, as_width, both, from_width, logic
 from .scope import Registers, Scope
 from .text import plain
+from .variables import type_of
 from .vecops import operation, scalar_operation
 
-__all__ = ["computed", "element", "expr", "held", "pointer", "stride", "type_of"]
-
-
-def type_of(e: ir.Expr, target: Target) -> str:
-    """The C type of a value."""
-    if not isinstance(e.lanes, int) or e.lanes == 1:
-        return DTYPES[e.dtype].c
-    return mask_type(target, e.lanes) if e.dtype == "bool" else Vec(e.dtype, e.lanes).name
+__all__ = ["element", "expr", "pointer", "stride"]
 
 
 def expr(e: ir.Expr, s: Scope) -> str:
     """`e` in C, in parentheses where it needs any."""
     match e:
         case ir.Const():
-            return _literal(e)
+            return literal(e)
         case ir.Var(name):
             return s.use(name)
         case ir.Dim(array, axis):
@@ -73,37 +64,6 @@ def _operand(e: ir.Call) -> str:
     letters = OPS[e.op].operands
     typed = [a.dtype for a, letter in zip(e.args, letters, strict=True) if letter != "m"]
     return typed[0] if typed else "bool"
-
-
-# -- constants
-
-
-def _literal(c: ir.Const) -> str:
-    t = DTYPES[c.dtype]
-    if t.wide:
-        return f"((uint16_t){int(np.array(c.value, t.numpy).view(np.uint16)):#x})"
-    if t.kind == "f":
-        return _float(c)
-    value = int(c.value)
-    if value == t.low and t.bits == 64 and t.kind == "i":
-        return "INT64_MIN"
-    digits = f"{value}U" if t.kind == "u" else str(value)
-    return f"(({t.c}){digits})"
-
-
-def _float(c: ir.Const) -> str:
-    single = c.dtype == "f32"
-    with np.errstate(all="ignore"):
-        value = float(np.float32(c.value)) if single else float(c.value)
-    suffix = "f" if single else ""
-    size = abs(value)
-    if math.isnan(value):
-        text = f'__builtin_nan{suffix}("")'
-    elif math.isinf(value):
-        text = f"__builtin_inf{suffix}()"
-    else:
-        text = (repr(size) if size.is_integer() and size < 1e6 else size.hex()) + suffix
-    return f"(-{text})" if math.copysign(1, value) < 0 else text
 
 
 # -- memory
@@ -154,27 +114,6 @@ def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
     if count:
         return f"tp_gatherpart_{v.name}((const char *)({at}), {apart}, {count})"
     return f"tp_gather_{v.name}((const char *)({at}), {apart})"
-
-
-def held(name: str, e: ir.Expr, s: Scope) -> str:
-    """Keeps a loaded vector in its register: gcc would rather read memory again at each use."""
-    if s.target.machine != "x86_64" or not _fills_register(e):
-        return ""
-    return f'__asm__("" : "+{s.target.register}"({name}));'
-
-
-def computed(name: str, e: ir.Expr, s: Scope) -> str:
-    """Has the variable of that name, whose value is `e`, computed whether or not it is read."""
-    scalar = DTYPES[e.dtype].c in ("float", "double") and e.lanes == 1
-    mask = e.dtype == "bool" and s.target.masks == "bits"
-    vector = scalar or (_fills_register(e) and not mask)
-    return f"TP_COMPUTED{'_V' if vector else ''}({name});"
-
-
-def _fills_register(e: ir.Expr) -> bool:
-    """Less than 128 bits are no register of clang's on x86-64."""
-    assert isinstance(e.lanes, int)
-    return e.lanes > 1 and (e.dtype == "bool" or e.lanes * DTYPES[e.dtype].bits >= 128)
 
 
 # -- vectors

@@ -10,11 +10,11 @@ from loopir.passes.values import unit
 from loopir.types import DTYPES
 
 from ..target import Target, Vec
-from .expressions import computed
 from .halves import alone, joins, order
 from .recurrence import recurrence
 from .scope import Running, Scope
 from .text import plain
+from .variables import computed
 from .vecops import operation, scalar_operation, vector_named
 
 __all__ = ["begin", "define_prefix", "prefix"]

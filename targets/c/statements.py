@@ -11,12 +11,13 @@ from loopir.passes.values import raising
 from loopir.types import DTYPES, INDEX
 
 from ..shape import side_by_side
-from .expressions import computed, element, expr, held, type_of
+from .expressions import element, expr
 from .lanes import stored_together, vector_statement
 from .loops import vector_loop
 from .prefix import prefix
 from .scope import Scope
 from .text import assignments, bracketed, plain
+from .variables import computed, held, type_of
 
 __all__ = ["block"]
 

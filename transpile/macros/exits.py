@@ -2,16 +2,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from .context import Context
 from .copying import copied
+from .ways import NotStructured, exits, irregular, leaves, plain_break, ways_of
 
-__all__ = ["exits", "structured"]
+__all__ = ["structured"]
 
-_LOOPS = (ast.For, ast.While)
 _RETURNED = "_returned"
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def structured(tree: ast.FunctionDef, cx: Context) -> None:
@@ -46,9 +45,9 @@ def structured(tree: ast.FunctionDef, cx: Context) -> None:
         return s
     """
     try:
-        if _early(tree.body) or any(map(_irregular, ast.walk(tree))):
+        if _early(tree.body) or any(map(irregular, ast.walk(tree))):
             tree.body = _Structure(cx).function(tree.body)
-    except _NotStructured:
+    except NotStructured:
         return
 
 
@@ -63,62 +62,6 @@ def _early(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
-class _NotStructured(Exception):
-    """A way out leads through a statement that is Python's own."""
-
-
-def exits(s: ast.stmt) -> frozenset[str]:
-    """The ways out of `s`: some of break, continue and return."""
-    match s:
-        case ast.Break() | ast.Continue() | ast.Return():
-            return frozenset((type(s).__name__.lower(),))
-        case ast.If(body=body, orelse=orelse):
-            return _any(body) | _any(orelse)
-        case ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
-            return (_any(body) & {"return"}) | _any(orelse)
-        case _ if isinstance(s, _SCOPES):
-            return frozenset()
-    if any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in _here(s)):
-        raise _NotStructured
-    return frozenset()
-
-
-def _any(block: Iterable[ast.stmt]) -> frozenset[str]:
-    return frozenset(way for s in block for way in exits(s))
-
-
-def _here(s: ast.AST) -> Iterator[ast.AST]:
-    yield s
-    for child in ast.iter_child_nodes(s):
-        if not isinstance(child, _SCOPES):
-            yield from _here(child)
-
-
-def _ends(block: Sequence[ast.stmt]) -> bool:
-    """Whether every path through `block` leaves it."""
-    for s in block:
-        match s:
-            case ast.Break() | ast.Continue() | ast.Return():
-                return True
-            case ast.If(body=body, orelse=orelse) if _ends(body) and _ends(orelse):
-                return True
-    return False
-
-
-def _plain_break(s: ast.stmt) -> bool:
-    """``if …: break``"""
-    return isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break)
-
-
-def _irregular(n: ast.AST) -> bool:
-    """Whether `n` is a loop that needs rewriting for its own sake."""
-    if not isinstance(n, _LOOPS):
-        return False
-    breaking = [s for s in n.body if "break" in exits(s)]
-    simple = not breaking or (len(breaking) == 1 and _plain_break(breaking[0]))
-    return bool(n.orelse) or "continue" in _any(n.body) or not simple
-
-
 class _Structure:
     """Rewrites one function. ``returns``: the flag of each early return, and its value."""
 
@@ -129,9 +72,9 @@ class _Structure:
 
     def function(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         last = body[-1] if isinstance(body[-1], ast.Return) else None
-        ended = last is not None or _ends(body)
+        ended = last is not None or leaves(body)
         kept = body[:-1] if last is not None else body
-        if _ends(kept):
+        if leaves(kept):
             last = None
         new = self.block(kept)
         if last is None and ended:
@@ -159,7 +102,7 @@ class _Structure:
                 case ast.Break() | ast.Continue() | ast.Return():
                     return [*out, *self.set(self.flag(s), True)]
                 case ast.If(test=test, body=body, orelse=orelse) if ways:
-                    a, b = _ends(body), _ends(orelse)
+                    a, b = leaves(body), leaves(orelse)
                     body = body if a or not b else [*body, *rest]
                     orelse = orelse if b or not a else [*orelse, *rest]
                     before = self.taken()
@@ -216,8 +159,8 @@ class _Structure:
         self.loops.append({})
         body, simple = s.body, not s.orelse
         leaving = [k for k, x in enumerate(body) if exits(x) & {"break", "return"}]
-        simple = simple and len(leaving) == 1 and _plain_break(body[leaving[0]])
-        if simple and "continue" not in _any(body):
+        simple = simple and len(leaving) == 1 and plain_break(body[leaving[0]])
+        if simple and "continue" not in ways_of(body):
             (k,) = leaving
             new = [*self.block(body[:k]), body[k], *self.block(body[k + 1 :])]
         else:
@@ -246,7 +189,7 @@ class _Structure:
         if not leaving:
             return self.block(body)
         last = leaving[-1] + 1
-        late = "continue" in _any(body[:last])
+        late = "continue" in ways_of(body[:last])
         new = self.block(body if late else body[:last])
         flags = [self.loops[-1]["left"]] if "left" in self.loops[-1] else []
         flags += [name for name, _ in self.returns[before:]]
