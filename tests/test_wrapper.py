@@ -12,9 +12,9 @@ import pytest
 from loopir.nodes import Check, Const, Kernel, Param
 from loopir.ops import STATUS
 from transpile.dispatch.compiling import contract_of
-from transpile.dispatch.contract import Contract
+from transpile.dispatch.contract import Contract, strided, weak
 from transpile.dispatch.floats import judge
-from transpile.dispatch.wrapper import applies, strided, weak, wrapper
+from transpile.dispatch.wrapper import applies, wrapper
 from transpile.plan import (
     Argument,
     Captured,

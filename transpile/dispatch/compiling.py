@@ -22,9 +22,8 @@ from ..rejections import Refused, Rejection
 from ..stages import Stages, compile_stages
 from ..types import ArgType
 from . import recipe
-from .contract import Contract, Parameter
+from .contract import Contract, Parameter, paired, strided, weak
 from .variant import Variant
-from .wrapper import paired, strided, weak
 
 __all__ = ["compile_variant", "contract_of", "rejection_of"]
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from loopir.record import record
 
-from ..plan import Binding, Ref, Returned, StatusSource
+from ..plan import Argument, Binding, Captured, Field, Fresh, Part, Ref, Returned, StatusSource
+from ..types import PARTS, ArrayType, ScalarType
 
-__all__ = ["Contract", "Parameter"]
+__all__ = ["Contract", "Parameter", "paired", "strided", "weak"]
 
 
 @record(frozen=True, slots=True)
@@ -37,3 +38,28 @@ class Contract:
     snapshot: bool
     sources: tuple[StatusSource, ...]
     told: str | None
+
+
+def weak(contract: Contract) -> frozenset[str]:
+    """Parameters of the kernel that are given as Python scalars."""
+    given = (
+        (b.name, b.type)
+        for b in contract.bindings if isinstance(b, (Argument, Captured, Part))
+    )
+    return frozenset(name for name, t in given if isinstance(t, ScalarType) and t.weak)
+
+
+def strided(contract: Contract) -> frozenset[str]:
+    """Parameters of the kernel that are given as arrays with no axis of unit stride."""
+    given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field)))
+    types = ((b.name, b.type) for b in given)
+    return frozenset(
+        n for n, t in types
+        if isinstance(t, ArrayType) and t.rank and t.unit is None and t.dtype not in PARTS
+    )
+
+
+def paired(contract: Contract) -> frozenset[str]:
+    """Parameters of the kernel that are given as arrays of complex numbers."""
+    given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field, Fresh)))
+    return frozenset(b.name for b in given if b.type.dtype in PARTS)

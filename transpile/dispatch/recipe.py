@@ -30,9 +30,8 @@ from ..plan import Ref
 from ..products import fuses_products
 from ..scope import made_in_c
 from ..types import ArgType
-from .contract import Contract
+from .contract import Contract, paired, strided, weak
 from .variant import Variant
-from .wrapper import paired, strided, weak
 
 if TYPE_CHECKING:
     from targets.load import Entry

@@ -31,13 +31,13 @@ from loopir.types import DTYPES
 
 from ..plan import Argument, Binding, Captured, Field, Fresh, Part, Slot
 from ..signature import type_of
-from ..types import ELEMENTS, PARTS, ArrayType, ScalarType
+from ..types import ELEMENTS, ArrayType
 from .contract import Contract
 from .floats import CALM, errstate, nervous
 from .result import result_text
 from .standin import Values, condition, forward_text, stand_in, values_text
 
-__all__ = ["Saved", "applies", "paired", "strided", "weak", "wrapper"]
+__all__ = ["Saved", "applies", "wrapper"]
 
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
@@ -45,31 +45,6 @@ Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 
 class _Mismatch(Exception):
     """The call is not of the kind that the contract was made for."""
-
-
-def weak(contract: Contract) -> frozenset[str]:
-    """Parameters of the kernel that are given as Python scalars."""
-    given = (
-        (b.name, b.type)
-        for b in contract.bindings if isinstance(b, (Argument, Captured, Part))
-    )
-    return frozenset(name for name, t in given if isinstance(t, ScalarType) and t.weak)
-
-
-def strided(contract: Contract) -> frozenset[str]:
-    """Parameters of the kernel that are given as arrays with no axis of unit stride."""
-    given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field)))
-    types = ((b.name, b.type) for b in given)
-    return frozenset(
-        n for n, t in types
-        if isinstance(t, ArrayType) and t.rank and t.unit is None and t.dtype not in PARTS
-    )
-
-
-def paired(contract: Contract) -> frozenset[str]:
-    """Parameters of the kernel that are given as arrays of complex numbers."""
-    given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field, Fresh)))
-    return frozenset(b.name for b in given if b.type.dtype in PARTS)
 
 
 def applies(function: FunctionType, contract: Contract) -> Callable[[], bool]:

@@ -21,9 +21,10 @@ from .filling import array_filled
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .joining import array_joined
 from .loops import for_loop
+from .moments import array_moment
 from .products import array_outer, array_product
 from .ranges import in_range, named_range
-from .reductions import array_fold, array_moment
+from .reductions import array_fold
 from .rewriting import array_copied, array_said
 from .running import array_place, array_scan
 from .shaping import array_shaped

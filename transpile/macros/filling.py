@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .context import Context
+from .integers import integer_constant
 from .nests import allocated, nest
-from .streams import integer_constant
 from .views import element, leaf, scalar
 
 __all__ = ["array_filled"]

@@ -5,8 +5,8 @@ import ast
 from collections.abc import Callable, Sequence
 
 from .context import Context
+from .integers import integer_constant, minus, plus
 from .shaping import diagonal, spread
-from .streams import integer_constant, minus, plus
 from .views import View, element, held, is_one, materialised, view
 
 __all__ = ["indexed"]

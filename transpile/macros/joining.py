@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .context import Context
+from .integers import integer_constant, plus
 from .nests import allocated, nest, unless
-from .streams import integer_constant, plus
 from .views import View, element, view
 
 __all__ = ["array_joined"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 import ast
 
 from .context import Context
-from .streams import integer_constant, range_bounds
+from .integers import integer_constant
+from .streams import range_bounds
 
 __all__ = ["in_range", "named_range"]
 

@@ -8,19 +8,22 @@ from loopir.record import record
 
 from ..types import ArrayType, ScalarType
 from .context import Context
+from .integers import integer_constant
 from .nests import allocated, dtype, indices, unless
-from .streams import integer_constant
-from .views import View, element, held, view
+from .views import View, element, view
 
-__all__ = ["Fold", "array_fold", "array_moment"]
+__all__ = ["FOLDS", "Fold", "array_fold", "fold_of", "product"]
 
-_FOLDS: dict[str, tuple[str, int | None]] = {
+FOLDS: dict[str, tuple[str, int | None]] = {
     "sum": ("add", 0), "prod": ("multiply", 1), "mean": ("add", 0),
     "any": ("logical_or", 0), "all": ("logical_and", 1),
     "min": ("minimum", None), "max": ("maximum", None),
     "amin": ("minimum", None), "amax": ("maximum", None),
 }
 """The function that takes in one element, and what it starts from: None for the first element."""
+
+MOMENTS = ("ptp", "count_nonzero", "var", "std")
+"""What is made of them."""
 
 _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 
@@ -75,52 +78,15 @@ def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
                 _mean[_i_3, 0] = np.divide(_acc_1, X.shape[1])
         w = _mean
     """
-    fold = _fold(node, cx)
-    if fold is None or fold.name not in _FOLDS:
+    fold = fold_of(node, cx)
+    if fold is None or fold.name not in FOLDS:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh(fold.name)
     return cx.made(name, lambda: _lines(fold, name, node, cx))
 
 
-def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
-    """What is made of other folds.
-
-        s = np.count_nonzero(x)
-    →
-        _sum = np.int64(0)
-        for _i in range(x.shape[0]):
-            _sum = np.add(_sum, np.not_equal(x[_i], 0))
-        s = _sum
-    """
-    fold = _fold(node, cx)
-    if fold is None or fold.name in _FOLDS:
-        return None
-    x = fold.array if isinstance(fold.array, ast.Name) else held(fold.array, "a", cx)
-    axes = ast.Tuple([ast.Constant(k) for k in fold.axes], ast.Load())
-    parts = {"NP": cx.numpy, "X": x, "A": axes, "K": ast.Constant(fold.keepdims)}
-    if fold.name == "ptp":
-        text = "NP.subtract(NP.max(X, axis=A, keepdims=K), NP.min(X, axis=A, keepdims=K))"
-        return cx.expr(text, **parts)
-    if fold.name == "count_nonzero":
-        call = cx.expr("NP.sum(NP.not_equal(X, 0), axis=A, keepdims=K)", **parts)
-        weak = ScalarType("i64", weak=True) in cx.fact(node).types  # type: ignore[arg-type]
-        return cx.expr("int(E)", E=call) if weak else call
-    mean = held(cx.expr("NP.mean(X, axis=A, keepdims=True)", **parts), "mean", cx)
-    square = cx.expr("NP.square(NP.subtract(X, M))", M=mean, **parts)
-    lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in fold.axes]
-    count = _product(lengths, cx)
-    if fold.ddof:
-        count = cx.expr("max(N - D, 0)", N=count, D=ast.Constant(fold.ddof))
-    text = "NP.divide(NP.sum(S, axis=A, keepdims=K), N)"
-    variance = cx.expr(text, S=square, N=count, **parts)
-    return variance if fold.name == "var" else cx.expr("NP.sqrt(V)", NP=cx.numpy, V=variance)
-
-
-_MOMENTS = ("ptp", "count_nonzero", "var", "std")
-
-
-def _fold(node: ast.AST, cx: Context) -> Fold | None:
+def fold_of(node: ast.AST, cx: Context) -> Fold | None:
     """The fold that `node` calls, by function or by method, with arguments that are known."""
     match node:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if (
@@ -134,7 +100,7 @@ def _fold(node: ast.AST, cx: Context) -> Fold | None:
         case _:
             return None
     rank = cx.fact(array).rank
-    if name not in (*_FOLDS, *_MOMENTS) or not cx.fact(array).array or not rank or len(args) > 1:
+    if name not in (*FOLDS, *MOMENTS) or not cx.fact(array).array or not rank or len(args) > 1:
         return None
     given = {k.arg: k.value for k in node.keywords}
     given |= dict(zip(["axis"], args, strict=False))
@@ -170,7 +136,7 @@ def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt]
         return None  # NumPy's partial sums have more bits
     folded = [of.shape[k] for k in fold.axes]
     checks = list(of.checks)
-    if _FOLDS[fold.name][1] is None or fold.name == "mean":
+    if FOLDS[fold.name][1] is None or fold.name == "mean":
         unsure = [n for n in folded if (integer_constant(n, None) or 0) < 1]
         checks += [cx.expr("N < 1", N=n) for n in unsure]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
@@ -222,7 +188,7 @@ class _Nests:
         return line
 
     def _start(self) -> ast.expr:
-        value = _FOLDS[self.fold.name][1]
+        value = FOLDS[self.fold.name][1]
         if value is None:
             zero = ast.Constant(0)
             at = [zero if k in self.fold.axes else i for k, i in enumerate(self.at)]
@@ -231,7 +197,7 @@ class _Nests:
         return self.cx.expr("T(V)", T=dtype(self.dtype, self.cx), V=given)
 
     def _step(self, acc: ast.expr) -> ast.stmt:
-        function = _FOLDS[self.fold.name][0]
+        function = FOLDS[self.fold.name][0]
         if self.dtype == "bool":
             function = _ON_BOOLS.get(function, function)
         text = f"NP.{function}(ACC, E)"
@@ -241,7 +207,7 @@ class _Nests:
     def _end(self, acc: ast.expr) -> ast.expr:
         if self.fold.name != "mean":
             return acc
-        count = _product([self.of.shape[k] for k in self.fold.axes], self.cx)
+        count = product([self.of.shape[k] for k in self.fold.axes], self.cx)
         return self.cx.expr("NP.divide(ACC, N)", NP=self.cx.numpy, ACC=acc, N=count)
 
     def _loops(self, axes: Sequence[int], body: list[ast.stmt]) -> list[ast.stmt]:
@@ -253,7 +219,8 @@ class _Nests:
         return body
 
 
-def _product(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
+def product(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """The product of `lengths`."""
     out = lengths[0]
     for n in lengths[1:]:
         out = cx.expr("A * B", A=out, B=n)

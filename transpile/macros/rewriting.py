@@ -4,8 +4,8 @@ from __future__ import annotations
 import ast
 
 from .context import Context
+from .integers import integer_constant
 from .nests import dtype, unless
-from .streams import integer_constant
 from .views import held
 
 __all__ = ["array_copied", "array_said"]

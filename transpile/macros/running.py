@@ -10,8 +10,8 @@ from loopir.record import record
 
 from ..types import ELEMENTS
 from .context import Context
+from .integers import integer_constant
 from .nests import allocated, dtype, nest, unless
-from .streams import integer_constant
 from .views import element, view
 
 __all__ = ["array_place", "array_scan"]

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..types import ScalarType
 from .context import Context
-from .streams import integer_constant, minus, numpy_range, stream
+from .integers import integer_constant, minus
+from .streams import numpy_range, stream
 from .views import View, held
 
 __all__ = ["is_sequence", "sequence"]

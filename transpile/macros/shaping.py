@@ -5,8 +5,8 @@ import ast
 from collections.abc import Sequence
 
 from .context import Context
+from .integers import integer_constant
 from .nests import dtype, unless
-from .streams import integer_constant
 from .views import View, fitted, held, is_one, view
 
 __all__ = ["array_shaped", "diagonal", "spread"]

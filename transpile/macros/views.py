@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from loopir.record import record
 
 from .context import Context
-from .streams import integer_constant
+from .integers import integer_constant
 
 __all__ = [
     "View", "broadcast", "element", "fitted", "held", "is_one", "leaf", "materialised", "scalar",

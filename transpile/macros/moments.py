@@ -1,0 +1,45 @@
+"""``np.var`` and its kin → other folds."""
+from __future__ import annotations
+
+import ast
+
+from ..types import ScalarType
+from .context import Context
+from .reductions import FOLDS, fold_of, product
+from .views import held
+
+__all__ = ["array_moment"]
+
+
+def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What is made of other folds.
+
+        s = np.count_nonzero(x)
+    →
+        _sum = np.int64(0)
+        for _i in range(x.shape[0]):
+            _sum = np.add(_sum, np.not_equal(x[_i], 0))
+        s = _sum
+    """
+    fold = fold_of(node, cx)
+    if fold is None or fold.name in FOLDS:
+        return None
+    x = fold.array if isinstance(fold.array, ast.Name) else held(fold.array, "a", cx)
+    axes = ast.Tuple([ast.Constant(k) for k in fold.axes], ast.Load())
+    parts = {"NP": cx.numpy, "X": x, "A": axes, "K": ast.Constant(fold.keepdims)}
+    if fold.name == "ptp":
+        text = "NP.subtract(NP.max(X, axis=A, keepdims=K), NP.min(X, axis=A, keepdims=K))"
+        return cx.expr(text, **parts)
+    if fold.name == "count_nonzero":
+        call = cx.expr("NP.sum(NP.not_equal(X, 0), axis=A, keepdims=K)", **parts)
+        weak = ScalarType("i64", weak=True) in cx.fact(node).types  # type: ignore[arg-type]
+        return cx.expr("int(E)", E=call) if weak else call
+    mean = held(cx.expr("NP.mean(X, axis=A, keepdims=True)", **parts), "mean", cx)
+    square = cx.expr("NP.square(NP.subtract(X, M))", M=mean, **parts)
+    lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in fold.axes]
+    count = product(lengths, cx)
+    if fold.ddof:
+        count = cx.expr("max(N - D, 0)", N=count, D=ast.Constant(fold.ddof))
+    text = "NP.divide(NP.sum(S, axis=A, keepdims=K), N)"
+    variance = cx.expr(text, S=square, N=count, **parts)
+    return variance if fold.name == "var" else cx.expr("NP.sqrt(V)", NP=cx.numpy, V=variance)
