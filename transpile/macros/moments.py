@@ -5,7 +5,7 @@ import ast
 
 from ..types import ScalarType
 from .context import Context
-from .reductions import FOLDS, fold_of, product
+from .reductions import MOMENTS, fold_of, product
 from .views import held
 
 __all__ = ["array_moment"]
@@ -22,7 +22,7 @@ def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
         s = _sum
     """
     fold = fold_of(node, cx)
-    if fold is None or fold.name in FOLDS:
+    if fold is None or fold.name not in MOMENTS:
         return None
     x = fold.array if isinstance(fold.array, ast.Name) else held(fold.array, "a", cx)
     axes = ast.Tuple([ast.Constant(k) for k in fold.axes], ast.Load())

@@ -12,9 +12,9 @@ from .integers import integer_constant
 from .nests import allocated, dtype, indices, unless
 from .views import View, element, view
 
-__all__ = ["FOLDS", "Fold", "array_fold", "fold_of", "product"]
+__all__ = ["MOMENTS", "Fold", "array_fold", "fold_of", "product"]
 
-FOLDS: dict[str, tuple[str, int | None]] = {
+_FOLDS: dict[str, tuple[str, int | None]] = {
     "sum": ("add", 0), "prod": ("multiply", 1), "mean": ("add", 0),
     "any": ("logical_or", 0), "all": ("logical_and", 1),
     "min": ("minimum", None), "max": ("maximum", None),
@@ -79,7 +79,7 @@ def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         w = _mean
     """
     fold = fold_of(node, cx)
-    if fold is None or fold.name not in FOLDS:
+    if fold is None or fold.name not in _FOLDS:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh(fold.name)
@@ -100,7 +100,7 @@ def fold_of(node: ast.AST, cx: Context) -> Fold | None:
         case _:
             return None
     rank = cx.fact(array).rank
-    if name not in (*FOLDS, *MOMENTS) or not cx.fact(array).array or not rank or len(args) > 1:
+    if name not in (*_FOLDS, *MOMENTS) or not cx.fact(array).array or not rank or len(args) > 1:
         return None
     given = {k.arg: k.value for k in node.keywords}
     given |= dict(zip(["axis"], args, strict=False))
@@ -136,7 +136,7 @@ def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt]
         return None  # NumPy's partial sums have more bits
     folded = [of.shape[k] for k in fold.axes]
     checks = list(of.checks)
-    if FOLDS[fold.name][1] is None or fold.name == "mean":
+    if _FOLDS[fold.name][1] is None or fold.name == "mean":
         unsure = [n for n in folded if (integer_constant(n, None) or 0) < 1]
         checks += [cx.expr("N < 1", N=n) for n in unsure]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
@@ -188,7 +188,7 @@ class _Nests:
         return line
 
     def _start(self) -> ast.expr:
-        value = FOLDS[self.fold.name][1]
+        value = _FOLDS[self.fold.name][1]
         if value is None:
             zero = ast.Constant(0)
             at = [zero if k in self.fold.axes else i for k, i in enumerate(self.at)]
@@ -197,7 +197,7 @@ class _Nests:
         return self.cx.expr("T(V)", T=dtype(self.dtype, self.cx), V=given)
 
     def _step(self, acc: ast.expr) -> ast.stmt:
-        function = FOLDS[self.fold.name][0]
+        function = _FOLDS[self.fold.name][0]
         if self.dtype == "bool":
             function = _ON_BOOLS.get(function, function)
         text = f"NP.{function}(ACC, E)"
