@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from . import nodes as ir
 from .parse_expr import Env, bad, read_expr, read_index, read_int, read_lanes, read_name, read_text
+from .parse_head import accums_of, counts_of, inits_of, options_of, range_of, types_of, var_of
 from .types import INDEX
 
-__all__ = ["OPTIONS", "block"]
-
-OPTIONS = ("width", "group", "form", "where")  # of vec() and pred(), in order, before accumulators
+__all__ = ["block"]
 
 
 def block(body: list[ast.stmt], env: Env) -> tuple[ir.Stmt, ...]:
@@ -111,56 +110,57 @@ def _ending(body: list[ast.stmt], word: str) -> tuple[list[ast.stmt], dict[str, 
 
 
 def _loop(s: ast.For, head: ast.Call, env: Env) -> ir.Loop:
-    rng, _ = _range(head.args, env)
-    inits = _inits(head.keywords, env)
-    body, steps, until = _iteration(s.body, {**env, _var(s): (INDEX, 1), **_types(inits)}, inits)
-    env.update(_types(inits))
-    return ir.Loop(_var(s), rng, body, _accums(inits, steps), until)
+    rng, _ = range_of(head.args, env)
+    inits = inits_of(head.keywords, env)
+    inner = {**env, var_of(s): (INDEX, 1), **types_of(inits)}
+    body, steps, until = _iteration(s.body, inner, inits)
+    env.update(types_of(inits))
+    return ir.Loop(var_of(s), rng, body, accums_of(inits, steps), until)
 
 
 def _while(s: ast.While, head: ast.Call, cond: ast.expr, env: Env) -> ir.While:
-    inits = _inits(head.keywords, env)
-    inner = {**env, **_types(inits)}
+    inits = inits_of(head.keywords, env)
+    inner = {**env, **types_of(inits)}
     test = read_expr(cond, inner)
     body, steps, _ = _iteration(s.body, inner, inits)
-    env.update(_types(inits))
-    return ir.While(test, body, _accums(inits, steps))
+    env.update(types_of(inits))
+    return ir.While(test, body, accums_of(inits, steps))
 
 
 def _zip(s: ast.For, head: ast.Call, env: Env) -> ir.Zip:
-    rng, arrays = _range(head.args, env)
+    rng, arrays = range_of(head.args, env)
     match s.target:
         case ast.Tuple(elts=[ast.Name(id=var), *names]) if len(names) == len(arrays):
             pairs = [(read_name(n), read_name(a)) for n, a in zip(names, arrays, strict=True)]
         case _:
             raise bad(s.target, "not the names of a zip")
     streams = tuple(ir.Stream(n, a, env[a][0]) for n, a in pairs)
-    inits = _inits(head.keywords, env)
-    inner = {**env, var: (INDEX, 1), **{x.name: (x.dtype, 1) for x in streams}, **_types(inits)}
+    inits = inits_of(head.keywords, env)
+    inner = {**env, var: (INDEX, 1), **{x.name: (x.dtype, 1) for x in streams}, **types_of(inits)}
     body, steps, _ = _iteration(s.body, inner, inits)
-    env.update(_types(inits))
-    return ir.Zip(var, streams, rng, body, _accums(inits, steps))
+    env.update(types_of(inits))
+    return ir.Zip(var, streams, rng, body, accums_of(inits, steps))
 
 
 def _vec(s: ast.For, head: ast.Call, env: Env) -> ir.VecLoop | ir.PredLoop:
-    rng, _ = _range(head.args, env)
-    options, keywords = _options(head.keywords)
+    rng, _ = range_of(head.args, env)
+    options, keywords = options_of(head.keywords)
     width = read_lanes(options["width"])
     group = read_int(options["group"]) if "group" in options else None
-    inits = _inits(keywords, env)
-    counts = _counts(s)
-    after = {n: (t, 1 if n in counts else group or width) for n, (t, _) in _types(inits).items()}
+    inits = inits_of(keywords, env)
+    counts = counts_of(s)
+    after = {n: (t, 1 if n in counts else group or width) for n, (t, _) in types_of(inits).items()}
     inside = {n: (t, 1 if n in counts else width) for n, (t, _) in after.items()}
-    inner = {**env, _var(s): (INDEX, 1), **inside}
+    inner = {**env, var_of(s): (INDEX, 1), **inside}
     pred = read_expr(options["where"], inner) if "where" in options else None
     body, steps, until = _iteration(s.body, inner, inits, after)
     accs = tuple(ir.VecAccum(n, inits[n], steps[n]) for n in inits)
     env.update(after)
     tail = _tail(s, env)
     if pred is None:
-        return ir.VecLoop(_var(s), rng, width, body, accs, tail, group, until)
+        return ir.VecLoop(var_of(s), rng, width, body, accs, tail, group, until)
     form = ir.MaskForm(read_name(options["form"])) if "form" in options else None
-    return ir.PredLoop(_var(s), rng, width, pred, body, accs, tail, form, group)
+    return ir.PredLoop(var_of(s), rng, width, pred, body, accs, tail, form, group)
 
 
 def _tail(s: ast.For, env: Env) -> ir.Loop | None:
@@ -174,71 +174,21 @@ def _tail(s: ast.For, env: Env) -> ir.Loop | None:
 
 
 def _scan(s: ast.For, head: ast.Call, env: Env) -> ir.Scan:
-    rng, _ = _range(head.args, env)
-    [(acc, init)] = _inits(head.keywords, env).items()
-    inner = {**env, _var(s): (INDEX, 1), acc: (init.dtype, 1)}
+    rng, _ = range_of(head.args, env)
+    [(acc, init)] = inits_of(head.keywords, env).items()
+    inner = {**env, var_of(s): (INDEX, 1), acc: (init.dtype, 1)}
     env[acc] = init.dtype, 1
     match s.body:
         case [ast.Assign(targets=[ast.Subscript(value=ast.Name(id=array)), _], value=value)]:
             match read_expr(value, inner):
                 case ir.Call(op, (ir.Var(name), x)) if name == acc:
-                    return ir.Scan(_var(s), rng, op, acc, init, x, array)
+                    return ir.Scan(var_of(s), rng, op, acc, init, x, array)
     raise bad(s, "not a scan")
 
 
 _LOOPS: dict[str, Callable[[ast.For, ast.Call, Env], ir.Stmt]] = {
     "loop": _loop, "zip": _zip, "vec": _vec, "pred": _vec, "scan": _scan,
 }
-
-
-def _var(s: ast.For) -> str:
-    return read_name(s.target)
-
-
-def _range(args: list[ast.expr], env: Env) -> tuple[ir.Range, list[ast.expr]]:
-    """The range that leads the arguments, and the others."""
-    match args:
-        case [ast.Call(func=ast.Name(id="range"), args=[start, end, step]), *rest]:
-            return ir.RangeDesc(read_expr(start, env), read_expr(end, env), read_int(step)), rest
-        case [lo, hi, *rest]:
-            return ir.Interval(read_expr(lo, env), read_expr(hi, env)), rest
-        case _:
-            raise SyntaxError("a loop needs lo, hi or range(start, end, step)")
-
-
-def _options(keywords: list[ast.keyword]) -> tuple[dict[str, ast.expr], list[ast.keyword]]:
-    """The leading options, without those that are None, and the accumulators after them."""
-    rest = list(keywords)
-    taken: dict[str, ast.expr] = {}
-    for name in OPTIONS:
-        if rest and rest[0].arg == name:
-            taken[name] = rest.pop(0).value
-    none = [k for k, v in taken.items() if isinstance(v, ast.Constant) and v.value is None]
-    return {k: v for k, v in taken.items() if k not in none}, rest
-
-
-def _inits(keywords: list[ast.keyword], env: Env) -> dict[str, ir.Expr]:
-    return {str(k.arg): read_expr(k.value, env) for k in keywords}
-
-
-def _accums(inits: dict[str, ir.Expr], steps: dict[str, ir.Expr]) -> tuple[ir.Accum, ...]:
-    return tuple(ir.Accum(n, inits[n], steps[n]) for n in inits)
-
-
-def _types(inits: dict[str, ir.Expr]) -> Env:
-    return {name: (e.dtype, e.lanes) for name, e in inits.items()}
-
-
-def _counts(s: ast.For) -> set[str]:
-    """What appends and prefixes below `s` advance: scalars in vector loops too."""
-    found: set[str] = set()
-    for x in ast.walk(s):
-        match x:
-            case ast.Call(
-                func=ast.Name(id="append" | "prefix"), args=[_, ast.Name(id=count), _, *_]
-            ):
-                found.add(count)
-    return found
 
 
 def _iteration(

@@ -9,7 +9,7 @@ from . import nodes as ir
 from .exhaustive import unhandled
 from .parse import parse
 from .parse_expr import SYMBOLS
-from .parse_stmt import OPTIONS
+from .parse_head import OPTIONS
 from .types import DTYPES
 
 __all__ = ["parse", "show"]
