@@ -12,11 +12,12 @@ from loopir.types import DTYPES, INDEX
 
 from ..shape import side_by_side
 from .expressions import element, expr
+from .heads import begin, flagged, head, steps
 from .lanes import stored_together, vector_statement
 from .loops import vector_loop
 from .prefix import prefix
 from .scope import Scope
-from .text import assignments, bracketed, plain
+from .text import bracketed, plain
 from .variables import computed, held, type_of
 
 __all__ = ["block"]
@@ -159,97 +160,60 @@ def _if(n: ir.If, scopes: Sequence[Scope]) -> Iterator[str]:
     yield "}"
     for k, s in enumerate(scopes):
         s.names.update((y.name, names[k]) for y, names in results)
-        yield from _flags(n.yields, s)
+        yield from flagged(n.yields, s)
 
 
 def _counted(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
     for s in scopes:
-        yield from _begin(n.accs, s)
+        yield from begin(n.accs, s)
     inner = _inside(scopes)
-    yield _for(n.var, n.range, scopes[0], inner[0])
+    yield head(n.var, n.range, scopes[0], inner[0])
     for s in inner[1:]:
         s.names[n.var] = inner[0].names[n.var]
     yield from block(n.body, *inner)
-    yield from _steps(n.accs, *inner)
+    yield from steps(n.accs, *inner)
     if n.until is not None:
         yield f"if {bracketed(expr(n.until, inner[0]))} break;"
     yield "}"
     for s in scopes:
-        yield from _flags(n.accs, s)
+        yield from flagged(n.accs, s)
 
 
 def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
     """Registers side by side go on until none has to."""
     for s in scopes:
-        yield from _begin(n.accs, s)
+        yield from begin(n.accs, s)
     inner = _inside(scopes)
     go = " || ".join(bracketed(expr(n.cond, s)) for s in scopes)
     yield f"while ({go}) {{"
     yield f"if (!(++tp_turns & {_TURNS}) && tp_stopped())"
     yield f"    return status | {STATUS['replay']};"
     yield from block(n.body, *inner)
-    yield from _steps(n.accs, *inner)
+    yield from steps(n.accs, *inner)
     yield "}"
     for s in scopes:
-        yield from _flags(n.accs, s)
+        yield from flagged(n.accs, s)
 
 
 def _loop(n: ir.Zip | ir.Scan, s: Scope) -> Iterator[str]:
     match n:
         case ir.Zip(var, streams, rng, body, accs):
-            yield from _begin(accs, s)
+            yield from begin(accs, s)
             inner = s.inner()
-            yield _for(var, rng, s, inner)
+            yield head(var, rng, s, inner)
             at = (ir.Var(var, INDEX),)
             reads = [ir.Assign(x.name, ir.Load(x.array, at, x.dtype)) for x in streams]
             yield from block((*reads, *body), inner)
-            yield from _steps(accs, inner)
+            yield from steps(accs, inner)
         case ir.Scan(var, rng, op, acc, init, value, array):
             running = ir.Var(acc, value.dtype)
             step = ir.Accum(acc, init, ir.Call(op, (running, value), value.dtype))
-            yield from _begin((step,), s)
+            yield from begin((step,), s)
             inner = s.inner()
-            yield _for(var, rng, s, inner)
-            yield from _steps((step,), inner)
+            yield head(var, rng, s, inner)
+            yield from steps((step,), inner)
             yield from block((ir.Store(array, (ir.Var(var, INDEX),), running),), inner)
         case _:
             unhandled(n)
     yield "}"
-    yield from _flags(getattr(n, "accs", ()), s)
-
-
-def _flags(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str]:
-    """Has those computed that nothing reads."""
-    for x in bound:
-        if x.name in s.flagging:
-            yield computed(s.names[x.name], x.init if isinstance(x, ir.Accum) else x.then, s)
-
-
-def _for(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
-    """The head of a loop; `var` is bound in `inner`."""
-    match rng:
-        case ir.Interval(lo, hi):
-            start, stop, sign, step = expr(lo, s), expr(hi, s), "<", 1
-        case ir.RangeDesc(lo, hi, step):
-            start, stop, sign = expr(lo, s), expr(hi, s), "<" if step > 0 else ">"
-        case _:
-            unhandled(rng)
-    end, i = inner.fresh(f"{var}_end"), inner.bind(var)
-    first = f"int64_t {i} = {plain(start)}, {end} = {plain(stop)}"
-    return f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
-
-
-def _begin(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
-    """Declares accumulators; none sees another's name yet."""
-    starts = [(a.name, type_of(a.init, s.target), plain(expr(a.init, s))) for a in accs]
-    for name, kind, start in starts:
-        yield f"{kind} {s.bind(name)} = {start};"
-
-
-def _steps(accs: Iterable[ir.Accum], *scopes: Scope) -> Iterator[str]:
-    """The end of an iteration: every step sees the old values. Registers take turns with each."""
-    new = [
-        (s.use(a.name), type_of(a.step, s.target), plain(expr(a.step, s)))
-        for a in accs for s in scopes
-    ]
-    yield from assignments(new, scopes[0].fresh)
+    yield from flagged(getattr(n, "accs", ()), s)

@@ -13,9 +13,9 @@ from ..infer import Num, cast, constant, logic, result
 from ..ranges import integer
 from ..types import ScalarType
 from .both import both
-from .domain import defined
-from .integers import OPERATOR, Integers
+from .integers import OPERATOR
 from .operands import convert, depends, either_way, typed
+from .powers import Powers
 from .refusal import refuse
 
 __all__ = ["BINARY", "Arithmetic"]
@@ -36,11 +36,10 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
 }
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 _EXACT_F64 = 1 << 53
-_LARGEST_POWER = 64
 _EXACT_SHIFT = 62
 
 
-class Arithmetic(Integers):
+class Arithmetic(Powers):
     """Lowers operators on numbers."""
 
     def binary(
@@ -59,7 +58,7 @@ class Arithmetic(Integers):
                 return got
             x, y = self.settled(x, node), self.settled(y, node)
         if name == "pow":
-            return self._power(x, y, node, spelled)
+            return self.power(x, y, node, spelled)
         ty = self._result(function, (x, y), node)
         if name in ("shl", "shr") and ty.weak:
             return self._int_shift(name, x, y, node)
@@ -150,83 +149,6 @@ class Arithmetic(Integers):
             )
         factor = constant(1 << int(by))
         return self.binary(ast.Mult if name == "shl" else ast.FloorDiv, x, factor, node)
-
-    def _power(self, x: Num, y: Num, node: ast.AST, spelled: str) -> Num:
-        exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
-        whole = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
-        if x.boxed and x.dtype == "bool":
-            refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
-        if exponent in (2, 3) and x.dtype != "bool":
-            return self._small_power(x, y, int(exponent), node, spelled)
-        ty = self._result(operator.pow, (x, y), node)
-        if DTYPES[ty.dtype].kind != "f":
-            if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
-                return self._int_power(x, int(exponent or 0), ty, node)
-            return self._any_power(x, y, ty, node)
-        a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
-        if ty.weak:
-            return typed(self.defined("pow", (a, c), node), ty, x, y)
-        value = self.b.warned("pow", (a, c), self.b.apply("pow", a, c), spelled, node)
-        return typed(value, ty, x, y)
-
-    def _any_power(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
-        """NumPy's integers to a power that is not known: it wraps, and must not be negative."""
-        if ty.weak or DTYPES[ty.dtype].kind not in "iu":
-            refuse(
-                "LOWER_UNSUPPORTED",
-                f"a power of Python's ints is compiled for exponents from 1 to {_LARGEST_POWER}",
-                node,
-            )
-        a, c = (self.b.bind(convert(self.b, n, ty.dtype, node)) for n in (x, y))
-        if DTYPES[ty.dtype].kind == "i":
-            zero = Const(0, ty.dtype)
-            self.b.require(Call("ge", (c, zero), "bool"), "GUARD_RAISES", node)
-        return typed(Call("ipow", (a, c), ty.dtype), ty, x, y)
-
-    def _int_power(self, x: Num, exponent: int, ty: ScalarType, node: ast.AST) -> Num:
-        """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""
-        square, out = self.b.rebind(x, "base"), None
-        while True:
-            if exponent & 1:
-                out = square if out is None else self._times(out, square, ty, node)
-            exponent >>= 1
-            if not exponent:
-                assert out is not None
-                return out
-            square = self.b.rebind(self._times(square, square, ty, node), "base")
-
-    def _times(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
-        if ty.weak:
-            return self.binary(ast.Mult, x, y, node)
-        a, c = (convert(self.b, n, ty.dtype, node) for n in (x, y))
-        return typed(Call("mul", (a, c), ty.dtype), ty, x, y)
-
-    def _small_power(
-        self, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str
-    ) -> Num:
-        """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's
-        integers wrap and do not warn.
-        """
-        if x.weak == "i64" and y.weak == "i64":
-            n = self.b.rebind(x, "base")
-            whole = self.binary(ast.Mult, n, n, node)
-            return whole if exponent == 2 else self.binary(ast.Mult, whole, n, node)
-        ty = self._result(operator.pow, (x, y), node)
-        e = self.b.bind(convert(self.b, x, ty.dtype, node), "base")
-        square = Call("mul", (e, e), ty.dtype)
-        product: Expr = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
-        if ty.weak and DTYPES[ty.dtype].kind == "f":
-            product = self.b.bind(product)
-            self.b.require(defined("pow", (e,), product), "GUARD_RAISES", node)
-        elif DTYPES[ty.dtype].kind == "f":
-            product = self.b.warned("pow", (e,), product, spelled, node, ("over", "under"))
-        return typed(product, ty, x, y)
-
-    def defined(self, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:
-        """`op` on Python's floats: Python must decide where it would raise."""
-        e = self.b.bind(self.b.apply(op, *operands))
-        self.b.require(defined(op, operands, e), "GUARD_RAISES", node)
-        return e
 
     def negative(self, x: Num, node: ast.AST) -> Num:
         if isinstance(x.ir, Const) and x.weak and not x.strong and x.dtype != "bool":

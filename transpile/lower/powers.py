@@ -1,0 +1,113 @@
+"""``x ** y``: products where the exponent is a small number, and functions elsewhere."""
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from loopir.nodes import Call, Const, Expr
+from loopir.types import DTYPES
+
+from ..infer import Num
+from ..types import ScalarType
+from .domain import defined
+from .integers import Integers
+from .operands import convert, typed
+from .refusal import refuse
+
+__all__ = ["Powers"]
+
+_LARGEST_POWER = 64
+
+
+class Powers(Integers):
+    """Lowers powers of numbers."""
+
+    def binary(
+        self, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
+    ) -> Num:
+        raise NotImplementedError
+
+    def _result(
+        self, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
+    ) -> ScalarType:
+        raise NotImplementedError
+
+    def power(self, x: Num, y: Num, node: ast.AST, spelled: str) -> Num:
+        """``x ** y``."""
+        exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
+        whole = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
+        if x.boxed and x.dtype == "bool":
+            refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
+        if exponent in (2, 3) and x.dtype != "bool":
+            return self._small_power(x, y, int(exponent), node, spelled)
+        ty = self._result(operator.pow, (x, y), node)
+        if DTYPES[ty.dtype].kind != "f":
+            if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
+                return self._int_power(x, int(exponent or 0), ty, node)
+            return self._any_power(x, y, ty, node)
+        a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
+        if ty.weak:
+            return typed(self.defined("pow", (a, c), node), ty, x, y)
+        value = self.b.warned("pow", (a, c), self.b.apply("pow", a, c), spelled, node)
+        return typed(value, ty, x, y)
+
+    def _any_power(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
+        """NumPy's integers to a power that is not known: it wraps, and must not be negative."""
+        if ty.weak or DTYPES[ty.dtype].kind not in "iu":
+            refuse(
+                "LOWER_UNSUPPORTED",
+                f"a power of Python's ints is compiled for exponents from 1 to {_LARGEST_POWER}",
+                node,
+            )
+        a, c = (self.b.bind(convert(self.b, n, ty.dtype, node)) for n in (x, y))
+        if DTYPES[ty.dtype].kind == "i":
+            zero = Const(0, ty.dtype)
+            self.b.require(Call("ge", (c, zero), "bool"), "GUARD_RAISES", node)
+        return typed(Call("ipow", (a, c), ty.dtype), ty, x, y)
+
+    def _int_power(self, x: Num, exponent: int, ty: ScalarType, node: ast.AST) -> Num:
+        """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""
+        square, out = self.b.rebind(x, "base"), None
+        while True:
+            if exponent & 1:
+                out = square if out is None else self._times(out, square, ty, node)
+            exponent >>= 1
+            if not exponent:
+                assert out is not None
+                return out
+            square = self.b.rebind(self._times(square, square, ty, node), "base")
+
+    def _times(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
+        if ty.weak:
+            return self.binary(ast.Mult, x, y, node)
+        a, c = (convert(self.b, n, ty.dtype, node) for n in (x, y))
+        return typed(Call("mul", (a, c), ty.dtype), ty, x, y)
+
+    def _small_power(
+        self, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str
+    ) -> Num:
+        """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's
+        integers wrap and do not warn.
+        """
+        if x.weak == "i64" and y.weak == "i64":
+            n = self.b.rebind(x, "base")
+            whole = self.binary(ast.Mult, n, n, node)
+            return whole if exponent == 2 else self.binary(ast.Mult, whole, n, node)
+        ty = self._result(operator.pow, (x, y), node)
+        e = self.b.bind(convert(self.b, x, ty.dtype, node), "base")
+        square = Call("mul", (e, e), ty.dtype)
+        product: Expr = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
+        if ty.weak and DTYPES[ty.dtype].kind == "f":
+            product = self.b.bind(product)
+            self.b.require(defined("pow", (e,), product), "GUARD_RAISES", node)
+        elif DTYPES[ty.dtype].kind == "f":
+            product = self.b.warned("pow", (e,), product, spelled, node, ("over", "under"))
+        return typed(product, ty, x, y)
+
+    def defined(self, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:
+        """`op` on Python's floats: Python must decide where it would raise."""
+        e = self.b.bind(self.b.apply(op, *operands))
+        self.b.require(defined(op, operands, e), "GUARD_RAISES", node)
+        return e
