@@ -167,6 +167,9 @@ class Bodies(Endings):
                 b.env[name] = Unbound()
         b.env.update(after)
 
+    def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
+        raise NotImplementedError
+
     def iteration(
         self, node: ast.For | ast.While, live: frozenset[str]
     ) -> tuple[Expr | None, dict[str, Value]]:

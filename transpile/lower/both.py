@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from loopir.types import DTYPES
 
-from ..infer import Num, cast, join, logic
+from ..infer import Num, cast, logic
+from ..join import join
 from .builder import Builder
 
 __all__ = ["both"]

@@ -8,7 +8,8 @@ from dataclasses import replace
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 from loopir.types import DTYPES
 
-from ..infer import FALSE, TRUE, Num, carrier, cast, choose, joined, logic
+from ..infer import FALSE, TRUE, Num, cast, logic
+from ..join import carrier, choose, joined
 from ..ranges import Linear
 from ..source import span_of
 from .lists import Lists

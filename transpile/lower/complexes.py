@@ -9,13 +9,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from loopir.nodes import Call, Const, Expr, Var
+from loopir.nodes import Call, Const, Expr
 
-from ..infer import TRUE, Num, cast, constant, join, logic, result
+from ..infer import TRUE, Num, constant, logic, result
+from ..join import join
 from ..pair import Pair
 from ..products import fuses_products
-from ..types import COMPLEX, PARTS, ScalarType
-from .arithmetic import BINARY, Arithmetic
+from ..types import PARTS, ScalarType
+from .arithmetic import BINARY
+from .complex_names import ComplexNames
 from .integers import OPERATOR
 from .operands import convert, typed
 from .pairs import as_complex, by_ufunc, in_two_ways, is_one_of, mixed, only
@@ -28,7 +30,7 @@ _OLD_RULES = sys.version_info < (3, 14)
 """Python takes real operands for complex ones, and products of infinities as they come."""
 
 
-class Complexes(Arithmetic):
+class Complexes(ComplexNames):
     """Lowers operators on complex numbers."""
 
     def literal(self, value: complex) -> Pair:
@@ -148,40 +150,6 @@ class Complexes(Arithmetic):
         null = self.b.bind(logic("not", nonzero(a)), "null")
         out = Parts(*(pick(null, zero, e) for e in square))
         return self._typed_pair(out, ty, "mul", x, x, node)
-
-    # -- names
-
-    def joined(self, re: Num, im: Num, name: str) -> Num | Pair:
-        """The number that two names, `name` and another, stand for."""
-        if not {re.strong, im.strong} <= {None, *COMPLEX}:
-            refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
-        if im.python_int:
-            return replace(re, ir=cast(re.ir, "i64")) if re.python_int else re
-        doubtful = name in self.b.doubtful and im.ir not in self.b.sure
-        return Pair(re, im, name not in self.b.varied, doubtful)
-
-    def parts(
-        self, n: Num | Pair, name: str, node: ast.AST, *, python: bool
-    ) -> tuple[Num, Num]:
-        """What the two names of the number `name` stand for. A real one has an int as its other
-        part, and must be 0 or 1: these are as good as complex ones of any size. In a name of
-        `python`'s numbers it is taken for a complex one.
-        """
-        re, im = (n.re, n.im) if isinstance(n, Pair) else (n, constant(0))
-        simple = re.strong is None and is_one_of(re, "0", "1", "0.0", "1.0")
-        simple = simple and im.strong is None and is_one_of(im, "0", "0.0")
-        if isinstance(n, Num) and not simple:
-            refuse("LOWER_JOIN", "a name has real values here, and complex ones elsewhere", node)
-        if n.weak and not simple:
-            self.b.varied.add(name)
-        if n.doubtful if isinstance(n, Pair) else python:
-            self.b.doubtful.add(name)
-        elif isinstance(im.ir, Var):
-            self.b.sure.add(im.ir)
-        if isinstance(n, Pair):
-            return re, im
-        re = replace(re, ir=cast(re.ir, "f64"), weak="f64" if python else n.weak)
-        return re, Num(Const(0.0, "f64"), weak="f64" if python else "i64")
 
     # -- one operand, comparisons, choice
 

@@ -10,7 +10,8 @@ from typing import Any
 from loopir.nodes import Call, Const, Expr, Load, Var
 from loopir.types import DTYPES
 
-from ..infer import Num, constant, fits, join, logic
+from ..infer import Num, constant, fits, logic
+from ..join import join
 from ..pair import Pair
 from ..ranges import INT64
 from .arithmetic import BINARY

@@ -14,7 +14,8 @@ from loopir.nodes import Call, Const, Expr
 from loopir.ops import Op
 from loopir.types import DTYPES
 
-from ..infer import Num, cast, constant, join, logic
+from ..infer import Num, cast, constant, logic
+from ..join import join
 from .expressions import Expressions
 from .operands import convert, truth, typed, widened
 from .refusal import refuse
