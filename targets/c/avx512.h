@@ -48,7 +48,7 @@ static inline void tp_scatter2_V(char *p, int64_t s, V a, V b, uint64_t on)
 }
 
 /* f32 i32 u32 f64 i64 u64 wide: of the lanes that are elements; every other one by permutation */
-static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
+__attribute__((noinline)) static V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
 {
     if (s == 2 * sizeof(T)) {
         int64_t rest = 2 * n - 1 - L;

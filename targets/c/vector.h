@@ -116,8 +116,8 @@ static inline V tp_gather_V(const char *p, int64_t s)
 }
 /* iuf */
 static inline V tp_gather_V(const char *p, int64_t s) { return (V){EACH(*(const T *)(p + k * s))}; }
-/* i8 u8 i16 u16 permutes wide: from a copy, beside which there is room */
-static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
+/* i8 u8 i16 u16 permutes wide: from a copy, beside which there is room; called, for it is long */
+__attribute__((noinline)) static V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
 {
     V r;
     if (s > (int64_t)sizeof(T) && s <= 4 * (int64_t)sizeof(T)) {
