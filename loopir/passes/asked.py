@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ..affine import Affine, affine, constant
 from ..names import bound
-from ..nodes import Assign, Call, Check, Expr, If, Interval, Loop, Node, Var
+from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node, Var
 from ..record import record
 from ..tree import ends, walk
 from ..types import INDEX
@@ -59,6 +59,8 @@ class _Asked:
             case If(cond, then, orelse, yields):
                 more = _weight(*then, *(y.then for y in yields))
                 yield from self._atoms(cond, more >= _weight(*orelse, *(y.orelse for y in yields)))
+            case Call("select", (Call("lt", (a, Const(0))) as wraps, _, b)) if a == b:
+                yield from self._atoms(wraps, False)
             case Call("select", (cond, a, b)):
                 yield from self._atoms(cond, _weight(a) >= _weight(b))
             case Check(cond):

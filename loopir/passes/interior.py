@@ -143,13 +143,28 @@ def _opposite(tests: Sequence[Test]) -> dict[Call, bool]:
 
 
 def _is_idle(t: Test, n: Loop) -> bool:
-    """Whether a test comes out the same all through the loop."""
+    """Whether a test comes out the same all through the loop, of which there is an iteration."""
     assert isinstance(n.range, Interval)
-    if t.low is None:
+    lo, hi = affine(n.range.lo), affine(_behind(n.range))
+    end = lo if t.low else hi
+    if t.low is None or end is None:
         return False
-    end = affine(n.range.lo if t.low else n.range.hi)
-    margin = None if end is None else (end - t.bound if t.low else t.bound - end).number
-    return margin is not None and margin >= 0
+    margin = end - t.bound if t.low else t.bound - end
+    turns = None if lo is None or hi is None else hi - lo
+    return _at_least(margin, 0) or (turns is not None and _at_least(margin - turns, -1))
+
+
+def _behind(range_: Interval) -> Expr:
+    """Where a range ends, if it is not empty."""
+    match range_.hi:
+        case Call("max", (end, least)) if least == range_.lo:
+            return end
+        case _:
+            return range_.hi
+
+
+def _at_least(form: Affine, least: int) -> bool:
+    return form.number is not None and form.number >= least
 
 
 def _decided(n: Loop, known: Mapping[Call, bool]) -> Loop:

@@ -53,15 +53,18 @@ def _node(n: Any) -> Any:
             return replace(n, mask=None)
         case If():
             return _branch(n)
-        case Loop(range=Interval() as r) if trips(r) == 0 or _is_idle(n):
-            return tuple(Assign(a.name, a.init) for a in n.accs)
+        case Loop(range=Interval(lo, hi) as r) if trips(r) == 0 or _is_idle(n):
+            never = rewrite(Call("ge", (lo, hi), "bool"))
+            checks = (replace(s, cond=never) for s in n.body if isinstance(s, Check))
+            return (*(checks if trips(r) != 0 else ()), *(Assign(a.name, a.init) for a in n.accs))
         case _:
             return n
 
 
 def _is_idle(s: Loop) -> bool:
-    """Whether its iterations do nothing at all."""
-    return not s.body and all(isinstance(a.step, Var) and a.step.name == a.name for a in s.accs)
+    """Whether its iterations do nothing, or fail and do nothing else."""
+    fails = all(isinstance(c, Check) and c.cond == Const(False, "bool") for c in s.body)
+    return fails and all(isinstance(a.step, Var) and a.step.name == a.name for a in s.accs)
 
 
 def _branch(s: If) -> If | tuple[Stmt, ...]:

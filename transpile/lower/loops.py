@@ -8,7 +8,7 @@ from typing import NoReturn
 from loopir.nodes import Call, Var
 
 from ..infer import TRUE, Num
-from ..ranges import ENDLESS, Linear, integer
+from ..ranges import ENDLESS, LENGTH, Linear, integer
 from ..types import Opaque
 from .bodies import Bodies
 from .endings import leaving
@@ -59,7 +59,7 @@ class Loops(Bodies):
         domain = self.range_of(node.iter)
         b, trips, count = self.b, domain.trips, domain.count
         var = Var(b.name(node.target.id), "i64")
-        b.intervals[var] = (0, max(0, b.high(count) - 1))
+        b.intervals[var] = (0, max(0, min(b.high(count), LENGTH[1]) - 1))
         some = TRUE if b.low(count) >= 1 else Call("gt", (trips, integer(0)), "bool")
         exits = leaving(node.body) is not None
         self.body(Frame(node, var, domain.at, trips, count, some, exits), live)
