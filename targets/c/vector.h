@@ -338,3 +338,14 @@ static inline M tp_add_over_V(V a, V b) { return tp_lt_V(a + b, a); }
 static inline M tp_sub_over_V(V a, V b) { V r = a - b; return tp_lt_V((a ^ b) & (a ^ r), (V){0}); }
 /* u */
 static inline M tp_sub_over_V(V a, V b) { return tp_lt_V(a, b); }
+
+/* iu: of each pair of bits, each four, each byte; a product adds up the bytes in the highest */
+static inline V tp_popcount_V(V a)
+{
+    const uint64_t ones = ~(uint64_t)0;
+    U twos = (U)tp_splat_V((T)(ones / 5)), x = (U)a;
+    x -= x >> 1 & (U)tp_splat_V((T)(ones / 3));
+    x = (x & twos) + (x >> 2 & twos);
+    x = (x + (x >> 4)) & (U)tp_splat_V((T)(ones / 17));
+    return (V)(x * (U)tp_splat_V((T)(ones / 255)) >> (8 * sizeof(T) - 8));
+}
