@@ -9,6 +9,7 @@ from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node, 
 from ..record import record
 from ..tree import ends, walk
 from ..types import INDEX
+from .names import rebound
 
 __all__ = ["Test", "tests"]
 
@@ -44,7 +45,9 @@ class _Asked:
         names = [n.var for n in inner]
         counted = (n for n in inner if isinstance(n.range, Interval) and names.count(n.var) == 1)
         self._inner = {n.var: n.range for n in counted}
-        self._values = {n.name: n.value for n in walk(loop) if isinstance(n, Assign)}
+        values = {n.name: n.value for n in walk(loop) if isinstance(n, Assign)}
+        again = rebound(loop)
+        self._values = {name: e for name, e in values.items() if name not in again}
         self._forms: dict[str, Affine | None] = dict.fromkeys(bound(loop))
         for name, value in self._values.items():
             self._forms[name] = self._form(value)

@@ -18,10 +18,10 @@ def reads(*code: Node | None) -> frozenset[str]:
     return used(*(part for part in code if part is not None))
 
 
-def rebound(kernel: Kernel) -> frozenset[str]:
-    """Names that stand for different values in different places of `kernel`."""
+def rebound(code: Node) -> frozenset[str]:
+    """Names that stand for different values in different places of `code`."""
     binders = (Assign, Yield, Accum, VecAccum, Stream)
-    seen = Counter(n.name for n in walk(kernel) if isinstance(n, binders))
+    seen = Counter(n.name for n in walk(code) if isinstance(n, binders))
     return frozenset(name for name, times in seen.items() if times > 1)
 
 
