@@ -19,10 +19,13 @@ from . import meanings
 from .record import record
 from .types import DTYPES
 
-__all__ = ["OPS", "STATUS", "Op", "evaluate", "find"]
+__all__ = ["OPPOSITE", "OPS", "STATUS", "Op", "evaluate", "find"]
 
 STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "replay": 16}
 """Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: Python must decide."""
+
+OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+"""The comparison that holds where another does not: of integers. A NaN is neither less nor not."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

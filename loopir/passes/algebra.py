@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..nodes import Call, Const, Expr
-from ..ops import OPS
+from ..ops import OPPOSITE, OPS
 from ..tree import walk
 from ..types import DTYPES
 from .values import evaluated, is_const, is_lossless, unit
@@ -12,8 +12,6 @@ __all__ = [
     "neutral", "offsets", "power", "signs", "twice",
 ]
 
-NOT = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}  # of integers; a NaN is neither
-EQUALITY = {"eq": "ne", "ne": "eq"}  # of anything
 _LARGE = 32  # nodes that a power is not worth writing twice
 
 
@@ -145,10 +143,11 @@ def twice(e: Call) -> Expr | None:
 def negation(e: Call) -> Expr | None:
     """``not a == b`` → ``a != b``; for integers ``not a < b`` → ``a >= b`` too."""
     (x,) = e.args
-    if not isinstance(x, Call) or x.op not in (*NOT, *EQUALITY):
+    if not isinstance(x, Call) or x.op not in OPPOSITE:
         return None
-    opposite = EQUALITY.get(x.op) or (NOT[x.op] if not _is_float(x.args[0].dtype) else None)
-    return Call(opposite, x.args, "bool") if opposite else None
+    if _is_float(x.args[0].dtype) and x.op not in ("eq", "ne"):
+        return None
+    return Call(OPPOSITE[x.op], x.args, "bool")
 
 
 def itself(e: Call) -> Expr | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ..affine import Affine, affine, constant
 from ..names import bound
 from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node, Var
+from ..ops import OPPOSITE
 from ..record import record
 from ..tree import ends, walk
 from ..types import INDEX
@@ -13,7 +14,6 @@ from .names import rebound
 
 __all__ = ["Test", "tests"]
 
-_NOT = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 _ONE = constant(1)
 
 
@@ -79,7 +79,7 @@ class _Asked:
             case Call("and" | "or" as op, (a, b)) if (op == "and") == then:
                 yield from self._atoms(a, then)
                 yield from self._atoms(b, then)
-            case Call(op, (a, _)) if op in _NOT and a.dtype == INDEX:
+            case Call(op, (a, _)) if op in OPPOSITE and a.dtype == INDEX:
                 yield cond, then
 
     def _form(self, e: Expr) -> Affine | None:
@@ -89,7 +89,7 @@ class _Asked:
         a, b = (self._form(e) for e in call.args)
         if a is None or b is None:
             return None
-        match call.op if then else _NOT[call.op]:
+        match call.op if then else OPPOSITE[call.op]:
             case "lt":
                 return self._margin(call, then, b - a - _ONE)
             case "le":

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ..nodes import Call, Expr
-from ..ops import OPS
+from ..ops import OPPOSITE, OPS
 from . import algebra, choices
 from .values import evaluated
 
@@ -40,7 +40,7 @@ _REDUCING: tuple[Rule, ...] = (algebra.neutral, algebra.idempotent, algebra.abso
 _RULES: dict[str, tuple[Rule, ...]] = {
     **{op.name: _REDUCING for op in OPS.values() if op.unit is not None},
     **{op: (algebra.idempotent,) for op in ("min", "max", "minimum", "maximum")},
-    **{op: (algebra.itself, algebra.narrow_compare) for op in (*algebra.NOT, *algebra.EQUALITY)},
+    **{op: (algebra.itself, algebra.narrow_compare) for op in OPPOSITE},
     **{op: (algebra.by_one,) for op in ("div", "floordiv", "mod")},
     **{op: (algebra.twice,) for op in ("neg", "abs", "invert")},
     "add": (*_REDUCING, algebra.signs, algebra.offsets),

@@ -137,10 +137,10 @@ class Calls:
     def _teller(self, case: Case, hot: Variant) -> Variant | None:
         """A variant that tells which operation raised; None where there is none to be had."""
         with self._lock:
-            if hot.teller is None and not hot.silent:
+            if not hot.sought:
                 from .. import knobs
 
-                hot.silent = True
+                hot.sought = True
                 try:
                     hot.teller = self._made(case, knobs.read(), telling=True)
                 except Exception as error:  # whatever went wrong, the original still runs

@@ -33,8 +33,8 @@ class Variant:
     """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
 
     ``call`` stands in for `function`; ``applies()`` tells whether the names that the contract
-    relies on still mean what they did. ``teller`` is another that tells which operations raised,
-    once there was a doubt; ``silent``: there is none to be had.
+    relies on still mean what they did. ``teller`` is another that tells which operations raised;
+    ``sought``: it was asked for, and is made only once.
     """
 
     function: FunctionType
@@ -43,7 +43,7 @@ class Variant:
     applies: Callable[[], bool] = field(init=False)
     call: FunctionType = field(init=False)
     teller: Variant | None = None
-    silent: bool = False
+    sought: bool = False
 
     def __post_init__(self) -> None:
         self.applies = applies(self.function, self.contract)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from loopir.nodes import Call, Expr, Var
+from loopir.ops import OPPOSITE
 
 from ..ranges import Linear
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["extreme", "implied", "is_sure"]
 
-_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "ne"}
 _ONE = Linear({}, 1)
 
 
@@ -27,9 +27,9 @@ def implied(b: Conditions, cond: Expr, holds: bool = True) -> Iterator[Linear]:
         case Call("and" | "or" as op, (p, q)) if (op == "and") == holds:
             yield from implied(b, p, holds)
             yield from implied(b, q, holds)
-        case Call(op, (p, q)) if op in _OPPOSITE and p.dtype == "i64":
+        case Call(op, (p, q)) if op in OPPOSITE and p.dtype == "i64":
             more = b.linear(p) - b.linear(q)
-            match op if holds else _OPPOSITE[op]:
+            match op if holds else OPPOSITE[op]:
                 case "gt":
                     yield more - _ONE
                 case "ge":
