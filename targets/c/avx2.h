@@ -42,6 +42,13 @@ static inline int64_t tp_append_V(T *p, V v, I m)
     return tp_append_i32x8((int32_t *)p, (i32x8)v, (i32x8)m) / 2;    /* a lane is two */
 }
 
+/* f wide: a * b + c, rounded once */
+static inline V tp_fma_V(V a, V b, V c)
+{
+    __asm__("vfmadd231SUFFIX %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+    return c;
+}
+
 /* f wide: c - a * b, rounded once */
 static inline V tp_fnma_V(V a, V b, V c)
 {

@@ -121,6 +121,13 @@ static inline M tp_mul_over_V(V a, V b) { return tp_ne_V(tp_mulhigh_V(a, b), (a 
 /* u32 wide */
 static inline M tp_mul_over_V(V a, V b) { return tp_ne_V(tp_mulhigh_V(a, b), (V){0}); }
 
+/* f wide: a * b + c, rounded once */
+static inline V tp_fma_V(V a, V b, V c)
+{
+    __asm__("vfmadd231SUFFIX %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+}
+
 /* f wide: c - a * b, rounded once */
 static inline V tp_fnma_V(V a, V b, V c)
 {
