@@ -247,6 +247,19 @@ def float_powers(x, y):
     return out
 
 
+@program(ulps=2, f32=lambda n, rng: (wild(n, rng, F32), real(n, rng, F32)), f64=two(wild))
+def roots(x, y):
+    out = np.zeros((5, len(x)), x.dtype)
+    for i in range(len(x)):
+        out[0, i] = x[i] ** 0.5
+        out[1, i] = x[i] ** -0.5
+        out[2, i] = x[i] ** 1.5
+        out[3, i] = np.power(x[i], 0.5)
+        if y[i] >= 0:
+            out[4, i] = float(y[i]) ** 0.5
+    return out
+
+
 @program(f32=two(real, F32), f64=two(wild), i32=two(whole, np.int32))
 def chained_comparisons(x, y):
     out = np.zeros(len(x), dtype=np.bool_)

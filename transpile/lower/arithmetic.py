@@ -58,7 +58,7 @@ class Arithmetic(Powers):
                 return got
             x, y = self.settled(x, node), self.settled(y, node)
         if name == "pow":
-            return self.power(x, y, node, spelled)
+            return self.power(x, y, node, spelled, ufunc=ufunc)
         ty = self._result(function, (x, y), node)
         if name in ("shl", "shr") and ty.weak:
             return self._int_shift(name, x, y, node)
