@@ -115,3 +115,46 @@ def sums_over_the_others(x, out):
             if i != j:
                 out[i, 0] += x[j, 0] - x[i, 1]
                 out[i, 1] += x[j, 2] * x[i, 0]
+
+
+def triangle(n: int, rng: np.random.Generator) -> tuple[object, ...]:
+    """A square of whole numbers, and the length of its side beside it."""
+    side = min(n, 17)
+    return whole(side * side, rng, np.int64).reshape(side, side), side
+
+
+@program(sizes=FEW, i64=triangle)
+def below_while_there_is_a_row(t, n):
+    for i in range(n):
+        for j in range(i + 1, n):
+            t[i, j] = max(t[i, j], t[i + 1, j])
+
+
+@program(sizes=FEW, i64=triangle)
+def below_if_right_of_the_diagonal(t, n):
+    for i in range(n):
+        for j in range(i, n):
+            if j > i:
+                t[i, j] = min(t[i, j], t[i + 1, j - 1])
+
+
+@program(
+    sizes=FEW,
+    i64=lambda n, rng: (rng.integers(0, 4, min(n, 17)), *triangle(n, rng)[:1]),
+)
+def longest_pairing(bases, t):
+    n = len(bases)
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            if j - 1 >= 0:
+                t[i, j] = max(t[i, j], t[i, j - 1])
+            if i + 1 < n:
+                t[i, j] = max(t[i, j], t[i + 1, j])
+            if j - 1 >= 0 and i + 1 < n:
+                if i < j - 1:
+                    pair = 1 if bases[i] + bases[j] == 3 else 0
+                    t[i, j] = max(t[i, j], t[i + 1, j - 1] + pair)
+                else:
+                    t[i, j] = max(t[i, j], t[i + 1, j - 1])
+            for k in range(i + 1, j):
+                t[i, j] = max(t[i, j], t[i, k] + t[k + 1, j])

@@ -100,14 +100,12 @@ class Bodies(Endings):
         outer = dict(b.env)
         for name, carry in carries.items():
             b.env[name] = self._entry(carry, inits[name], frame)
-        b.frames.append(frame)
-        with b.into(body):
+        with b.iteration(frame), b.into(body):
             target = _target(frame.node)
             if target is not None and frame.element is not None:
                 b.env[target] = frame.element(Linear.of(frame.var))
             with self._turn(frame, carries):
                 left, stays = self.iteration(frame.node, live)
-        b.frames.pop()
         ends = {n: _scalar(b.env.get(n)) for n in carries}
         others = {n: _scalar(stays.get(n)) for n in carries}
         added = {k: v for k, v in b.env.items() if k not in outer and k in b.params}

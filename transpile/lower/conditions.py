@@ -14,7 +14,7 @@ from loopir.types import DTYPES
 from ..infer import logic
 from ..ranges import Linear
 from .block import Block
-from .implied import implied
+from .implied import fails_somewhere, implied
 from .values import Frame
 
 __all__ = ["Conditions"]
@@ -52,6 +52,21 @@ class Conditions(Block):
             yield
         finally:
             self.facts = outer
+
+    @contextmanager
+    def iteration(self, frame: Frame) -> Iterator[None]:
+        """What is lowered inside is an iteration of a loop: there is one, which says something
+        where there is none for others of the loops around.
+        """
+        self.frames.append(frame)
+        outer, fact = self.facts, frame.linear - Linear({}, 1)
+        if fails_somewhere(self, fact):
+            self.facts = [*outer, fact]
+        try:
+            yield
+        finally:
+            self.facts = outer
+            self.frames.pop()
 
     @contextmanager
     def turn(self, facts: list[Linear], turning: frozenset[Expr]) -> Iterator[None]:

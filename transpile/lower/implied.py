@@ -12,7 +12,7 @@ from ..ranges import Linear
 if TYPE_CHECKING:
     from .conditions import Conditions
 
-__all__ = ["extreme", "implied", "is_sure"]
+__all__ = ["extreme", "fails_somewhere", "implied", "is_sure"]
 
 _ONE = Linear({}, 1)
 
@@ -49,6 +49,11 @@ def implied(b: Conditions, cond: Expr, holds: bool = True) -> Iterator[Linear]:
 def is_sure(b: Conditions, margin: Linear) -> bool:
     """Whether `margin` is provably >= 0 all over the enclosing loops."""
     return _never_negative(b, extreme(b, margin, False))
+
+
+def fails_somewhere(b: Conditions, fact: Linear) -> bool:
+    """Whether the enclosing loops certainly come to where `fact`, a condition, is negative."""
+    return b.high(extreme(b, fact, False)) < 0
 
 
 def _never_negative(b: Conditions, margin: Linear) -> bool:

@@ -36,7 +36,10 @@ def inside(
         sure = [_is_sure_in_turn(b, m, linear) for m in margins]
         if b.turning & linear.terms.keys() and all(sure):
             return b.from_linear(linear), None
-        if b.facts and _implied(b, margins, sure):
+        needed = _implied(b, [m for m, known in zip(margins, sure, strict=True) if not known])
+        if needed is not None and not all(sure):
+            for margin in needed:
+                b.guard(Call("ge", (margin.expr(), integer(0)), "bool"), "GUARD_BOUNDS", node)
             at = b.once(linear.expr(), "at")
             low, high = Call("ge", (at, integer(0)), "bool"), Call("lt", (at, length.ir), "bool")
             ok = logic("and", TRUE if sure[0] else low, TRUE if sure[1] else high)
@@ -54,12 +57,26 @@ def _is_sure_in_turn(b: Builder, margin: Linear, at: Linear) -> bool:
     return is_sure(b, margin) or any(is_sure(b, margin - fact) for fact in facts)
 
 
-def _implied(b: Builder, margins: Sequence[Linear], sure: Sequence[bool]) -> bool:
-    """Whether it takes the conditions around it to prove an affine subscript in bounds."""
-    doubtful = [m for m, known in zip(margins, sure, strict=True) if not known]
-    return bool(doubtful) and all(
-        any(is_sure(b, m - fact) for fact in b.facts) for m in doubtful
-    )
+def _implied(b: Builder, doubtful: Sequence[Linear]) -> list[Linear] | None:
+    """What must not be negative for the conditions around an affine subscript to prove that it is
+    in bounds; None where they do not.
+    """
+    needed = [_beyond(b, margin) for margin in doubtful]
+    return [n for n in needed if n is not None and n.terms] if None not in needed else None
+
+
+def _beyond(b: Builder, margin: Linear) -> Linear | None:
+    """What must not be negative, known before the loops, for a condition around to prove that
+    `margin` is not; if that is less than for all of the loops' range to be in bounds.
+    """
+    if any(is_sure(b, margin - fact) for fact in b.facts):
+        return Linear()
+    everywhere = extreme(b, margin, False)
+    for fact in b.facts:
+        rest = extreme(b, margin - fact, False)
+        if b.low(rest - everywhere) > 0 <= b.high(rest) and all(map(b.invariant, rest.terms)):
+            return rest
+    return None
 
 
 def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
