@@ -22,6 +22,7 @@ from ..nodes import (
 )
 from ..types import INDEX
 from .blocks import Block, map_blocks, map_stmts
+from .foreseen import foreseen
 from .names import Fresh, rebound, substitute
 from .rules import rewrite
 from .values import integer
@@ -30,7 +31,8 @@ __all__ = ["canonical"]
 
 
 def canonical(kernel: Kernel) -> Kernel:
-    """Every loop counts from a first iteration by one, and zips are loads. Before::
+    """Every loop counts from a first iteration by one, zips are loads, and a ``while`` that numbers
+    alone end is a loop. Before::
 
         def k(x: f64[:], out: mut(f64[:])):
             disjoint(x, out)
@@ -45,10 +47,14 @@ def canonical(kernel: Kernel) -> Kernel:
                 v = x[i * 2]
                 out[i * 2] = v
     """
-    return map_stmts(_distinct(kernel), _canonical)
+    kernel = _distinct(kernel)
+    fresh = Fresh(kernel)
+    return map_stmts(kernel, lambda s: _canonical(s, fresh))
 
 
-def _canonical(s: Stmt) -> Stmt:
+def _canonical(s: Stmt, fresh: Fresh) -> Stmt:
+    if isinstance(s, While):
+        return foreseen(s, fresh)
     s = _unzipped(s) if isinstance(s, Zip) else s
     return _counted(s) if isinstance(s, Loop) and isinstance(s.range, RangeDesc) else s
 
