@@ -88,7 +88,9 @@ class VecLoop(Spanned):
 
 
 class MaskForm(Enum):
-    """How a PredLoop keeps inactive lanes from acting."""
+    """How a PredLoop keeps inactive lanes from acting: by masks of bits, by masks of lanes, by a
+    branch for each. None stores what it has read: another thread may have written there meanwhile.
+    """
     AVX512Mask = "AVX512Mask"
     SelectBlend = "SelectBlend"
     BranchPerLane = "BranchPerLane"
@@ -96,7 +98,10 @@ class MaskForm(Enum):
 
 @record(frozen=True, slots=True)
 class PredLoop(Spanned):
-    """A VecLoop whose stores, checks and steps act only in lanes where ``pred`` holds."""
+    """A VecLoop whose stores, checks and steps act only in lanes where ``pred`` holds.
+
+    ``skips``: the body is branched around where that is no lane of the registers side by side.
+    """
     var: str
     range: Range
     width: Lanes
@@ -106,6 +111,7 @@ class PredLoop(Spanned):
     tail: Loop | None = None
     form: MaskForm | None = None
     group: int | None = None
+    skips: bool = False
 
 
 @record(frozen=True, slots=True)

@@ -10,7 +10,7 @@ __all__ = [
     "OPTIONS", "accums_of", "counts_of", "inits_of", "options_of", "range_of", "types_of", "var_of",
 ]
 
-OPTIONS = ("width", "group", "form", "where")  # of vec() and pred(), in order, before accumulators
+OPTIONS = ("width", "group", "form", "skips", "where")  # in order, before accumulators
 
 
 def var_of(s: ast.For) -> str:

@@ -160,7 +160,8 @@ def _vec(s: ast.For, head: ast.Call, env: Env) -> ir.VecLoop | ir.PredLoop:
     if pred is None:
         return ir.VecLoop(var_of(s), rng, width, body, accs, tail, group, until)
     form = ir.MaskForm(read_name(options["form"])) if "form" in options else None
-    return ir.PredLoop(var_of(s), rng, width, pred, body, accs, tail, form, group)
+    skips = "skips" in options
+    return ir.PredLoop(var_of(s), rng, width, pred, body, accs, tail, form, group, skips)
 
 
 def _tail(s: ast.For, env: Env) -> ir.Loop | None:

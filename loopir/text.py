@@ -185,9 +185,9 @@ def _loop(s: ir.LoopLike) -> list[str]:
             head = _head((rng,), accs, width=width, group=group)
             lines = [f"for {var} in vec({head}):", *_block(body, _tail(accs, until))]
             return lines + (["else:", *_block((tail,))] if tail else [])
-        case ir.PredLoop(var, rng, width, pred, body, accs, tail, form, group):
-            shown = form.value if form else None
-            head = _head((rng,), accs, width=width, group=group, form=shown, where=show(pred))
+        case ir.PredLoop(var, rng, width, pred, body, accs, tail, form, group, skips):
+            how = {"form": form.value if form else None, "skips": skips or None}
+            head = _head((rng,), accs, width=width, group=group, **how, where=show(pred))
             lines = [f"for {var} in pred({head}):", *_block(body, _tail(accs, None))]
             return lines + (["else:", *_block((tail,))] if tail else [])
         case ir.Scan(var, rng, op, acc, init, value, array):

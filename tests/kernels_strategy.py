@@ -169,7 +169,13 @@ class _Maker(Carried):
         rng = ir.Interval(integer(0), end)
         grouped = group if folds or tail else self.one_of(None, group)  # where the tail begins
         if pred:
-            return (ir.PredLoop(var.name, rng, "W", pred, body, tuple(accs), group=grouped), *seen)
+            form, skips = self.one_of(None, *ir.MaskForm), self.chance(2)
+            return (
+                ir.PredLoop(
+                    var.name, rng, "W", pred, body, tuple(accs), None, form, grouped, skips
+                ),
+                *seen,
+            )
         vec = ir.VecLoop(var.name, rng, "W", body, tuple(accs), tail, grouped, until)
         return (vec, *seen)
 

@@ -105,15 +105,15 @@ def test_mask_forms() -> None:
     assert {t: loops(FILTER, t)[0].form.name for t in wanted} == wanted
     for t, natural in wanted.items():
         for form in ir.MaskForm:
-            loop = loops(asking(FILTER, form), t)[0]
+            loop = loops(asking(FILTER, form=form), t)[0]
             branches = form is ir.MaskForm.BranchPerLane
             assert loop.form.name == (form.name if branches else natural)
             assert (loop.width == 1) == (loop.form is ir.MaskForm.BranchPerLane)
 
 
-def asking(k: ir.Kernel, form: ir.MaskForm) -> ir.Kernel:
-    """`k` with all of its predicated loops in that form."""
-    return bottom_up(k, lambda n: replace(n, form=form) if isinstance(n, ir.PredLoop) else n)
+def asking(k: ir.Kernel, **how: Any) -> ir.Kernel:
+    """`k` with all of its predicated loops in that form, or skipping."""
+    return bottom_up(k, lambda n: replace(n, **how) if isinstance(n, ir.PredLoop) else n)
 
 
 def test_a_group_is_the_kernels() -> None:
@@ -210,6 +210,14 @@ def filter_store(x: f32[::1], b: bool[::1], y: mut(f32[::1]), z: mut(u8[::1]), u
         z[i:W] = u[i:W]
         check(x[i:W] > broadcast(f32(-2.5), W), "invalid")
 """,
+    "filter_dear": """
+def filter_dear(x: f32[::1], y: mut(f32[::1]), r: mut(f32[()])):
+    for i in pred(0, x.shape[0], width=W, group=64, where=x[i:W] > broadcast(f32(3.9), W), s=f32(0.0)):
+        v = sqrt(abs(x[i:W]) + broadcast(f32(1.0), W))
+        y[i:W] = sqrt(v) / v
+        s = step(s + sqrt(v / (v + broadcast(f32(2.0), W))) / v)
+    r[()] = hreduce("add", s)
+""",
     "filter_nothing_read_twice": """
 def filter_nothing_read_twice(x: mut(f32[::1]), y: mut(f32[::1])):
     for i in pred(0, x.shape[0], width=W, where=x[i:W] > broadcast(f32(0.0), W)):
@@ -303,12 +311,22 @@ def test_vector_kernels(name: str, target: str) -> None:
     means_the_same(parse(KERNELS[name]), target, SIZES)
 
 
+@pytest.mark.parametrize("how", [{"form": ir.MaskForm.BranchPerLane}, {"skips": True}], ids=str)
 @pytest.mark.parametrize("target", [t for t in RUNNABLE if t != "scalar"])
 @pytest.mark.parametrize("name", [name for name in KERNELS if name.startswith("filter")])
-def test_branches_where_there_are_vectors(name: str, target: str) -> None:
-    """The other two forms are what `test_vector_kernels` runs: each target has one of them."""
-    k = asking(parse(KERNELS[name]), ir.MaskForm.BranchPerLane)
+def test_branches_where_there_are_vectors(name: str, target: str, how: dict[str, Any]) -> None:
+    """For each lane, and around all. The other two forms are what `test_vector_kernels` runs: each
+    target has one of them.
+    """
+    k = asking(parse(KERNELS[name]), **how)
     means_the_same(k, target, (0, 1, 17, 65, 300))
+
+
+def test_dear_bodies_are_branched_around() -> None:
+    dear, cheap = (parse(KERNELS[name]) for name in ("filter_dear", "filter_store"))
+    assert {t: loops(dear, t)[0].skips for t in TARGETS} == {t: t != "scalar" for t in TARGETS}
+    assert not any(loops(cheap, t)[0].skips for t in TARGETS)
+    assert all(loops(asking(cheap, skips=True), t)[0].skips for t in TARGETS if t != "scalar")
 
 
 def means_the_same(k: ir.Kernel, target: str, sizes: tuple[int, ...]) -> None:

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 from loopir import nodes as ir
@@ -11,13 +12,15 @@ from loopir.types import DTYPES
 
 from ..target import Vec, mask_type
 from .expressions import expr
-from .masks import as_width, both, logic
+from .masks import any_lane, as_width, both, logic
 from .scope import Region, Scope
 from .text import assignments, bracketed, plain
 from .variables import held, type_of
 from .vecops import operation
 
-__all__ = ["Block", "Vectored", "accumulator_type", "register_body", "vector_accs"]
+__all__ = [
+    "Block", "Vectored", "accumulator_type", "predicated_bodies", "register_body", "vector_accs",
+]
 
 Block: TypeAlias = Callable[..., Iterator[str]]
 """Gives the lines of statements, for each of some scopes: ``statements.block``."""
@@ -39,22 +42,39 @@ def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
 
 def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
     """The lines for the register that `s` describes and has names for."""
+    if isinstance(n, ir.PredLoop) and s.region is not None:
+        yield from predicated_bodies(n, (s,), block)
+        return
     s.loaded = {}
     yield from _reads(n, s)
-    if not isinstance(n, ir.PredLoop):
-        yield from _acting(n, s, block)
-        return
-    pred = expr(n.pred, s)
-    if s.region is None:
-        yield f"if {bracketed(pred)} {{"
+    if isinstance(n, ir.PredLoop):
+        yield f"if {bracketed(expr(n.pred, s))} {{"
         yield from _acting(n, s, block)
         yield "}"
-        return
-    lanes, on = s.region.lanes, s.fresh("on")
-    both_hold = both((pred, s.region.live), lanes, s.target) or pred
-    yield f"const {mask_type(s.target, lanes)} {on} = {plain(both_hold)};"
-    inner = s.inner(Region(lanes, s.region.count, s.region.live, on))
-    yield from _acting(n, inner, block)
+    else:
+        yield from _acting(n, s, block)
+
+
+def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> Iterator[str]:
+    """The lines for the registers that `scopes` describe: all masks, then what acts under them."""
+    assert isinstance(n.width, int)
+    acting, some = [], ""
+    for s in scopes:
+        assert s.region
+        s.loaded = {}
+        yield from _reads(n, s)
+        pred, lanes, on = expr(n.pred, s), s.region.lanes, s.fresh("on")
+        both_hold = both((pred, s.region.live), lanes, s.target) or pred
+        yield f"const {mask_type(s.target, lanes)} {on} = {plain(both_hold)};"
+        inner = s.inner(Region(lanes, s.region.count, s.region.live, on))
+        acting.append(replace(inner, taken=s.taken))
+        some = logic("or", (some, on), lanes, s.target) if some else on
+    if n.skips:
+        yield f"if ({any_lane(some, n.width, acting[0].target)}) {{"
+    for s in acting:
+        yield from _acting(n, s, block)
+    if n.skips:
+        yield "}"
 
 
 def _acting(n: Vectored, s: Scope, block: Block) -> Iterator[str]:

@@ -1,15 +1,23 @@
 """Vector loops of legal IR as C: whole groups of registers, then what does not fill one."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from loopir import nodes as ir
 from loopir.types import DTYPES, INDEX
 
 from ..shape import aligned_store, in_registers, shares_loops, streams
 from ..target import Vec, mask_type, stored
-from .body import Block, Vectored, accumulator_type, register_body, vector_accs
+from .body import (
+    Block,
+    Vectored,
+    accumulator_type,
+    predicated_bodies,
+    register_body,
+    vector_accs,
+)
 from .expressions import expr, pointer
 from .prefix import begin
 from .scope import Region, Registers, Scope
@@ -133,8 +141,10 @@ class _VectorLoop:
     def _groups(self, s: Scope) -> Iterator[str]:
         """All registers of a group, written out or looped over."""
         yield f"for (; {self.end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
-        if self.count > 1 and shares_loops(self.n):
-            yield from self._together(s)
+        if self.count > 1 and self.written_out and isinstance(self.n, ir.PredLoop) and self.n.skips:
+            yield from self._side_by_side(partial(predicated_bodies, self.n), s)
+        elif self.count > 1 and shares_loops(self.n):
+            yield from self._side_by_side(lambda to, block: block(self.n.body, *to), s)
         elif self.written_out:
             for k in range(self.count):
                 yield from self._register(s, k, f"{self.i} + {k * self.width}" if k else self.i)
@@ -151,17 +161,21 @@ class _VectorLoop:
             yield "}"
         yield "}"
 
-    def _together(self, outer: Scope) -> Iterator[str]:
-        """All registers of a group through the loops in the body, side by side."""
+    def _side_by_side(
+        self, body: Callable[[Sequence[Scope], Block], Iterator[str]], outer: Scope
+    ) -> Iterator[str]:
+        """`body` for all registers of a group: they share its loops, or a branch around it."""
         first = outer.inner()
         scopes = [replace(outer.inner(Region(self.width)), taken=first.taken, loaded={})
                   for _ in range(self.count)]
         yield "{"
         for k, s in enumerate(scopes):
+            s.register = k
+            s.names.update((a.name, s.registers[a.name][k]) for a in self.vectors)
             s.names[self.n.var] = self.i
             if k:
                 yield f"const int64_t {s.bind(self.n.var)} = {self.i} + {k * self.width};"
-        yield from self.block(self.n.body, *scopes)
+        yield from body(scopes, self.block)
         yield "}"
 
     def _come_to(self, s: Scope) -> Iterator[str]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from string import Template
 
+import numpy as np
+
 from loopir.record import record
 from loopir.types import DTYPES
 
@@ -45,6 +47,7 @@ _WORDS: dict[str, dict[str, str]] = {
 
 _SECTION = re.compile(r"^//: (\w+)(?:@(\S+))?(?: needs (.*))?\n", re.M)
 _HORNER = re.compile(r"\bhorner_F\((\w+), ([^()]*)\)")
+_DECIMAL = re.compile(r"(?<=\ball_F\()-?\d+\.\d+(?:e-?\d+)?(?=\))")
 _TYPE = re.compile(r"(?<![A-Za-z0-9])[FIUHD]\b")
 
 
@@ -136,6 +139,11 @@ def _horner(m: re.Match[str]) -> str:
     )
 
 
+def _single(m: re.Match[str]) -> str:
+    """A number as a float32 holds it: what has to be rounded, C would round again at each call."""
+    return float(np.float32(float(m[0]))).hex()
+
+
 def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
     """The section and all it needs, each after what it needs itself."""
     section = _find(name, form)
@@ -152,6 +160,8 @@ def _write(section: _Section, form: _Form) -> str:
     its_own = "$op" in section.text or "${op}" in section.text
     own = f"{section.name}_{form.op}" if its_own else section.name
     text = Template(_HORNER.sub(_horner, section.text)).substitute(form.words())
+    if form.dtype == "f32":
+        text = _DECIMAL.sub(_single, text)
     text = _TYPE.sub(lambda m: form.type(m[0]), text)
     guard = f"VMATH_{own}_{form.type('F')}"
     return f"#ifndef {guard}\n#define {guard}\n{text.rstrip()}\n#endif\n"

@@ -47,3 +47,14 @@ def of_conditions(x, y):
     for a, b in zip(x, y):
         count[ops.to_bitmask([a > 0, b > 0, a > b])] += 1
     return count
+
+
+@program(f64=lambda n, rng: (3 * rng.random(n), np.zeros(n)), f32=lambda n, rng: (
+    (3 * rng.random(n)).astype("f4"), np.zeros(n, "f4")))
+def rare_and_dear(x, y):
+    far = 0
+    for i in range(len(x)):
+        if x[i] > 2.75:
+            y[i] = np.sqrt(x[i]) / np.sqrt(x[i] + 1) / (x[i] + 2)
+            far += 1
+    return [np.sqrt(v) / np.sqrt(v + 1) / (v + 2) for v in x if v > 2.875], far
