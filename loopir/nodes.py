@@ -155,12 +155,21 @@ class Return(Spanned):
 
 @record(frozen=True, slots=True)
 class Param:
-    """A scalar (``rank`` None) or an array; ``unit`` is the axis known to have unit stride."""
+    """A scalar (``rank`` None) or an array; ``unit`` is the axis known to have unit stride.
+
+    ``steps``: how many elements apart neighbours along each axis are, where that is known of other
+    axes (None: it is not); empty, where it is of none.
+    """
     name: str
     dtype: str
     rank: int | None = None
     unit: int | None = None
     written: bool = False
+    steps: tuple[int | None, ...] = ()
+
+    def step(self, axis: int) -> int | None:
+        """How many elements apart neighbours along `axis` are, if that is known."""
+        return 1 if axis == self.unit else self.steps[axis] if self.steps else None
 
 
 @record(frozen=True, slots=True)

@@ -58,6 +58,14 @@ def _guard(s: ast.stmt, env: Env) -> ir.Guard | ir.Disjoint | None:
             return None
 
 
+def _step(axis: ast.expr) -> int | None:
+    match axis:
+        case ast.Slice(step=ast.Constant(value=int(step))):
+            return step
+        case _:
+            return None
+
+
 def _param(a: ast.arg) -> ir.Param:
     match a.annotation:
         case ast.Call(func=ast.Name(id="mut"), args=[kind]):
@@ -68,8 +76,10 @@ def _param(a: ast.arg) -> ir.Param:
         case ast.Name(id=dtype) if dtype in DTYPES and not written:
             return ir.Param(a.arg, dtype)
         case ast.Subscript(value=ast.Name(id=dtype), slice=at) if dtype in DTYPES:
-            axes = at.elts if isinstance(at, ast.Tuple) else [at]
-            unit = [k for k, x in enumerate(axes) if isinstance(x, ast.Slice) and x.step]
-            return ir.Param(a.arg, dtype, len(axes), unit[0] if unit else None, written)
+            steps = [_step(x) for x in (at.elts if isinstance(at, ast.Tuple) else [at])]
+            unit = steps.index(1) if 1 in steps else None
+            others = tuple(None if k == unit else step for k, step in enumerate(steps))
+            known = others if any(others) else ()
+            return ir.Param(a.arg, dtype, len(steps), unit, written, known)
         case _:
             raise bad(a, "not a parameter")

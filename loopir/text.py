@@ -238,5 +238,6 @@ def _kernel(k: ir.Kernel) -> str:
 def _type(p: ir.Param) -> str:
     if p.rank is None:
         return p.dtype
-    axes = ", ".join("::1" if axis == p.unit else ":" for axis in range(p.rank)) or "()"
+    steps = map(p.step, range(p.rank))
+    axes = ", ".join(":" if step is None else f"::{step}" for step in steps) or "()"
     return f"mut({p.dtype}[{axes}])" if p.written else f"{p.dtype}[{axes}]"

@@ -14,6 +14,7 @@ N = TypeVar("N", bound=Node)
 _PLAIN = frozenset((
     "str", "int", "bool", "float | int | bool", "int | None", "Lanes", "Lanes | None",
     "MaskForm | None", "Span | None", "str | None", "tuple[str, ...]",
+    "tuple[int | None, ...]",
 ))
 _BELOW: dict[type, tuple[str, ...]] = {  # the fields that hold nodes
     t: tuple(f.name for f in fields(t) if f.type not in _PLAIN) for t in get_args(Node)

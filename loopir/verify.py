@@ -37,6 +37,10 @@ def _params(kernel: ir.Kernel) -> None:
         else:
             need(p.rank in range(MAX_RANK + 1), p, f"an array has at most {MAX_RANK} axes")
             need(p.unit is None or p.unit in range(p.rank), p, "the unit axis is no axis")
+            need(len(p.steps) in (0, p.rank), p, "an axis has a step, or may have")
+            known = [step for step in p.steps if step is not None]
+            need(bool(known) == bool(p.steps) and min(known, default=2) > 1, p,
+                 "known steps are larger than one")
 
 
 class _Stmts(Loops):

@@ -8,7 +8,6 @@
 
 enum { ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX };       /* what a parameter is given as; COMPLEX: an array, of pairs */
 enum { MAX_PARAMS = 32, MAX_RANK = 5, LARGE = 64 };
-enum { ANY_UNIT = -1, NO_UNIT = -2 };                   /* in place of the unit-stride axis */
 enum { WRITEABLE = 0x400 };                             /* NumPy's flag */
 
 typedef struct object { intptr_t references; struct object *type; } object;
@@ -21,7 +20,7 @@ typedef struct { char *data; int64_t dims[MAX_RANK], strides[MAX_RANK]; } tp_arr
 typedef union { double f64; int64_t i64; uint8_t u8; } tp_scalar;
 typedef struct { object head; tp_scalar value; } numpy_scalar;
 
-typedef struct { int64_t kind; void *type; int64_t rank, unit, bytes, flags; } param;
+typedef struct { int64_t kind; void *type; int64_t rank, strided, bytes, flags, steps[MAX_RANK]; } param;
 typedef struct { int64_t (*kernel)(const tp_array *, const tp_scalar *); int64_t count; param params[]; } spec;
 
 static struct {
@@ -68,9 +67,9 @@ static int take_array(const param *p, const object *given, tp_array *out, int64_
     for (int axis = 0; axis < p->rank; axis++) {
         int64_t dim = out->dims[axis] = a->dims[axis];
         int64_t stride = out->strides[axis] = a->strides[axis];
-        int unit = stride == p->bytes;
+        int far = p->steps[axis] && stride != p->steps[axis];
         empty |= dim == 0;
-        misfit |= dim > 1 && ((axis == p->unit && !unit) || (p->unit == NO_UNIT && unit));
+        misfit |= dim > 1 && (far || (p->strided && stride == p->bytes));
         if (dim > *extent) *extent = dim;
     }
     if (p->kind == COMPLEX) out->dims[p->rank] = 2, out->strides[p->rank] = p->bytes / 2;

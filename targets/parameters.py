@@ -10,8 +10,8 @@ from loopir.record import record
 from loopir.types import DTYPES, MAX_RANK
 
 __all__ = [
-    "ALIGNED", "ANY_UNIT", "ARRAY", "COMPLEX", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH",
-    "NO_UNIT", "NUMPY", "WRITEABLE", "HasParam", "HasParams", "Row", "row",
+    "ALIGNED", "ARRAY", "COMPLEX", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH", "NUMPY",
+    "WRITEABLE", "HasParam", "HasParams", "Row", "row",
 ]
 
 MISMATCH: Final = -1
@@ -19,7 +19,6 @@ MISMATCH: Final = -1
 
 MAX_PARAMS = 32
 ALIGNED, WRITEABLE = 0x100, 0x400  # NumPy's flags
-ANY_UNIT, NO_UNIT = -1, -2  # in place of the unit-stride axis
 ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX = range(6)
 _WEAK: dict[str, tuple[int, type]] = {
     "f64": (FLOAT, float), "i64": (INT, int), "bool": (BOOL, bool),
@@ -39,6 +38,8 @@ class HasParam(Protocol):
     def unit(self) -> int | None: ...
     @property
     def written(self) -> bool: ...
+    @property
+    def steps(self) -> Sequence[int | None]: ...
 
 
 class HasParams(Protocol):
@@ -50,18 +51,25 @@ class HasParams(Protocol):
 
 @record(frozen=True, slots=True)
 class Row:
-    """One parameter; ``type`` is an array's dtype or a scalar's Python type."""
+    """One parameter; ``type`` is an array's dtype or a scalar's Python type.
+
+    ``steps``: bytes between neighbours along each axis of an array, 0 where they may be any;
+    ``strided``: but not those of an element.
+    """
 
     kind: int
     type: Any
     rank: int
-    unit: int
+    strided: bool
     bytes: int
     flags: int
+    steps: tuple[int, ...] = ()
 
     def fields(self) -> tuple[int, ...]:
         """As the fields of a ``param`` of `entry.c`."""
-        return self.kind, id(self.type), self.rank, self.unit, self.bytes, self.flags
+        steps = (*self.steps, *[0] * (MAX_RANK - len(self.steps)))
+        own = self.kind, id(self.type), self.rank, int(self.strided), self.bytes, self.flags
+        return *own, *steps
 
 
 def row(p: HasParam, weak: bool, strided: bool, paired: bool = False) -> Row:
@@ -72,13 +80,18 @@ def row(p: HasParam, weak: bool, strided: bool, paired: bool = False) -> Row:
     """
     dtype = DTYPES[p.dtype]
     if p.rank is not None:
-        unit = p.unit if p.unit is not None else NO_UNIT if strided else ANY_UNIT
         flags = ALIGNED | (WRITEABLE if p.written else 0)
+        known = [1 if axis == p.unit else step for axis, step in enumerate(_steps(p))]
+        steps = tuple((step or 0) * dtype.bytes for step in known)
         if paired:
             whole = np.result_type(dtype.numpy, np.complex64)
-            return Row(COMPLEX, whole, p.rank - 1, ANY_UNIT, whole.itemsize, flags)
-        return Row(ARRAY, dtype.numpy, p.rank, unit, dtype.bytes, flags)
+            return Row(COMPLEX, whole, p.rank - 1, strided, whole.itemsize, flags, steps[:-1])
+        return Row(ARRAY, dtype.numpy, p.rank, strided, dtype.bytes, flags, steps)
     if weak:
         kind, python = _WEAK[p.dtype]
-        return Row(kind, python, 0, ANY_UNIT, dtype.bytes, 0)
-    return Row(NUMPY, dtype.numpy.type, 0, ANY_UNIT, dtype.bytes, int(p.dtype == "i64"))
+        return Row(kind, python, 0, False, dtype.bytes, 0)
+    return Row(NUMPY, dtype.numpy.type, 0, False, dtype.bytes, int(p.dtype == "i64"))
+
+
+def _steps(p: HasParam) -> Sequence[int | None]:
+    return p.steps or [None] * (p.rank or 0)

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from .parameters import (
-    ANY_UNIT,
     ARRAY,
     COMPLEX,
     FLOAT,
     MAX_RANK,
     MISMATCH,
-    NO_UNIT,
     NUMPY,
     WRITEABLE,
     Row,
@@ -62,11 +60,9 @@ def _is_array(row: Row, given: Any) -> bool:
         return True  # strides mean nothing
     if row.flags & WRITEABLE and overlaps_itself(given):
         return False
-    axes = list(zip(given.shape, given.strides, strict=True))
-    unit = [stride == row.bytes or dim <= 1 for dim, stride in axes]
-    if row.unit == NO_UNIT:
-        return not any(dim > 1 and stride == row.bytes for dim, stride in axes)
-    return row.unit == ANY_UNIT or unit[row.unit]
+    axes = zip(given.shape, given.strides, row.steps, strict=True)
+    long = [(s, step) for dim, s, step in axes if dim > 1]
+    return not any((step and s != step) or (row.strided and s == row.bytes) for s, step in long)
 
 
 def pairs(a: Any) -> Any:

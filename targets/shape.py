@@ -3,16 +3,19 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import replace
+from itertools import dropwhile
 
 from loopir import nodes as ir
 from loopir.ops import OPS
 from loopir.tiles import abreast, columns
 from loopir.tree import children, walk
+from loopir.types import DTYPES
 
 from .target import Target, Vec
 
 __all__ = [
-    "aligned_store", "in_registers", "shares_loops", "side_by_side", "streams", "unroll", "weight",
+    "aligned_store", "in_registers", "neighbour", "shares_loops", "side_by_side", "streams",
+    "unroll", "weight",
 ]
 
 _WRITTEN_OUT = 96.0
@@ -71,20 +74,42 @@ def in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) -> bool:
 def aligned_store(
     loop: ir.VecLoop | ir.PredLoop, arrays: Mapping[str, ir.Param], known: Container[str]
 ) -> ir.Store | None:
-    """The store to align in a loop that only maps: the first, if it writes every next element."""
-    store = next((x for x in loop.body if isinstance(x, ir.Store)), None)
-    if loop.accs or not isinstance(loop, ir.VecLoop) or store is None or store.value.lanes == 1:
+    """The store to align in a loop that only maps: the first, if it writes every next element, or
+    does so with the one behind it.
+    """
+    store, *rest = [*dropwhile(lambda x: not isinstance(x, ir.Store), loop.body), None]
+    if loop.accs or not isinstance(loop, ir.VecLoop) or not isinstance(store, ir.Store):
+        return None
+    if store.value.lanes == 1 or store.mask is not None or store.step != 1:
         return None
     if weight(loop) > _HEAVY or shares_loops(loop):
         return None
     names = {x.name for i in store.index for x in walk(i) if isinstance(x, ir.Var)} - {loop.var}
-    regular = store.mask is None and store.step == 1 and arrays[store.array].unit == store.axis
-    return store if regular and all(x in known for x in names) else None
+    apart, then = arrays[store.array].step(store.axis), rest[0]
+    both = apart == 2 and isinstance(then, ir.Store) and side_by_side(store, then, arrays)
+    return store if (apart == 1 or both) and all(x in known for x in names) else None
 
 
-def streams(store: ir.Store, v: Vec, read: frozenset[str], target: Target) -> bool:
+def streams(
+    store: ir.Store, v: Vec, arrays: Mapping[str, ir.Param], read: Container[str], target: Target
+) -> bool:
     """Whether a large result should go past the caches: where the kernel does not read it."""
-    return bool(target.stream) and v.bits == target.bits and store.array not in read
+    dense = v.bits == target.bits and arrays[store.array].unit == store.axis
+    return bool(target.stream) and dense and store.array not in read
+
+
+def neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.Load | None:
+    """What lies behind the element of each lane, where it lies before the next lane's, as the other
+    parts of complex numbers do.
+    """
+    p = arrays[load.array]
+    if p.unit is None or (p.step(load.axis), load.step) != (2, 1):
+        return None
+    at = load.index[p.unit]
+    if not isinstance(at, ir.Const) or load.dtype == "bool" or DTYPES[load.dtype].wide:
+        return None
+    after = replace(at, value=at.value + 1)
+    return replace(load, index=(*load.index[: p.unit], after, *load.index[p.unit + 1 :]))
 
 
 def side_by_side(first: ir.Stmt, then: ir.Stmt, arrays: Mapping[str, ir.Param]) -> bool:

@@ -45,7 +45,9 @@ class Case:
         length = 2 * max(self.n, self.rows) + 3
         shape = {0: (), 1: (length,), 2: (self.rows + 2, length)}[p.rank]
         values = self._values(p.dtype, math.prod(shape), rng).reshape(shape)
-        return _restrided(values, rng) if p.rank and p.unit is None else values
+        if not p.rank or p.unit is not None:
+            return values
+        return _spaced(values, p.steps[-1]) if p.steps else _restrided(values, rng)
 
     def _values(self, dtype: str, count: int, rng: Any) -> Any:
         d = DTYPES[dtype]
@@ -77,6 +79,13 @@ def _odd(dtype: str) -> Any:
     f = np.finfo(d.numpy)
     small = [-0.0, 0.0, f.tiny, f.smallest_subnormal]
     return np.array([math.nan, math.inf, -math.inf, f.max, *small], d.numpy)
+
+
+def _spaced(values: Any, step: Any) -> Any:
+    """The same values, so far apart along the last axis."""
+    room = np.zeros((*values.shape[:-1], step * values.shape[-1]), values.dtype)
+    room[..., ::step] = values
+    return room[..., ::step]
 
 
 def _restrided(values: Any, rng: Any) -> Any:

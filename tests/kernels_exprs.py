@@ -78,7 +78,9 @@ class Exprs:
         if old and (len(self.params) > 20 or not self.chance(3)):
             return self.one_of(*old)
         unit = None if rank == 0 or self.chance(3) else rank - 1
-        p = ir.Param(self.name("o" if written else "x"), dtype, rank, unit, written)
+        known = self.one_of(None, 2, 3, 4) if rank and unit is None else None
+        steps = (*[None] * (rank - 1), known) if known else ()
+        p = ir.Param(self.name("o" if written else "x"), dtype, rank, unit, written, steps)
         self.params.append(p)
         return p
 

@@ -326,7 +326,7 @@ def test_the_declarations_agree_with_the_proof(tmp_path: Path) -> None:
 
 def test_the_numbers_agree_with_the_declarations() -> None:
     """entry.c and abi.h have the numbers of parameters.py."""
-    names = "ARRAY FLOAT INT BOOL NUMPY COMPLEX MAX_PARAMS MAX_RANK ANY_UNIT NO_UNIT WRITEABLE"
+    names = "ARRAY FLOAT INT BOOL NUMPY COMPLEX MAX_PARAMS MAX_RANK WRITEABLE"
     text = Path(layout.__file__).with_name("entry.c").read_text()
     numbers = f"int64_t tp_numbers[] = {{ {names.replace(' ', ', ')} }};"
     size = "int64_t tp_size = sizeof(tp_array);"

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import re
 import subprocess
 import sys
 from functools import cache
@@ -126,6 +127,42 @@ def test_neighbours(name: str, dtype: str, target: str) -> None:
                 assert whole[0].tobytes() == whole[1].tobytes(), (n, width, same)
 
 
+@cache
+def known_pairs(name: str) -> ir.Kernel:
+    """The same, of several dtypes, on parts that follow each other without a gap."""
+    params, loops = [], []
+    for d in ("u8", "f32", "f64"):
+        params += [f"x_{d}: {d}[::2, ::1]", f"y_{d}: mut({d}[::2, ::1])"]
+        loops.append(re.sub(r"\b([xy])\b", rf"\1_{d}", PAIRS[name]).replace("T(", f"{d}("))
+    return parse(f"def pairs({', '.join(params)}):{''.join(loops)}")
+
+
+@pytest.mark.parametrize("target", RUNNABLE)
+@pytest.mark.parametrize("name", ["parts", "where they are large", "each the other"])
+def test_neighbours_without_a_gap(name: str, target: str) -> None:
+    """Also so many that stores are aligned first, from all that they may start at."""
+    kernel = known_pairs(name)
+    cases = [(n, 0) for n in LENGTHS] + [(1400, k) for k in (0, 1, 3, 18)]
+    for n, start in cases if target != "neon" else [(3, 0), (33, 0), (1400, 1)]:
+        for same in (False, True):
+            want, got = _wanted_pairs(name, n, start, same), _filled_pairs(kernel, n, start, same)
+            assert run_native(kernel, target, got) == 0
+            for k, a in got.items():
+                assert a.tobytes() == want[k].tobytes(), (k, n, start, same)
+
+
+@cache
+def _wanted_pairs(name: str, n: int, start: int, same: bool) -> dict[str, Any]:
+    args = _filled_pairs(known_pairs(name), n, start, same)
+    run(known_pairs(name), args)
+    return args
+
+
+def _filled_pairs(kernel: ir.Kernel, n: int, start: int, same: bool) -> dict[str, Any]:
+    args = {p.name: filled(p.dtype, 2 * (n + start)).reshape(-1, 2)[start:] for p in kernel.params}
+    return {k: args[f"x{k[1:]}"] if same else a for k, a in args.items()}
+
+
 def test_who_is_stored_together() -> None:
     def text(name: str) -> str:
         return emit(legalize(pairs(name, "f64"), TARGETS["avx2"]), TARGETS["avx2"])
@@ -133,6 +170,9 @@ def test_who_is_stored_together() -> None:
     assert all("tp_spread2" in text(name) for name in ("parts", "parts by themselves"))
     assert not any("tp_spread2" in text(name) for name in ("one after the other", "each the other"))
     assert "tp_scatter2" in text("where they are large")
+    known = emit(legalize(known_pairs("parts"), TARGETS["avx512"]), TARGETS["avx512"])
+    assert "tp_both_f64x8" in known
+    assert not re.search("strides|tp_gather|tp_every", known.partition("tp_body")[2])
 
 
 # -- what lies next to an array
@@ -169,6 +209,20 @@ def _against_walls(target: str, beside: str | None) -> None:
                     memory = (ctypes.c_char * room).from_address(at)
                     args[p.name] = np.frombuffer(memory, kind)[::apart]
                 assert run_native(kernel, target, args) == 0
+                if apart == 2 and beside is None:
+                    _pairs_against_walls(target, homes, n, last)
+
+
+def _pairs_against_walls(target: str, homes: dict[str, int], n: int, last: bool) -> None:
+    kernel = known_pairs("parts")
+    args: dict[str, Any] = {}
+    for p in kernel.params:
+        kind = DTYPES[p.dtype].numpy
+        room = 2 * n * kind.itemsize
+        at = homes.get(p.name, 0) + (_PAGE - room if last else 0)
+        memory = bytearray(room) if p.written else (ctypes.c_char * room).from_address(at)
+        args[p.name] = np.frombuffer(memory, kind).reshape(n, 2)
+    assert run_native(kernel, target, args) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mmap's constants")

@@ -158,6 +158,7 @@ def test_nodes_below_statements_can_be_shown() -> None:
     assert show(ir.Yield("t", x, x)) == "t = give(x | x)"
     assert show(ir.Stream("v", "x", "f64")) == "v in x"
     assert show(ir.Param("x", "f64", 2, 0, True)) == "x: mut(f64[::1, :])"
+    assert show(ir.Param("x", "f64", 3, 2, False, (None, 4, None))) == "x: f64[:, ::4, ::1]"
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,14 @@ _PYTHON = {"i64": "int", "f64": "float", "bool": "bool", "c128": "complex"}
 @record(frozen=True, slots=True)
 class ArrayType:
     """An exact, native, aligned ndarray. ``unit`` is the axis with stride one element (the last
-    where several are), or None.
+    where several are), or None. ``steps`` are strides of other axes, in elements, where records
+    tell them (None: they do not).
     """
 
     dtype: str
     rank: int
     unit: int | None
+    steps: tuple[int | None, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(':' * self.rank)}]"

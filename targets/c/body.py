@@ -10,8 +10,9 @@ from loopir import nodes as ir
 from loopir.tree import counters, walk
 from loopir.types import DTYPES
 
+from ..shape import neighbour
 from ..target import Vec, mask_type
-from .expressions import expr
+from .expressions import expr, loaded_together
 from .masks import any_lane, as_width, both, logic
 from .scope import Region, Scope
 from .text import assignments, bracketed, plain
@@ -98,19 +99,34 @@ def _step(a: ir.VecAccum, s: Scope) -> str:
     return operation("select", Vec(dtype, lanes), (mask, new, old), s.target)
 
 
-# -- loads that occur twice
+# -- loads that occur twice, or beside others
 
 
 def _reads(n: Vectored, s: Scope) -> Iterator[str]:
-    """Names what would be loaded more than once before anything is stored."""
+    """Names what would be loaded more than once before anything is stored, and neighbours."""
     early = (x for part in _before_writes(n) for x in walk(part))
-    loads = Counter(x for x in early if isinstance(x, ir.Load) and x.lanes != 1)
-    for load in [x for x, times in loads.items() if times > 1 and _known(x, s)]:
-        text = plain(expr(load, s))
-        c = s.loaded[load] = s.fresh(f"{s.names[load.array]}_i")
-        yield f"{type_of(load, s.target)} {c} = {text};"
-        if load.dtype != "bool":
-            yield held(c, load, s)
+    loads = Counter(x for x in early if isinstance(x, ir.Load) and x.lanes != 1 and _known(x, s))
+    for load, times in loads.items():
+        beside = neighbour(load, s.arrays)
+        if beside is not None and beside in loads:
+            yield from _both(load, beside, s)
+        elif times > 1 and load not in s.loaded:
+            text = plain(expr(load, s))
+            yield f"{type_of(load, s.target)} {_named(load, s)} = {text};"
+            if load.dtype != "bool":
+                yield held(s.loaded[load], load, s)
+
+
+def _both(load: ir.Load, beside: ir.Load, s: Scope) -> Iterator[str]:
+    names = _named(load, s), _named(beside, s)
+    yield f"{type_of(load, s.target)} {', '.join(names)};"
+    yield loaded_together(load, names, s)
+    yield from (held(c, load, s) for c in names)
+
+
+def _named(load: ir.Load, s: Scope) -> str:
+    c = s.loaded[load] = s.fresh(f"{s.names[load.array]}_i")
+    return c
 
 
 def _before_writes(n: Vectored) -> list[ir.Node]:

@@ -190,6 +190,9 @@ class _Frame:
         for axis in range(p.rank):
             for letter, member in (("n", "dims"), ("s", "strides")):
                 name, value = f"{p.name}.{letter}{axis}", f"arrays[{which}].{member}[{axis}]"
+                if letter == "s" and (step := p.step(axis)):
+                    self.scope.names[name] = str(step * DTYPES[p.dtype].bytes)
+                    continue
                 local = self.scope.names[name] = self.scope.fresh(f"{c}_{letter}{axis}")
                 self._values[name] = f"const int64_t {local} = {value};"
 

@@ -16,7 +16,7 @@ from .text import plain
 from .variables import type_of
 from .vecops import operation, scalar_operation
 
-__all__ = ["element", "expr", "pointer", "stride"]
+__all__ = ["element", "expr", "loaded_together", "pointer", "stride"]
 
 
 def expr(e: ir.Expr, s: Scope) -> str:
@@ -114,6 +114,16 @@ def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
     if count:
         return f"tp_gatherpart_{v.name}((const char *)({at}), {apart}, {count})"
     return f"tp_gather_{v.name}((const char *)({at}), {apart})"
+
+
+def loaded_together(e: ir.Load, names: tuple[str, str], s: Scope) -> str:
+    """The statement that loads `e` and its neighbour into variables."""
+    assert isinstance(e.lanes, int)
+    kind, at = stored(e.dtype, e.lanes).name, plain(pointer(e.array, e.index, s))
+    to = ", ".join(f"&{c}" for c in names)
+    if s.region and s.region.count:
+        return f"tp_bothpart_{kind}({at}, {s.region.count}, {to});"
+    return f"tp_both_{kind}({at}, {to});"
 
 
 # -- vectors

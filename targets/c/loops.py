@@ -18,7 +18,7 @@ from .body import (
     register_body,
     vector_accs,
 )
-from .expressions import expr, pointer
+from .expressions import expr, pointer, stride
 from .prefix import begin
 from .scope import Region, Registers, Scope
 from .text import bracketed, plain
@@ -82,12 +82,13 @@ class _VectorLoop:
         here.names[self.n.var] = i
         v = stored(store.value.dtype, self.width)
         at = pointer(store.array, store.index, here)
-        yield f"int64_t {stop} = {i} + tp_peel_{v.name}({at}, {end} - {i});"
+        size = stride(store.array, store.axis, 1, s)
+        yield f"int64_t {stop} = {i} + tp_peel_{v.name}({at}, {end} - {i}, {size});"
         yield "for (;;) {"
         yield from self._registers_until(stop, 0, s)
         yield f"if ({stop} == {end}) break;"
         yield f"{i} = {stop};"
-        if streams(store, v, s.read, s.target):
+        if streams(store, v, s.arrays, s.read, s.target):
             yield from self._streamed(store, v, at, s)
         yield from self._groups(s)
         yield f"{stop} = {end};"

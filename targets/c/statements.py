@@ -78,6 +78,8 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield vector_statement(n, s)
         case ir.Local():
             yield from _local(n, s)
+        case ir.Assign(name, ir.Load() as x) if x in s.loaded:
+            s.names[name] = s.loaded[x]
         case ir.Assign(name, ir.Load() as x) if x.lanes != 1 and x.dtype != "bool":
             text = plain(expr(x, s))
             c = s.bind(name)

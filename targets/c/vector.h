@@ -57,11 +57,11 @@ static inline V tp_loadpart_V(const T *p, int64_t n)
     return r;
 }
 
-/* iuf: the elements before the first at which a register is aligned; none if they are few, or never aligned */
-static inline int64_t tp_peel_V(const T *p, int64_t n)
+/* iuf: the elements, of s bytes, before the first at which a register is aligned; none if they are few, or never aligned */
+static inline int64_t tp_peel_V(const T *p, int64_t n, int64_t s)
 {
     int64_t bytes = -(intptr_t)p & (int64_t)(sizeof(V) - 1);
-    return n < 16 * L || bytes % (int64_t)sizeof(T) ? 0 : bytes / (int64_t)sizeof(T);
+    return n < 16 * L || bytes % s ? 0 : bytes / s;
 }
 
 /* iuf: every second element; the last register ends with the last that is wanted */
@@ -134,6 +134,34 @@ static inline V tp_gatherpart_V(const char *p, int64_t s, int64_t n)
     V r;
     for (int k = 0; k < L; k++) r[k] = *(const T *)(p + (k < n ? k : 0) * s);
     return r;
+}
+
+/* iuf wide: every second element, and those between */
+static inline void tp_both_V(const T *p, V *even, V *odd)
+{
+    V a = *(const V_u *)p, b = *(const V_u *)(p + L);
+    *even = TP_SHUFFLE(I, a, b, EACH(2 * k));
+    *odd = TP_SHUFFLE(I, a, b, EACH(2 * k + 1));
+}
+/* iuf */
+static inline void tp_both_V(const T *p, V *even, V *odd)
+{
+    *even = tp_gather_V((const char *)p, 2 * sizeof(T));
+    *odd = tp_gather_V((const char *)(p + 1), 2 * sizeof(T));
+}
+/* f32 i32 u32 f64 i64 u64 bits wide: of n pairs */
+static inline void tp_bothpart_V(const T *p, int64_t n, V *even, V *odd)
+{
+    V a = tp_loadpart_V(p, 2 * n), b = a;
+    if (2 * n > L) b = tp_loadpart_V(p + L, 2 * n - L);
+    *even = tp_select_V(tp_first_M(n), TP_SHUFFLE(I, a, b, EACH(2 * k)), tp_splat_V(p[0]));
+    *odd = tp_select_V(tp_first_M(n), TP_SHUFFLE(I, a, b, EACH(2 * k + 1)), tp_splat_V(p[1]));
+}
+/* iuf */
+static inline void tp_bothpart_V(const T *p, int64_t n, V *even, V *odd)
+{
+    *even = tp_gatherpart_V((const char *)p, 2 * sizeof(T), n);
+    *odd = tp_gatherpart_V((const char *)(p + 1), 2 * sizeof(T), n);
 }
 
 /* iuf: all lanes, s bytes apart */

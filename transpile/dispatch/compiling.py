@@ -34,7 +34,9 @@ def contract_of(plan: Plan, kernel: Kernel) -> Contract:
     """What `plan` and the legal kernel made of it agree on with their caller."""
     guards = kernel.guards
     return Contract(
-        params=tuple(Parameter(p.name, p.dtype, p.rank, p.unit, p.written) for p in kernel.params),
+        params=tuple(
+            Parameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps) for p in kernel.params
+        ),
         guards=tuple("GUARD_ALIAS" if isinstance(g, Disjoint) else g.code for g in guards),
         in_place=tuple((g.a, g.b) for g in guards if isinstance(g, Disjoint) and g.or_same),
         strict=kernel.strict,

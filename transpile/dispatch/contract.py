@@ -18,6 +18,7 @@ class Parameter:
     rank: int | None
     unit: int | None
     written: bool
+    steps: tuple[int | None, ...] = ()
 
 
 @record(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def strided(contract: Contract) -> frozenset[str]:
     types = ((b.name, b.type) for b in given)
     return frozenset(
         n for n, t in types
-        if isinstance(t, ArrayType) and t.rank and t.unit is None and t.dtype not in PARTS
+        if isinstance(t, ArrayType) and t.rank and t.unit is None
     )
 
 

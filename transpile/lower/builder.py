@@ -101,6 +101,9 @@ class Builder(Sources):
 
 def param_of(name: str, ty: ArrayType) -> Param:
     """An array as the kernel has it: complex numbers are an axis of two floats."""
-    if ty.dtype in PARTS:
-        return Param(name, PARTS[ty.dtype], ty.rank + 1, ty.rank)
-    return Param(name, ty.dtype, ty.rank, ty.unit)
+    if ty.dtype not in PARTS:
+        return Param(name, ty.dtype, ty.rank, ty.unit, steps=ty.steps)
+    whole = ty.steps or (None,) * ty.rank
+    twice = tuple(1 if axis == ty.unit else step for axis, step in enumerate(whole))
+    steps = (*(step and 2 * step for step in twice), None)
+    return Param(name, PARTS[ty.dtype], ty.rank + 1, ty.rank, steps=steps if any(steps) else ())

@@ -4,10 +4,10 @@ typedef float f32x16 __attribute__((vector_size(64)));
 typedef uint16_t m16;
 typedef int32_t i32x16 __attribute__((vector_size(64)));
 typedef float f32x16_u __attribute__((vector_size(64), may_alias, aligned(4)));
-static inline int64_t tp_peel_f32x16(const float *p, int64_t n)
+static inline int64_t tp_peel_f32x16(const float *p, int64_t n, int64_t s)
 {
     int64_t bytes = -(intptr_t)p & (int64_t)(sizeof(f32x16) - 1);
-    return n < 16 * 16 || bytes % (int64_t)sizeof(float) ? 0 : bytes / (int64_t)sizeof(float);
+    return n < 16 * 16 || bytes % s ? 0 : bytes / s;
 }
 static inline m16 tp_first_m16(int64_t n) { return n < 16 ? (m16)(((uint64_t)1 << n) - 1) : (m16)-1; }
 static inline void tp_storemask_f32x16(float *p, f32x16 v, m16 m) { __builtin_ia32_storedqusi512_mask((void *)p, (i32x16)v, m); }
@@ -27,7 +27,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
     {
         int64_t i = (int64_t)0;
         const int64_t i_end = x_n0;
-        int64_t stop = i + tp_peel_f32x16(y + i, i_end - i);
+        int64_t stop = i + tp_peel_f32x16(y + i, i_end - i, 4);
         for (;;) {
             for (; i < stop; i += 16) {
                 const int64_t count = stop - i;

@@ -3,10 +3,10 @@
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef float f32x4_u __attribute__((vector_size(16), may_alias, aligned(4)));
 typedef int32_t i32x4 __attribute__((vector_size(16)));
-static inline int64_t tp_peel_f32x4(const float *p, int64_t n)
+static inline int64_t tp_peel_f32x4(const float *p, int64_t n, int64_t s)
 {
     int64_t bytes = -(intptr_t)p & (int64_t)(sizeof(f32x4) - 1);
-    return n < 16 * 4 || bytes % (int64_t)sizeof(float) ? 0 : bytes / (int64_t)sizeof(float);
+    return n < 16 * 4 || bytes % s ? 0 : bytes / s;
 }
 static inline f32x4 tp_splat_f32x4(float x) { return (f32x4){x, x, x, x}; }
 static inline i32x4 tp_splat_i32x4(int32_t x) { return (i32x4){x, x, x, x}; }
@@ -39,7 +39,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
     {
         int64_t i = (int64_t)0;
         const int64_t i_end = x_n0;
-        int64_t stop = i + tp_peel_f32x4(y + i, i_end - i);
+        int64_t stop = i + tp_peel_f32x4(y + i, i_end - i, 4);
         for (;;) {
             for (; stop - i >= 4; i += 4) {
                 *(f32x4_u *)(y + i) = (tp_splat_f32x4(a) * *(const f32x4_u *)(x + i)) + *(const f32x4_u *)(y + i);
