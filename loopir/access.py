@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .affine import Affine, Bindings, affine, variable
+from .affine import Affine, Bindings, affine, constant, unclipped, variable
 from .exhaustive import unhandled
 from .nodes import (
     Append,
@@ -12,6 +12,7 @@ from .nodes import (
     Check,
     Expr,
     If,
+    Interval,
     Load,
     Local,
     Loop,
@@ -19,6 +20,7 @@ from .nodes import (
     Param,
     PredLoop,
     Prefix,
+    Range,
     Return,
     Scan,
     Span,
@@ -40,7 +42,8 @@ class Access:
 
     ``index`` has None where a subscript is opaque: it may be any element. ``position`` counts in
     order of evaluation. ``conditional``: under a branch, not in every iteration. ``loops``: the
-    variables of the loops around it, outermost first.
+    variables of the loops around it, outermost first; ``spans``: the first and the last value of
+    those for which they are affine, and of which one that has no iteration has no access.
     """
 
     array: str
@@ -50,6 +53,7 @@ class Access:
     conditional: bool
     loops: tuple[str, ...]
     span: Span | None = None
+    spans: tuple[tuple[str, Affine, Affine], ...] = ()
 
     def __str__(self) -> str:
         return subscripted(self.array, self.index)
@@ -100,6 +104,7 @@ class _Walk:
     def __init__(self, loops: tuple[str, ...], bindings: Bindings) -> None:
         self.found: list[Access] = []
         self.loops = loops
+        self.spans: dict[str, tuple[Affine, Affine]] = {}
         self.known = {**bindings, **{v: variable(v) for v in loops}}
         self.conditional = False
 
@@ -149,6 +154,7 @@ class _Walk:
     def loop(self, s: Loop | Zip | VecLoop | PredLoop | While, var: str | None) -> None:
         if not isinstance(s, While):
             self.reads(*ends(s.range))
+            self.enter(s.var, s.range)
         self.reads(*(a.init for a in s.accs))
         self.known.update((a.name, None) for a in s.accs)
         with_var = (*self.loops, var) if var else self.loops
@@ -172,11 +178,17 @@ class _Walk:
 
     def scan(self, s: Scan) -> None:
         self.reads(*ends(s.range), s.init)
+        self.enter(s.var, s.range)
         outer, self.loops = self.loops, (*self.loops, s.var)
         self.known.update({s.var: variable(s.var), s.acc: None})
         self.reads(s.value)
         self.touch(s.array, (variable(s.var),), True, s.span)
         self.loops = outer
+
+    def enter(self, var: str, r: Range) -> None:
+        self.spans.pop(var, None)
+        if span := _span(r, self.known):
+            self.spans[var] = span
 
     def reads(self, *exprs: Expr | None) -> None:
         for load in (n for e in exprs if e is not None for n in _inner_first(e)):
@@ -192,9 +204,18 @@ class _Walk:
         self, array: str, index: tuple[Affine | None, ...], is_write: bool, span: Span | None
     ) -> None:
         position = len(self.found)
+        spans = tuple((v, *self.spans[v]) for v in self.loops if v in self.spans)
         self.found.append(
-            Access(array, index, is_write, position, self.conditional, self.loops, span)
+            Access(array, index, is_write, position, self.conditional, self.loops, span, spans)
         )
+
+
+def _span(r: Range, known: Bindings) -> tuple[Affine, Affine] | None:
+    """The first and the last value of the variable of a loop over `r`, if there is any."""
+    if not isinstance(r, Interval):
+        return None
+    lo, hi = affine(r.lo, (), known), affine(unclipped(r), (), known)
+    return (lo, hi - constant(1)) if lo and hi else None
 
 
 def _inner_first(n: Node) -> Iterator[Node]:

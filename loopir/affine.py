@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from .names import used
-from .nodes import Call, Const, Dim, Expr, Load, Var
+from .nodes import Call, Const, Dim, Expr, Interval, Load, Var
 from .record import record
 from .text import show
 from .tree import walk
 from .types import DTYPES, INDEX
 
-__all__ = ["Affine", "Bindings", "affine", "constant", "variable"]
+__all__ = ["Affine", "Bindings", "affine", "constant", "unclipped", "variable"]
 
 Bindings: TypeAlias = "Mapping[str, Affine | None]"
 """What names stand for: a form, or None for a value that varies and has none."""
@@ -101,6 +101,14 @@ def affine(
     known: dict[str, Affine | None] = dict(bindings or {})
     known.update((v, variable(v)) for v in loop_vars)
     return _affine(expr, known)
+
+
+def unclipped(r: Interval) -> Expr:
+    """The end of ``[0, n)`` for ``[0, max(n, 0))``, which is empty exactly where that is."""
+    match r.lo, r.hi:
+        case Const() as lo, Call(op="max", args=(n, Const() as least)) if lo == least:
+            return n
+    return r.hi
 
 
 def _affine(expr: Expr, known: Bindings) -> Affine | None:

@@ -10,8 +10,8 @@ from itertools import combinations_with_replacement
 from math import gcd
 
 from .access import Access, accesses
-from .affine import Affine, Bindings, affine
-from .nodes import Call, Const, Disjoint, Expr, Interval, Kernel, Loop, Range
+from .affine import Affine, Bindings, affine, constant, unclipped
+from .nodes import Disjoint, Interval, Kernel, Loop, Range
 from .record import record
 
 __all__ = [
@@ -76,16 +76,8 @@ def trip_count(r: Range, bindings: Bindings | None = None) -> Affine | None:
     """How often a loop over `r` runs, where that is an affine form (and none at all below zero)."""
     if not isinstance(r, Interval):
         return None
-    lo, hi = affine(r.lo, (), bindings), affine(_unclipped(r), (), bindings)
+    lo, hi = affine(r.lo, (), bindings), affine(unclipped(r), (), bindings)
     return hi - lo if lo and hi else None
-
-
-def _unclipped(r: Interval) -> Expr:
-    """``n`` for ``[0, max(n, 0))``, which is empty exactly where ``[0, n)`` is."""
-    match r.lo, r.hi:
-        case Const() as lo, Call(op="max", args=(n, Const() as least)) if lo == least:
-            return n
-    return r.hi
 
 
 def distance(
@@ -100,7 +92,12 @@ def distance(
     inner = _inside(first, var) | _inside(second, var)
     if len(first.index) != len(second.index):
         return Overlap.UNKNOWN
-    axes = [_axis(a, b, var, inner, trips) for a, b in zip(first.index, second.index, strict=True)]
+    pairs = [(a, b) for a, b in zip(first.index, second.index, strict=True) if a and b]
+    if any(_apart(first, a, second, b, var) for a, b in pairs):
+        return Overlap.NEVER
+    pairs = [(a, b) for a, b in pairs if not inner & (a.variables | b.variables)]
+    axes = [_axis(a, b, var, trips) for a, b in pairs]
+    axes.append(_between([_pinned(a, b, var) for a, b in pairs]))
     if Overlap.NEVER in axes:
         return Overlap.NEVER
     exact = {d for d in axes if isinstance(d, int)}
@@ -142,16 +139,8 @@ def _inside(access: Access, var: str) -> frozenset[str]:
     return frozenset(loops[loops.index(var) + 1 :] if var in loops else ())
 
 
-def _axis(
-    first: Affine | None,
-    second: Affine | None,
-    var: str,
-    inner: frozenset[str],
-    trips: Affine | None,
-) -> int | Overlap:
-    """The distance that one subscript allows."""
-    if first is None or second is None or inner & (first.variables | second.variables):
-        return Overlap.UNKNOWN
+def _axis(first: Affine, second: Affine, var: str, trips: Affine | None) -> int | Overlap:
+    """The distance that one subscript allows, in which no variable of an inner loop is."""
     step, other = first.coefficient(var), second.coefficient(var)
     gap = first.without((var,)) - second.without((var,))
     if step == other != 0 and trips is not None and _out_of_reach(gap, trips.scaled(abs(step))):
@@ -163,6 +152,44 @@ def _axis(
     if apart % stride if stride else apart:
         return Overlap.NEVER
     return apart // step if step == other != 0 else Overlap.UNKNOWN
+
+
+def _pinned(first: Affine, second: Affine, var: str) -> tuple[Affine | None, Affine | None]:
+    """The one iteration in which `first` can be what `second` is in any; and the other way."""
+    step, other = first.coefficient(var), second.coefficient(var)
+    gap = second.without((var,)) - first.without((var,))
+    if abs(step) == 1 and other == 0:
+        return gap.scaled(step), None
+    if abs(other) == 1 and step == 0:
+        return None, gap.scaled(-other)
+    return None, None
+
+
+def _between(pins: list[tuple[Affine | None, Affine | None]]) -> int | Overlap:
+    """The distance where each of two accesses is pinned to an iteration."""
+    apart = [(q - p).number for p, _ in pins if p for _, q in pins if q]
+    return next((a for a in apart if a is not None), Overlap.UNKNOWN)
+
+
+def _apart(first: Access, a: Affine, second: Access, b: Affine, var: str) -> bool:
+    """Whether the subscript `a` is always more than `b`, or always less, in any two iterations."""
+    for one, form, two, other in ((first, a, second, b), (second, b, first, a)):
+        least, most = _extreme(one, form, var, False), _extreme(two, other, var, True)
+        if least and most and (least - most + constant(-1)).is_nonnegative:
+            return True
+    return False
+
+
+def _extreme(access: Access, form: Affine, var: str, highest: bool) -> Affine | None:
+    """The least or highest value of a subscript over the loop over `var` and those inside it."""
+    spans = {v: ends for v, *ends in access.spans}
+    for v in reversed(access.loops[access.loops.index(var) :] if var in access.loops else ()):
+        c = form.coefficient(v)
+        if c and v not in spans:
+            return None
+        if c:
+            form = form.without((v,)) + spans[v][(c > 0) == highest].scaled(c)
+    return form
 
 
 def _out_of_reach(gap: Affine, length: Affine) -> bool:

@@ -269,6 +269,65 @@ def test_distances_against_all_iterations(
             assert meetings <= {found}
 
 
+FORMS = st.tuples(st.integers(-1, 2), st.integers(-1, 1), st.integers(-4, 4))
+"""Of the variables i and k, and an offset."""
+
+
+def _form(parts: tuple[int, int, int]) -> Affine:
+    i, k, offset = parts
+    return variable("i").scaled(i) + variable("k").scaled(k) + constant(offset)
+
+
+@settings(max_examples=300)
+@given(
+    st.tuples(*[st.tuples(FORMS, FORMS)] * 2),
+    st.tuples(st.integers(0, 1), st.integers(0, 2)),
+    st.tuples(st.integers(-1, 1), st.integers(0, 5)),
+    st.integers(1, 6),
+)
+def test_distances_in_nests_against_all_iterations(
+    indices: Any, low: tuple[int, int], high: tuple[int, int], trips: int
+) -> None:
+    bounds = ", ".join(f"{c} * i + {offset}" for c, offset in (low, high))
+    text = f"for i in loop(0, {trips}):\n    for k in loop({bounds}):\n        z[i, k] = z[i, k]"
+    [a, b] = accesses(kernel(text).body)
+    a, b = (replace(x, index=tuple(map(_form, f))) for x, f in zip((a, b), indices, strict=True))
+    found = distance(a, b, "i", constant(trips))
+    points = [
+        (i, k)
+        for i in range(trips)
+        for k in range(low[0] * i + low[1], high[0] * i + high[1])
+    ]
+    elements = [
+        [(i, tuple(x * i + y * k + z for x, y, z in forms)) for i, k in points] for forms in indices
+    ]
+    meetings = {v - u for (u, p), (v, q) in product(*elements) if p == q}
+    match found:
+        case Overlap.NEVER:
+            assert not meetings
+        case int():
+            assert meetings <= {found}
+
+
+@pytest.mark.parametrize(
+    ("nest", "found"),
+    [
+        ("for k in loop(0, i):\n        z[i, i] = z[i, i] + z[i, k]", []),
+        ("for k in loop(0, i + 1):\n        z[i, k] = z[k, i]", ["z[k, i]"]),
+        ("for k in loop(i + 1, n):\n        z[0, i] = z[k, i]", []),
+        ("z[i, m] = 0.0\n    z[m, i] = 1.0", []),
+        ("z[i, m] = 0.0\n    z[m, i + 1] = 1.0", ["z[m, i + 1]"]),
+        ("z[i, m] = 0.0\n    z[m + y.shape[0], i] = 1.0", ["z[i, m]"]),
+        ("z[i, m] = 0.0\n    z[n, i] = 1.0", []),
+    ],
+)
+def test_what_lies_beside_the_diagonal(nest: str, found: list[str]) -> None:
+    text = f"for i in loop(0, n):\n    {nest}"
+    [outer] = kernel(text).body
+    carried = [d for d in dependences(outer, kernel(text)) if d.distance != 0]
+    assert sorted({str(d.source) for d in carried}) == found
+
+
 @pytest.mark.parametrize(
     ("bounds", "trips"),
     [
