@@ -3,13 +3,17 @@ from __future__ import annotations
 
 import struct
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from .parameters import ALIGNED, WRITEABLE
 
-__all__ = ["proved"]
+__all__ = ["array_scalar", "proved"]
+
+_CORE = "numpy._core._multiarray_umath"
+_SCALAR = 60  # in NumPy's table
 
 _HEAD = "nP"
 _NDARRAY = struct.Struct(_HEAD + "PiPPPPi")
@@ -36,7 +40,36 @@ def proved() -> bool:
         all(map(_array_as_declared, (block, frozen, block[1, 2, ...])))
         and all(_descr_as_declared(np.dtype(d)) for d in ("<f4", ">f4", "?", "u8"))
         and all(_scalar_as_declared(value, code) for value, code in scalars)
+        and _scalars_are_made()
     )
+
+
+def array_scalar() -> int:
+    """The address of ``PyArray_Scalar``, from the table of NumPy's C ABI; 0 where there is none."""
+    import ctypes
+
+    try:
+        capsule = import_module(_CORE)._ARRAY_API
+    except (ImportError, AttributeError):
+        return 0
+
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = pointer(capsule, None)
+    return (ctypes.c_void_p * (_SCALAR + 1)).from_address(table)[_SCALAR] or 0
+
+
+def _scalars_are_made() -> bool:
+    import ctypes
+
+    address, given = array_scalar(), np.float32(2.5)
+    word = ctypes.c_float(given)
+    make = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+    )
+    made = make(address)(ctypes.addressof(word), given.dtype, None) if address else None
+    return type(made) is np.float32 and made == given
 
 
 def _fields(layout: struct.Struct, thing: object) -> tuple[Any, ...]:

@@ -12,10 +12,10 @@ import numpy as np
 from loopir.record import record
 
 from .errors import BuildError
-from .parameters import MAX_PARAMS, MAX_RANK, MISMATCH, HasParams, row
+from .parameters import MAX_PARAMS, MAX_RANK, MISMATCH, HasParams, Row, row
 from .safecall import SafeCall
 from .shared import symbol
-from .stopping import stoppable
+from .stopping import raised_by, stoppable
 from .trampoline import prepare, trampoline
 
 __all__ = ["MISMATCH", "Entry", "load", "prepare"]
@@ -26,12 +26,17 @@ class Entry:
     """A loaded kernel.
 
     ``fast(*args)`` takes arrays and scalars in the order of the kernel's parameters and gives the
-    status. ``native``: whether it is the builtin, of the shared object ``trampoline``.
+    status. ``native``: whether it is the builtin, of the shared object ``trampoline``. ``address``
+    is the kernel's own, ``rows`` say what its arguments must be, and at ``raised`` it leaves what
+    has stopped it, if that is not 0.
     """
 
     path: str
     fast: Callable[..., int]
     native: bool
+    address: int
+    rows: tuple[Row, ...]
+    raised: int
     trampoline: str | None = None
 
 
@@ -56,14 +61,14 @@ def load(
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
         most = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"
         raise BuildError(f"a kernel takes at most {most}")
-    rows = [
+    rows = tuple(
         row(p, p.name in weak, p.name in strided, p.name in paired) for p in kernel.params
-    ]
-    address = symbol(path, "tp_kernel")
+    )
+    address, raised = symbol(path, "tp_kernel"), raised_by(path)
     found = trampoline(known) if native else None
     if found is None:
-        return Entry(path, stoppable(path, SafeCall(address, rows)), native=False)
-    wrap, its_path = found
+        safe = stoppable(SafeCall(address, rows), raised)
+        return Entry(path, safe, False, address, rows, raised)
     spec = [address, len(rows), *(field for r in rows for field in r.fields())]
-    fast = stoppable(path, wrap(np.array(spec, dtype=np.int64)))
-    return Entry(path, fast, native=True, trampoline=its_path)
+    fast = stoppable(found.builtin(found.entry, np.array(spec, dtype=np.int64)), raised)
+    return Entry(path, fast, True, address, rows, raised, trampoline=found.path)

@@ -1,7 +1,7 @@
-"""The fast road to a kernel: a METH_FASTCALL builtin of `entry.c`.
+"""The fast road to a kernel: the builtins of `entry.c` and `whole.c`.
 
-It reads array objects itself, so it needs CPython, and the field layout of NumPy's C ABI, which is
-proved on live objects.
+They read array objects themselves, so they need CPython, and the field layout of NumPy's C ABI,
+which is proved on live objects.
 """
 from __future__ import annotations
 
@@ -9,31 +9,56 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeAlias
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
+from loopir.record import record
+
 from .errors import BuildError
-from .layout import proved
+from .layout import array_scalar, proved
 from .shared import symbol
 
-__all__ = ["prepare", "trampoline"]
+__all__ = ["Trampoline", "opened", "prepare", "trampoline"]
+
+SOURCES = "entry.c", "whole.c"
 
 PATIENCE = 10.0
 """Seconds that a fork waits at most: a compiler may hang."""
 
-_Wrap: TypeAlias = Callable[[np.ndarray], Callable[..., int]]
-_opened: list[tuple[_Wrap, str] | None] = []
+
+
+@record(frozen=True, slots=True)
+class Trampoline:
+    """The shared object at ``path``, opened: ``builtin`` makes one from the address of a
+    PyMethodDef, and its `self`; ``entry`` is the address of such a definition, ``whole`` that of a
+    function for others. ``calm`` tells it under which error state nothing raises in mid-loop.
+    """
+
+    path: str
+    entry: int
+    whole: int
+    builtin: Callable[[int, np.ndarray], Callable[..., Any]]
+    calm: Callable[..., None]
+
+
+_opened: list[Trampoline | None] = []
 """The trampoline of this process, once it has been asked for."""
 
 _building: list[threading.Thread] = []
 
 
-def trampoline(known: str | None) -> tuple[_Wrap, str] | None:
-    """Makes a builtin from a spec, and its shared object; None where the fast road is not open."""
+def trampoline(known: str | None) -> Trampoline | None:
+    """None where the fast road is not open."""
     if not _opened:
         _opened.append(_open(known))
     return _opened[0]
+
+
+def opened() -> Trampoline | None:
+    """The trampoline, where it has been asked for."""
+    return _opened[0] if _opened else None
 
 
 def prepare() -> None:
@@ -46,7 +71,7 @@ def prepare() -> None:
         _building[0].start()
 
 
-def _open(known: str | None) -> tuple[_Wrap, str] | None:
+def _open(known: str | None) -> Trampoline | None:
     if not proved():
         return None
     import ctypes
@@ -55,15 +80,21 @@ def _open(known: str | None) -> tuple[_Wrap, str] | None:
         for thread in _building:
             thread.join()
         path = known or _built()
-        bind, method = symbol(path, "tp_bind"), symbol(path, "tp_method")
+        names = "tp_bind", "tp_bind_whole", "tp_calm", "tp_method", "tp_whole"
+        bind, bind_whole, calm, method, whole = (symbol(path, name) for name in names)
     except BuildError:
         return None
-    lent = np.array(_lent(), dtype=np.uintp)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(lent.ctypes.data)
+    for function, lent in ((bind, _lent()), (bind_whole, _lent_whole())):
+        words = np.array(lent, dtype=np.uintp)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(words.ctypes.data)
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
-    return (lambda spec: new(method, spec, None)), path
+    return Trampoline(
+        path, method, whole,
+        builtin=lambda definition, self: new(definition, self, None),
+        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(calm),
+    )
 
 
 def _try_to_build() -> None:
@@ -84,18 +115,35 @@ if hasattr(os, "register_at_fork"):
 def _built() -> str:
     from .build import build_object
 
-    with open(os.path.join(os.path.dirname(__file__), "entry.c")) as file:
-        return build_object(file.read())
+    texts = []
+    for name in SOURCES:
+        with open(os.path.join(os.path.dirname(__file__), name)) as file:
+            texts.append(file.read())
+    return build_object("".join(texts))
 
 
 def _lent() -> list[int]:
     """What `entry.c` needs of Python, in the order of its struct."""
-    import ctypes
-
     functions = (
         "PyLong_FromLongLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
         "PyEval_SaveThread", "PyEval_RestoreThread",
     )
-    pointers = (ctypes.cast(getattr(ctypes.pythonapi, f), ctypes.c_void_p) for f in functions)
-    addresses = (pointer.value or 0 for pointer in pointers)
-    return [*map(id, (np.ndarray, float, int, bool, True)), *addresses]
+    return [*map(id, (np.ndarray, float, int, bool, True)), *map(_function, functions)]
+
+
+def _lent_whole() -> list[int]:
+    """What `whole.c` needs of Python and NumPy, in the order of its struct."""
+    functions = (
+        "PyDict_GetItemWithError", "PyCell_Get", "PyModule_GetDict", "PyContextVar_Get",
+        "PyObject_RichCompareBool", "PyObject_Call", "PyFloat_FromDouble",
+        "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
+        "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
+        "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
+    )
+    return [*map(id, (ModuleType, False, None)), *map(_function, functions), array_scalar()]
+
+
+def _function(name: str) -> int:
+    import ctypes
+
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0

@@ -59,6 +59,13 @@ def doubled(x: Any) -> Any:
     return [v * 2.0 for v in x]
 
 
+def doubled_here(x: Any, out: Any) -> Any:
+    y = [v * 2.0 for v in x]
+    for i in range(len(x)):
+        out[i] = y[i]
+    return y
+
+
 def scaled(x: Any) -> Any:
     return [v * K for v in x]
 
@@ -103,10 +110,12 @@ def test_it_is_compiled() -> None:
 
 
 def test_the_next_call_has_no_frame_in_between() -> None:
-    f = fuse(axpy)
+    f, g = fuse(axpy), fuse(doubled_here)
     f(*ones())
-    made = vars(type(f))["__call__"].__func__
-    assert made.__code__.co_filename == "<transpile axpy>"
+    g(np.ones(3), np.ones(3))
+    made, written = (vars(type(h))["__call__"].__func__ for h in (f, g))
+    assert (type(made).__name__, made.__name__) == ("builtin_function_or_method", "axpy")
+    assert written.__code__.co_filename == "<transpile doubled_here>"
 
 
 def test_many_signatures() -> None:
@@ -220,13 +229,18 @@ def test_a_guard_that_fails(code: str, warm: bool) -> None:
 
 
 def test_the_traceback_is_pythons() -> None:
-    """One line more: the wrapper's."""
-    f = fuse(axpy)
+    """One line more where there is a wrapper."""
+    f, g = fuse(axpy), fuse(doubled_here)
     f(*ones())
-    with pytest.raises(IndexError) as caught:
-        f(2.0, np.ones(9), np.ones(3), np.zeros(9))
-    frames = [(entry.name, str(entry.path)) for entry in caught.traceback[1:]]
-    assert frames == [("axpy", "<transpile axpy>"), ("axpy", __file__)]
+    g(np.ones(3), np.ones(3))
+    for call, args, between in (
+        (f, (2.0, np.ones(9), np.ones(3), np.zeros(9)), []),
+        (g, (np.ones(3), np.ones(2)), [("doubled_here", "<transpile doubled_here>")]),
+    ):
+        with pytest.raises(IndexError) as caught:
+            call(*args)
+        frames = [(entry.name, str(entry.path)) for entry in caught.traceback[1:]]
+        assert frames == [*between, (call.__name__, __file__)]
 
 
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")

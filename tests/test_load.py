@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from loopir.nodes import Kernel, Param
+from loopir.ops import STATUS
 from loopir.types import DTYPES, MAX_RANK
-from targets import layout, parameters, trampoline
+from targets import layout, parameters, trampoline, whole
 from targets.build import BuildError, build_object
 from targets.c.headers import header
 from targets.load import MISMATCH, Entry, load
@@ -325,16 +326,19 @@ def test_the_declarations_agree_with_the_proof(tmp_path: Path) -> None:
 
 
 def test_the_numbers_agree_with_the_declarations() -> None:
-    """entry.c and abi.h have the numbers of parameters.py."""
-    names = "ARRAY FLOAT INT BOOL NUMPY COMPLEX MAX_PARAMS MAX_RANK WRITEABLE"
-    text = Path(layout.__file__).with_name("entry.c").read_text()
+    """entry.c, whole.c and abi.h have the numbers of parameters.py, whole.py and ops.py."""
+    names = "ARRAY FLOAT INT BOOL NUMPY COMPLEX MAX_PARAMS MAX_RANK WRITEABLE "
+    names += "LITERAL GIVEN PYTHON SCALAR CHOSEN TUPLE LIST MAX_GIVEN SLOT REPLAY"
+    house = Path(layout.__file__).parent
+    text = "".join((house / name).read_text() for name in trampoline.SOURCES)
     numbers = f"int64_t tp_numbers[] = {{ {names.replace(' ', ', ')} }};"
     size = "int64_t tp_size = sizeof(tp_array);"
     ours = ctypes.CDLL(build_object(f"{text}\n{numbers}\n{size}"))
     kernels = ctypes.CDLL(build_object(f"{header('abi.h')}\n{size}"))
     words = names.split()
     found = (ctypes.c_int64 * len(words)).in_dll(ours, "tp_numbers")
-    assert dict(zip(words, found, strict=True)) == {w: getattr(parameters, w) for w in words}
+    ours_too = vars(parameters) | vars(whole) | {"REPLAY": STATUS["replay"]}
+    assert dict(zip(words, found, strict=True)) == {w: ours_too[w] for w in words}
     sizes = [ctypes.c_int64.in_dll(which, "tp_size").value for which in (ours, kernels)]
     assert sizes == [8 * (1 + 2 * MAX_RANK)] * 2
 

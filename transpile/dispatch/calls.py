@@ -55,7 +55,7 @@ class Calls:
         self._start()
         return self(*args, **kwargs)
 
-    def _install(self, call: FunctionType) -> None:
+    def _install(self, call: Callable[..., Any]) -> None:
         type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
 
     def _start(self) -> None:
@@ -107,7 +107,7 @@ class Calls:
 
         Signatures that take turns are better looked up: installing costs as much as two look-ups.
         """
-        served = (home, home.calls.cell_contents if home else 0)
+        served = (home, home.compiled if home else 0)
         settled, self._served = home is None or served == self._served, served
         return settled
 
@@ -188,7 +188,7 @@ class Calls:
                 variant = compile_variant(
                     self._function, types, self.options, settings, telling=telling
                 )
-            variant.attach(functools.partial(self._other, case), case.calls)
+            variant.attach(functools.partial(self._other, case), case.calls, case.whole)
         finally:
             case.seconds += perf_counter() - start
         return variant

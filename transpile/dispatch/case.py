@@ -6,6 +6,8 @@ from dataclasses import field
 from types import CellType
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from loopir.record import record
 
 from ..types import ArgType
@@ -53,8 +55,9 @@ class Case:
     """The state of one signature.
 
     ``rejection``: why it runs as Python, and ``error`` what told so.
-    ``variants``: latest last; several where a name that the function uses was bound anew. ``calls``
-    and ``direct`` count calls of wrappers, and of the original with no look at its arguments.
+    ``variants``: latest last; several where a name that the function uses was bound anew.
+    ``calls``, ``whole`` and ``direct`` count calls of wrappers, of builtins in their place, and of
+    the original with no look at its arguments.
     """
 
     types: tuple[ArgType, ...]
@@ -63,6 +66,7 @@ class Case:
     error: Exception | None = None
     replays: Counter[str] = field(default_factory=Counter)
     calls: CellType = field(default_factory=lambda: CellType(0))
+    whole: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
     direct: CellType = field(default_factory=lambda: CellType(0))
     seconds: float = 0.0
 
@@ -75,9 +79,14 @@ class Case:
         self.variants[:] = [*self.variants[1 - MAX_VARIANTS :], variant]
 
     @property
+    def compiled(self) -> int:
+        """How many calls machine code has answered."""
+        return int(self.calls.cell_contents + self.whole[0])
+
+    @property
     def stats(self) -> Stats:
         replays = dict(self.replays)
         if self.rejection and self.direct.cell_contents:
             code = self.rejection.code
             replays[code] = replays.get(code, 0) + self.direct.cell_contents
-        return Stats(self.calls.cell_contents, replays, self.seconds)
+        return Stats(self.compiled, replays, self.seconds)

@@ -93,7 +93,7 @@ def compile_variant(
         clock.tell(stages.source.qualname)
     if options.cache and not telling:
         recipe.keep(function, types, options, target.name, contract, entry)
-    return Variant(function, contract, fast)
+    return Variant(function, contract, fast, entry=None if settings.check else entry)
 
 
 def _tell(

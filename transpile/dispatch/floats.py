@@ -4,6 +4,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from types import FunctionType
 from typing import Any
 
@@ -11,11 +12,12 @@ import numpy as np
 
 from loopir.ops import STATUS
 from loopir.record import record
+from targets.whole import calm
 
 from ..plan import StatusSource
 from .contract import Contract
 
-__all__ = ["CALM", "errstate", "judge", "judge_told", "nervous", "tellable"]
+__all__ = ["CALM", "errstate", "judge", "judge_told", "nervous", "tellable", "watched"]
 
 _CLASSES = ("divide", "over", "under", "invalid")
 _ONE_IS_ENOUGH = ("default", "ignore", "module", "once")
@@ -32,10 +34,12 @@ def _errstate() -> Any:
     return tuple(np.geterr().values())
 
 
+_variable: Any = None
 try:
     from numpy._core.umath import _extobj_contextvar
 
     errstate: Callable[[], Any] = _extobj_contextvar.get
+    _variable = _extobj_contextvar
 except ImportError:
     errstate = _errstate
 """A value that changes with ``np.errstate``: NumPy's own where it can be had, in some 10 ns."""
@@ -60,8 +64,15 @@ def nervous() -> bool:
     modes = set(np.geterr().values())
     if modes <= {"ignore"} or (modes <= {"ignore", "warn"} and not _warnings_may_raise()):
         CALM.mood = mood
+        if watched():
+            calm(_variable, vars(warnings), "filters", *mood)
         return False
     return True
+
+
+def watched() -> bool:
+    """Whether C can tell a change of the error state, and of the filters."""
+    return isinstance(_variable, ContextVar) and not _FILTERS_ARE_CONTEXTUAL
 
 
 def _warnings_may_raise() -> bool:

@@ -90,7 +90,7 @@ def find(
         )
     except BuildError:
         return None
-    variant = Variant(function, contract, entry.fast)
+    variant = Variant(function, contract, entry.fast, entry=entry)
     return variant if variant.applies() else None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopir.record import record
+from targets.load import Entry
 from targets.safecall import overlaps_itself
 
 from ..plan import Argument, Field
@@ -17,6 +18,7 @@ from ..types import ScalarType
 from .contract import Contract
 from .floats import judge, judge_told
 from .standin import Values
+from .whole import whole_call
 from .wrapper import Saved, applies, wrapper
 
 __all__ = ["Variant"]
@@ -34,23 +36,27 @@ class Variant:
 
     ``call`` stands in for `function`; ``applies()`` tells whether the names that the contract
     relies on still mean what they did. ``teller`` is another that tells which operations raised;
-    ``sought``: it was asked for, and is made only once.
+    ``sought``: it was asked for, and is made only once. With the kernel's ``entry``, ``call`` does
+    all in C where that can be.
     """
 
     function: FunctionType
     contract: Contract
     fast: Callable[..., int]
     applies: Callable[[], bool] = field(init=False)
-    call: FunctionType = field(init=False)
+    call: Callable[..., Any] = field(init=False)
     teller: Variant | None = None
+    entry: Entry | None = None
     sought: bool = False
 
     def __post_init__(self) -> None:
         self.applies = applies(self.function, self.contract)
 
-    def attach(self, other: Other, calls: CellType) -> None:
-        """Makes ``call``. What it cannot do, what `other` gives does; `calls` counts."""
-        self.call = wrapper(
+    def attach(self, other: Other, calls: CellType, whole: np.ndarray | None = None) -> None:
+        """Makes ``call``. What it cannot do, what `other` gives does; `calls` counts, and the
+        element of `whole` what needs no Python.
+        """
+        python = wrapper(
             self.function,
             self.contract,
             self.fast,
@@ -58,6 +64,16 @@ class Variant:
             why=self._why,
             calls=calls,
         )
+        count = len(parameters(self.function.__code__))
+
+        def ended(status: int, given: tuple[Any, ...], values: Values) -> Callable[..., Any] | None:
+            code = self._why(status, given, ())
+            return None if code is None else other(self, code, values[:count])
+
+        self.call = python
+        if self.entry is not None and whole is not None:
+            made = whole_call(self.function, self.contract, self.entry, python, ended, whole)
+            self.call = made or python
 
     def _why(self, status: int, given: tuple[Any, ...], saved: Saved) -> str | None:
         """What a status means: the code of a replay, "" for another signature; None: all is well.

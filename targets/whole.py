@@ -1,0 +1,129 @@
+"""A whole call as one builtin of `whole.c`: no frame between the caller and the kernel."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import CellType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from loopir.record import record
+
+from .load import Entry
+from .trampoline import opened
+
+__all__ = [
+    "CHOSEN", "GIVEN", "LIST", "LITERAL", "MAX_GIVEN", "PYTHON", "SCALAR", "SLOT", "TUPLE",
+    "Call", "Meaning", "Pointer", "Word", "calm", "whole",
+]
+
+MAX_GIVEN = 64
+LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST = range(7)
+SLOT: Final = -1
+"""In place of the object that a parameter of the kernel is given: it gets room for a result."""
+
+_FLAGS = 0x3  # METH_VARARGS | METH_KEYWORDS: a class has the arguments in a tuple
+
+
+@record(frozen=True, slots=True)
+class Pointer:
+    """The address of an object that must live as long as the builtin."""
+
+    value: object
+
+
+Word: TypeAlias = int | Pointer
+
+
+@record(frozen=True, slots=True)
+class Meaning:
+    """A name, or ``root.attribute`` of a module, that must mean `wanted`.
+
+    Where nothing is `wanted`, its value is what a parameter of the kernel is given. ``cell`` is
+    that of a name of the closure.
+    """
+
+    root: str
+    attribute: str | None = None
+    cell: CellType | None = None
+    wanted: Pointer | None = None
+
+    def words(self) -> tuple[Word, ...]:
+        attribute = Pointer(sys.intern(self.attribute)) if self.attribute else 0
+        cell = Pointer(self.cell) if self.cell else 0
+        return cell, Pointer(sys.intern(self.root)), attribute, self.wanted or 0
+
+
+@record(frozen=True, slots=True)
+class Call:
+    """A function's ``parameters`` (None: positional only), with defaults by place; what names
+    must mean in the dicts ``names`` and ``builtins``; for each parameter of the kernel the place of
+    an argument, of a meaning after those, or SLOT; how the result is made, as `whole.c` reads it.
+
+    ``wary``: the kernel writes what Python may have to write again. ``python(*args, **kwargs)``
+    does it all where anything is unusual. ``ended(status, *given)`` tells what a status means: None
+    where the result stands, or what to call. ``calls`` counts.
+    """
+
+    name: str
+    parameters: Sequence[str | None]
+    defaults: Mapping[int, object]
+    names: dict[str, Any]
+    builtins: dict[str, Any]
+    meanings: Sequence[Meaning]
+    sources: Sequence[int]
+    result: Sequence[Word]
+    wary: bool
+    python: Callable[..., Any]
+    ended: Callable[..., Any]
+    calls: np.ndarray
+
+
+class _Spec(np.ndarray):
+    """The words of a `whole`, and what they point to."""
+
+    kept: tuple[object, ...]
+
+
+def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
+    """The builtin; None where the fast road is not open, or there are too many values."""
+    road = opened()
+    if road is None or not entry.native or len(call.parameters) + len(call.meanings) > MAX_GIVEN:
+        return None
+    kept: list[object] = [call]
+
+    def packed(words: Sequence[Word]) -> np.ndarray:
+        kept.extend(w.value for w in words if isinstance(w, Pointer))
+        numbers = [id(w.value) if isinstance(w, Pointer) else int(w) for w in words]
+        return np.array(numbers, dtype=np.int64)
+
+    def at(array: np.ndarray) -> int:
+        kept.append(array)
+        return int(array.__array_interface__["data"][0])
+
+    places = range(len(call.parameters))
+    defaults = [Pointer(call.defaults[i]) if i in call.defaults else 0 for i in places]
+    keywords = [Pointer(sys.intern(name)) if name else 0 for name in call.parameters]
+    name = np.frombuffer(call.name.encode() + b"\0", np.uint8)
+    spec = packed([
+        at(name), road.whole, _FLAGS, 0,
+        entry.address, entry.raised, at(call.calls),
+        Pointer(call.python), Pointer(call.ended), Pointer(call.names), Pointer(call.builtins),
+        at(packed(defaults)), at(packed(keywords)),
+        len(places), len(call.meanings), len(entry.rows), call.wary,
+        at(packed([word for m in call.meanings for word in m.words()])),
+        at(packed([field for row in entry.rows for field in row.fields()])),
+        at(packed(call.sources)), at(packed(call.result)),
+    ]).view(_Spec)
+    spec.kept = tuple(kept)
+    return road.builtin(at(spec), spec)
+
+
+def calm(variable: object, names: dict[str, Any], filters: str, state: object, known: Any) -> None:
+    """While the context variable has this `state`, and ``names[filters]`` equals `known`, no
+    floating-point condition raises in mid-loop.
+    """
+    road = opened()
+    if road is not None:
+        road.calm(variable, names, sys.intern(filters), state, known)

@@ -1,0 +1,356 @@
+"""Calls that are one builtin do what the wrapper does; what is unusual is the wrapper's."""
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from types import BuiltinFunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+
+K = 3.0
+TABLE = np.arange(8.0)
+
+
+@pytest.fixture(autouse=True)
+def _no_other_road(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+
+
+def whole(function: Callable[..., Any], *args: Any) -> Any:
+    """`function` compiled for these arguments, as a builtin."""
+    f = fuse(function)
+    f(*args)
+    assert type(vars(type(f))["__call__"].__func__) is BuiltinFunctionType
+    return f
+
+
+def axpy(a, x, y):
+    for i in range(len(x)):
+        y[i] = a * x[i] + y[i]
+
+
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+
+def total_of_ints(x):
+    s = 0
+    for v in x:
+        s += v
+    return s
+
+
+def positives(x):
+    c = 0
+    for v in x:
+        if v > 0:
+            c += 1
+    return c
+
+
+def any_large(x):
+    for v in x:  # noqa: SIM110  # the loop is what is compiled
+        if v > 1e3:
+            return True
+    return False
+
+
+def first_large(x):
+    for i in range(len(x)):
+        if x[i] > 3:
+            return i, x[i]
+    return None
+
+
+def ends(x):
+    low = high = x[0]
+    for v in x:
+        low = min(low, v)
+        high = max(high, v)
+    return [low, (high, "ends")], x
+
+
+def rooted(x, out):
+    for i in range(len(x)):
+        out[i] = np.sqrt(x[i]) * K
+    return out
+
+
+def looked_up(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += TABLE[i] * x[i]
+    return s
+
+
+def scaled(x, out, /, k=2.0, *, bias=0.0):
+    for i in range(len(x)):
+        out[i] = x[i] * k + bias
+
+
+def shifted(x, out, k=2.0):
+    for i in range(len(x)):
+        out[i] = x[i] * k
+
+
+# -- results
+
+FOLDS = [total, total_of_ints, positives, any_large, first_large, ends]
+
+
+@pytest.mark.parametrize("function", FOLDS)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1"])
+def test_results_are_the_same_objects_or_alike(function: Any, dtype: str) -> None:
+    """A sum of no elements is Python's, one of others is NumPy's; and so on."""
+    f = whole(function, np.arange(9).astype(dtype))
+    for n in (5, 1, 0, 9, 3, 22):
+        x = np.arange(n).astype(dtype)
+        if n or function is not ends:
+            ours, theirs = f(x), function(x)
+            assert (repr(ours), type(ours)) == (repr(theirs), type(theirs))
+    assert f.stats.replays == {}
+
+
+def test_an_argument_is_returned_as_it_is() -> None:
+    x, out = np.ones(4), np.zeros(4)
+    f = whole(rooted, x, out)
+    assert f(x, out) is out
+    assert f(x, x) is x
+
+
+# -- arguments
+
+def outcome(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    try:
+        return repr(call(*args, **kwargs))
+    except TypeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("function", [scaled, shifted])
+@pytest.mark.parametrize(
+    ("count", "kwargs"),
+    [
+        (2, {}), (3, {}), (2, {"k": 4.0}), (3, {"k": 4.0}), (4, {}), (1, {}), (0, {}),
+        (1, {"out": 1}), (2, {"z": 1}), (2, {"bias": 1.0}), (2, {"x": 1}), (0, {"k": 1.0}),
+    ],
+)
+def test_arguments_find_their_places(function: Any, count: int, kwargs: dict[str, Any]) -> None:
+    def given(out: np.ndarray) -> dict[str, Any]:
+        return kwargs | ({"out": out} if "out" in kwargs else {})
+
+    out, wanted = np.zeros(3), np.zeros(3)
+    f = fuse(function)
+    f(np.ones(3), out)
+    args: list[Any] = [np.ones(3), out, 5.0, 6.0]
+    ours = outcome(f, *args[:count], **given(out))
+    args[1] = wanted
+    assert ours == outcome(function, *args[:count], **given(wanted))
+    assert out.tolist() == (wanted.tolist() if wanted.any() else [2.0] * 3)
+
+
+def test_keywords_and_defaults_need_no_wrapper() -> None:
+    x, out = np.ones(3), np.zeros(3)
+    f = whole(shifted, x, out)
+    case, = f._cases.values()
+    before = case.calls.cell_contents
+    f(out=out, x=x)
+    f(x, out, k=3.0)
+    f(x, k=4.0, out=out)
+    assert (out.tolist(), case.calls.cell_contents) == ([4.0] * 3, before)
+    f(**{"".join(["o", "ut"]): out, "x": x})
+    assert out.tolist() == [2.0] * 3
+
+
+def test_methods_and_unusual_arguments() -> None:
+    class Model:
+        @fuse
+        def step(self, x):
+            s = 0.0
+            for v in x:
+                s += v
+            return s
+
+    model, x = Model(), np.arange(4.0)
+    assert [model.step(x), model.step(x), Model.step(model, x=x)] == [6.0] * 3
+    f = whole(total, x)
+    assert [f(x[::2]), f(x.astype("f4")), f(x)] == [2.0, 6.0, 6.0]
+
+
+# -- names
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_names_mean_what_they_mean_at_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, out = np.ones(4), np.zeros(4)
+    f = whole(rooted, x, out)
+    for name, place, value, wanted in (
+        ("K", globals(), 5.0, 5.0), ("sqrt", vars(np), np.exp, 3 * np.e),
+        ("len", globals(), lambda x: 2, 3.0), ("range", globals(), lambda n: [3], 3.0),
+        ("np", globals(), None, None),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(place, name, value)
+            out[:] = 0
+            if wanted is None:
+                with pytest.raises(AttributeError):
+                    f(x, out)
+            else:
+                f(x, out)
+                theirs = rooted(x, np.zeros(4))
+                assert (out.tolist(), out.max()) == (theirs.tolist(), wanted), name
+    assert f(x, out).tolist() == [3.0] * 4
+
+
+def test_captured_arrays_and_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    k = 2.0
+
+    def inner(x):
+        s = 0.0
+        for v in x:
+            s += v * k  # noqa: F821  # it is deleted below
+        return s
+
+    x = np.ones(8)
+    f, g = whole(looked_up, x), whole(inner, x)
+    k = 3.0
+    assert g(x) == 24.0
+    assert f(x) == 28.0
+    monkeypatch.setitem(globals(), "TABLE", np.ones(8))
+    assert f(x) == 8.0
+    del k
+    with pytest.raises(NameError):
+        g(x)
+
+
+# -- statuses
+
+def test_what_the_kernel_turns_down_is_pythons() -> None:
+    x, y = np.ones(5), np.ones(5)
+    f = whole(axpy, 2.0, x, y)
+    with pytest.raises(IndexError):
+        f(2.0, x, y[:3])
+    assert y.tolist() == [5.0] * 3 + [3.0] * 2
+    f(2.0, x, y)
+    assert (f.stats.compiled, f.stats.replays) == (2, {"GUARD_BOUNDS": 1})
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        f(1e308, np.full(5, 10.0), y)
+    assert (len(shown), y.tolist()) == (1, [np.inf] * 5)
+
+
+def test_the_error_state_is_that_of_the_call() -> None:
+    """What may raise in mid-loop is the wrapper's, which keeps what is overwritten."""
+    f = whole(axpy, 2.0, np.ones(3), np.ones(3))
+    wanted = [3.0, 1e308, 1.0]
+    for _ in range(2):
+        y = np.array([1.0, 1e308, 1.0])
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+            f(2.0, np.array([1.0, 1e308, 1.0]), y)
+        assert y.tolist() == wanted
+        y[0] = 1.0
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning):
+                f(2.0, np.array([1.0, 1e308, 1.0]), y)
+        assert y.tolist() == wanted
+        f(2.0, np.ones(3), np.ones(3))
+
+
+# -- objects
+
+CALLS: dict[str, tuple[Any, Callable[[], tuple[Any, ...]], dict[str, Any]]] = {
+    "result": (total, lambda: (np.ones(4),), {}),
+    "tuple": (first_large, lambda: (np.arange(9.0),), {}),
+    "nested": (ends, lambda: (np.arange(9.0),), {}),
+    "captured": (looked_up, lambda: (np.ones(8),), {}),
+    "written": (axpy, lambda: (2.0, np.ones(4), np.ones(4)), {}),
+    "large": (total, lambda: (np.ones(400),), {}),
+    "keyword": (shifted, lambda: (np.ones(4), np.ones(4)), {"k": 3.0}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_leaks(name: str) -> None:
+    function, make, kwargs = CALLS[name]
+    args = make()
+    f = whole(function, *args)
+    watched = [*args, None, True, TABLE, 0, "ends", np.dtype("f8"), f]
+
+    def state() -> list[int]:
+        gc.collect()
+        return [*map(sys.getrefcount, watched), sys.getallocatedblocks()]
+
+    def run(times: int) -> None:
+        for _ in range(times):
+            f(*args, **kwargs)
+
+    run(100)
+    before = state()
+    run(20_000)
+    assert max(abs(a - b) for a, b in zip(state(), before, strict=True)) < 100
+
+
+def test_what_is_turned_down_does_not_leak_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = np.ones(8), np.ones(3)
+    f = whole(axpy, 2.0, x, x.copy())
+    g = whole(looked_up, x)
+
+    def run(times: int) -> None:
+        for _ in range(times):
+            for call, args in ((f, (2.0, x, y)), (g, (np.ones(9),)), (f, (1,)), (g, (y, y))):
+                with pytest.raises((IndexError, TypeError)):
+                    call(*args)
+
+    run(20)
+    gc.collect()
+    before = [sys.getrefcount(o) for o in (x, y, TABLE)]
+    run(500)
+    gc.collect()
+    assert [sys.getrefcount(o) for o in (x, y, TABLE)] == before
+
+
+def test_a_function_that_is_gone_leaves_nothing() -> None:
+    def one(x):
+        s = 0.0
+        for v in x:
+            s += v
+        return s
+
+    f = whole(one, np.ones(3))
+    gone = weakref.ref(f)
+    del f, one
+    gc.collect()
+    assert gone() is None
+
+
+def test_threads_that_rebind_while_others_call() -> None:
+    """The builtin that runs is let go in mid-call, with the names that it rests on."""
+    x, y = np.ones(1000), np.ones(1000, "f4")
+    f, wrong, over = whole(total, x), list[float](), threading.Event()
+
+    def call() -> None:
+        while not over.is_set():
+            if f(x) != 1000.0:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(300):
+        f(y)
+        f(y)
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -1,0 +1,206 @@
+"""A contract to one builtin that does the whole call, where it can: what the wrapper does, in C.
+
+Arrays that are made for the call, or copied before it, and complex numbers are the wrapper's.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.types import DTYPES
+from targets.load import Entry
+from targets.whole import (
+    CHOSEN,
+    GIVEN,
+    LIST,
+    LITERAL,
+    PYTHON,
+    SCALAR,
+    SLOT,
+    TUPLE,
+    Call,
+    Meaning,
+    Pointer,
+    Word,
+    whole,
+)
+
+from ..plan import (
+    Argument,
+    Binding,
+    Captured,
+    Chosen,
+    Literal,
+    Nothing,
+    Returned,
+    Same,
+    Slot,
+    Tupled,
+    Value,
+)
+from ..signature import parameters
+from .contract import Contract
+from .floats import watched
+from .standin import Values
+
+__all__ = ["Ended", "whole_call"]
+
+Ended = Callable[[int, tuple[Any, ...], Values], Callable[..., Any] | None]
+"""What a status means, given the kernel's arguments and the call's; None: the result stands."""
+
+_LETTERS = {
+    "f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b",
+    "u32": "I", "u16": "H", "u8": "B", "bool": "?",
+}
+
+
+class _Unfit(Exception):
+    """The call is the wrapper's."""
+
+
+def whole_call(
+    function: FunctionType, contract: Contract, entry: Entry, python: FunctionType,
+    ended: Ended, calls: np.ndarray,
+) -> Callable[..., Any] | None:
+    """The builtin in place of `python`, the wrapper, which it calls in doubt; None: there is none.
+
+    `calls` counts its results.
+    """
+    try:
+        call = _call(function, contract, python, ended, calls)
+    except _Unfit:
+        return None
+    return whole(entry, call)
+
+
+def _call(
+    function: FunctionType, contract: Contract, python: FunctionType, ended: Ended,
+    calls: np.ndarray,
+) -> Call:
+    code, names = function.__code__, function.__globals__
+    builtins = getattr(python, "__builtins__", None)
+    keyed = code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    wary = bool(contract.writes and contract.sources)
+    if keyed or (contract.writes and contract.snapshot) or (wary and not watched()):
+        raise _Unfit
+    if not type(names) is type(builtins) is dict:
+        raise _Unfit
+    places = _Places(function, contract)
+    sources = [places.of(p.name) for p in contract.params]
+    given = function.__defaults__ or ()
+    first = code.co_argcount - len(given)
+    count = code.co_posonlyargcount
+    return Call(
+        name=function.__name__,
+        parameters=[None if i < count else p for i, p in enumerate(parameters(code))],
+        defaults={first + i: value for i, value in enumerate(given)},
+        names=names, builtins=builtins, meanings=places.meanings, sources=sources,
+        result=_Result(places, contract.returned).words,
+        wary=wary, python=python,
+        ended=lambda status, *values: ended(
+            status, tuple(None if k == SLOT else values[k] for k in sources), values
+        ),
+        calls=calls,
+    )
+
+
+class _Places:
+    """Where the values of names stand: arguments, then what names mean, in order."""
+
+    def __init__(self, function: FunctionType, contract: Contract) -> None:
+        code = function.__code__
+        self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        self._parameters = parameters(code)
+        self.bindings: dict[str, Binding] = {b.name: b for b in contract.bindings}
+        self.slots: dict[str, tuple[int, str]] = {}
+        self.meanings = [self._meaning(r.expr, Pointer(r.value)) for r in contract.refs]
+        self._captured: dict[str, int] = {}
+        for k, p in enumerate(contract.params):
+            match self.bindings.get(p.name):
+                case Slot(name, dtype):
+                    self.slots[name] = k, dtype
+                case Captured(name):
+                    self._captured[name] = len(self._parameters) + len(self.meanings)
+                    self.meanings.append(self._meaning(name, None))
+
+    def of(self, name: str) -> int:
+        match self.bindings.get(name):
+            case Argument() if name in self._parameters:
+                return self._parameters.index(name)
+            case Captured() if name in self._captured:
+                return self._captured[name]
+            case Slot() if name in self.slots:
+                return SLOT
+        raise _Unfit
+
+    def _meaning(self, expr: str, wanted: Pointer | None) -> Meaning:
+        root, *attributes = expr.split(".")
+        if len(attributes) > 1 or root in self._parameters or "__" in expr:
+            raise _Unfit
+        cell: CellType | None = self._cells.get(root)
+        return Meaning(root, attributes[0] if attributes else None, cell, wanted)
+
+
+class _Result:
+    """The program of a result: rows of words, the first for all of it; a row tells of its parts
+    where they begin.
+    """
+
+    def __init__(self, places: _Places, returned: Returned) -> None:
+        self._places = places
+        self.words: list[Word] = []
+        self._add(returned)
+
+    def _add(self, returned: Returned) -> int:
+        """Adds the rows of `returned`, and tells where they begin."""
+        match returned:
+            case Nothing():
+                return self._row(LITERAL, Pointer(None))
+            case Literal(value):
+                return self._row(LITERAL, Pointer(value))
+            case Same(name):
+                return self._row(GIVEN, self._places.of(name))
+            case Value(slot, weak=True):
+                return self._python(slot, self._places.slots[slot][1])
+            case Value(slot, flag=None):
+                return self._scalar(slot, self._places.slots[slot][1])
+            case Value(slot, flag=str(flag), weak_dtype=weak, dtype=dtype):
+                row = self._row(CHOSEN, self._place(flag), 0, 0)
+                self.words[row + 2] = self._python(slot, weak or "f64")
+                self.words[row + 3] = self._scalar(slot, dtype or self._places.slots[slot][1])
+                return row
+            case Chosen(flag, then, orelse):
+                row = self._row(CHOSEN, self._place(flag), 0, 0)
+                self.words[row + 2 : row + 4] = self._add(then), self._add(orelse)
+                return row
+            case Tupled(items, display):
+                kind = LIST if display is list else TUPLE
+                row = self._row(kind, len(items), *[0] * len(items))
+                for k, item in enumerate(items, row + 2):
+                    self.words[k] = self._add(item)
+                return row
+        raise _Unfit
+
+    def _row(self, *words: Word) -> int:
+        self.words.extend(words)
+        return len(self.words) - len(words)
+
+    def _place(self, slot: str) -> int:
+        return self._places.slots[slot][0]
+
+    def _python(self, slot: str, dtype: str) -> int:
+        place, kept = self._places.slots[slot]
+        if not {dtype, kept} <= _LETTERS.keys():
+            raise _Unfit
+        return self._row(PYTHON, ord(_LETTERS[dtype]), place, ord(_LETTERS[kept]))
+
+    def _scalar(self, slot: str, dtype: str) -> int:
+        place, kept = self._places.slots[slot]
+        narrow = (kept, dtype) == ("f64", "f32")
+        if kept != dtype and not narrow:
+            raise _Unfit
+        return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), place, narrow)
