@@ -25,6 +25,7 @@ from .jam import jam
 from .last_value import last_value
 from .narrow import narrow
 from .permute import permute
+from .pivot import pivot
 from .places import places
 from .promote import promote
 from .recall import recall
@@ -38,6 +39,7 @@ from .split import split
 from .thin import thin
 from .tile import tile
 from .two_sided import two_sided
+from .unbeaten import unbeaten
 from .unroll import unroll
 from .vectorize import vectorize
 from .vectorize_outer import vectorize_outer
@@ -78,6 +80,8 @@ PIPELINE = (
     Pass(split, "a fold that waits for its first term is none until it has one", reorders=True),
     Pass(two_sided, "an `elif` is no fold; what it looks at, places may find a place for"),
     Pass(places, "an extremum that others follow is none to vectors", reorders=True),
+    Pass(unbeaten, "the extrema that are left are no folds, and nobody waits for their places"),
+    Pass(pivot, "an element that a loop may write keeps it from vectors"),
     Pass(if_convert, "vectors have no branches", reorders=True),
     Pass(dead_stores, "what a branch overwrites is under a mask by now"),
     Pass(simplify, "masks of nested branches, and names of what is not stored"),

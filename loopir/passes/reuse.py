@@ -14,6 +14,7 @@ from ..nodes import (
     Dim,
     Expr,
     HReduce,
+    If,
     Kernel,
     Load,
     Ramp,
@@ -75,6 +76,11 @@ class _Numbering:
         self.stores.update(written((s,)))
         self.counts.update(counters(s))
 
+    def enter(self, s: Stmt) -> None:
+        """What stands in a loop may come after what `s` writes."""
+        if not isinstance(s, If):
+            self.write(s)
+
     def number(self, e: Expr, operands: tuple[int, ...]) -> int:
         number = self.of.setdefault((*self._kind(e), *operands), len(self.of))
         if number == len(self.parts):
@@ -129,7 +135,7 @@ class _Naming:
             for e in evaluates(s):
                 self.root(e, here)
             for inner in inner_blocks(s):
-                self.numbering.write(s)
+                self.numbering.enter(s)
                 self.count(inner, False)
             self.numbering.write(s)
         for e in b.results:
@@ -166,7 +172,7 @@ class _Naming:
         new = map_own(s, lambda e: self.value(e, here))
 
         def inside(b: Block) -> Block:
-            self.numbering.write(s)
+            self.numbering.enter(s)
             return self.renamed(b, False)
 
         new = map_inner(new, inside)

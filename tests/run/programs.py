@@ -247,6 +247,70 @@ def float_powers(x, y):
     return out
 
 
+BLOCKS = (0, 1, 2, 9, 63, 64, 65, 130, 400, 1500)
+
+
+@program(
+    sizes=BLOCKS, wild=one(wild), f64=one(real), up=lambda n, rng: (np.sort(real(n, rng)),),
+    i32=lambda n, rng: (whole(n, rng, np.int32),),
+)
+def two_largest(x):
+    a = b = -2
+    for v in x:
+        if v > a:
+            b = a
+            a = v
+        elif v > b:
+            b = v
+    return a, b
+
+
+@program(
+    sizes=BLOCKS,
+    wild=lambda n, rng: (wild(n, rng), real(n, rng), np.float64(7.5)),
+    u8=lambda n, rng: (integers(n, rng, np.uint8), whole(n, rng), np.uint8(200)),
+)
+def three_least(x, w, most):
+    a = b = c = most
+    at = -1
+    for i in range(len(x)):
+        if x[i] < a:
+            c = b
+            b = a
+            a = x[i]
+            at = i
+        elif x[i] <= b:
+            c = b
+            b = x[i]
+        elif w[i] > 0 and x[i] < c:
+            c = x[i]
+    return a, b, c, at
+
+
+@program(sizes=(0, 1, 2, 9, 13), f64=lambda n, rng: (np.abs(real(n * n, rng)).reshape(n, n),))
+def shortest_ways(d):
+    for k in range(len(d)):
+        for i in range(len(d)):
+            for j in range(len(d)):
+                if d[i, k] + d[k, j] < d[i, j]:
+                    d[i, j] = d[i, k] + d[k, j]
+    return d
+
+
+@program(
+    sizes=(1, 2, 9, 17, 40),
+    f64=lambda n, rng: (real(n * n, rng).reshape(n, n), n // 2, max(0, n - 3)),
+    nan=lambda n, rng: (wild(n * n, rng).reshape(n, n), n - 1, 0),
+)
+def pivoted(d, k, lo):
+    for i in range(len(d)):
+        for j in range(lo, len(d)):
+            d[i, j] -= d[i, k] * d[k, j]
+    for j in range(len(d) - lo):
+        d[0, j + lo] /= d[0, k] + 1.5
+    return d
+
+
 @program(ulps=2, f32=lambda n, rng: (wild(n, rng, F32), real(n, rng, F32)), f64=two(wild))
 def roots(x, y):
     out = np.zeros((5, len(x)), x.dtype)

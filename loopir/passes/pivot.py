@@ -1,0 +1,150 @@
+"""Pivot: the iteration that writes what all others read stands between two loops.
+
+Known as index-set splitting.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..affine import affine
+from ..names import bound, rename
+from ..nodes import Assign, Call, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var, Yield
+from ..record import record
+from ..tree import map_children, walk
+from ..types import INDEX
+from .blocks import map_stmts
+from .if_convert import straight
+from .legality import explain
+from .memory import Memory, loaded
+from .names import Fresh, reads, substitute
+from .rules import rewrite
+from .values import integer, literal
+
+__all__ = ["pivot"]
+
+
+def pivot(kernel: Kernel) -> Kernel:
+    """An element that one iteration of a loop may write, and all read, has one value before it and
+    one behind it. Before::
+
+        def k(d: mut(f64[:, ::1]), i: i64, k: i64):
+            for j in loop(0, d.shape[1]):
+                d[i, j] = d[i, j] - d[i, k] * d[k, j]
+
+    after::
+
+        def k(d: mut(f64[:, ::1]), i: i64, k: i64):
+            at = max(0, min(k, d.shape[1]))
+            behind = max(at, min(k + 1, d.shape[1]))
+            if 0 < at:
+                d_1 = give(d[i, k])
+            else:
+                d_1 = give(0.0)
+            for j in loop(0, at):
+                d[i, j] = d[i, j] - d_1 * d[k, j]
+            if at < behind:
+                d[i, at] = d[i, at] - d[i, k] * d[k, at]
+            if behind < d.shape[1]:
+                d_2 = give(d[i, k])
+            else:
+                d_2 = give(0.0)
+            for j_2 in loop(behind, d.shape[1]):
+                d[i, j_2] = d[i, j_2] - d_2 * d[k, j_2]
+    """
+    memory, fresh = Memory(kernel), Fresh(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        found = _found(s, memory) if isinstance(s, Loop) else None
+        if found is None or _is_vector(found.loop, kernel, fresh):
+            return s
+        made = tuple(found.statements(fresh))
+        able = all(_is_vector(x, kernel, fresh) for x in made if isinstance(x, Loop))
+        return made if able else s
+
+    return map_stmts(kernel, edit)
+
+
+def _is_vector(loop: Loop, kernel: Kernel, fresh: Fresh) -> bool:
+    return explain(straight(loop, kernel, fresh) or loop, kernel) is None
+
+
+def _found(loop: Loop, memory: Memory) -> _Pivot | None:
+    """`loop`, if one of its iterations alone may write some of what is the same in all."""
+    nodes = [n for s in loop.body for n in walk(s)]
+    plain = all(isinstance(n, Assign | Store | If) for n in nodes if isinstance(n, Stmt))
+    if loop.accs or loop.until or not plain or not isinstance(loop.range, Interval):
+        return None
+    own = bound(loop)
+    stores = [n for n in nodes if isinstance(n, Store)]
+    loads = dict.fromkeys(n for n in nodes if isinstance(n, Load))
+    fixed = [n for n in loads if not own & reads(n) and not loaded(n.index)]
+    read = tuple(n for n in fixed if memory.overlap((n.array,), (s.array for s in stores)))
+    meetings = {
+        _meeting(n, s, loop.var, own) for n in read for s in stores
+        if memory.overlap((n.array,), (s.array,))
+    }
+    place = meetings.pop() if len(meetings) == 1 else None
+    return None if place is None else _Pivot(loop, loop.range, read, place)
+
+
+def _meeting(load: Load, store: Store, var: str, own: frozenset[str]) -> Expr | None:
+    """The iteration in which `store` may write what `load` reads; None where it is not known."""
+    for e, written in zip(load.index, store.index, strict=True):
+        form = None if reads(written) & own - {var} else affine(written, (var,))
+        if form is not None and form.coefficient(var) == 1 and form.variables == {var}:
+            rest = rewrite(substitute(written, {var: integer(0)}))
+            apart = rewrite(Call("sub", (e, rest), INDEX))
+            return apart if affine(apart) is not None else None
+    return None
+
+
+@record(frozen=True, slots=True)
+class _Pivot:
+    """A loop, what is the same in its iterations but for that at ``place``, and its range."""
+
+    loop: Loop
+    range: Interval
+    read: tuple[Load, ...]
+    place: Expr
+
+    def statements(self, fresh: Fresh) -> Iterator[Stmt]:
+        """The loop before the place, the iteration at it, and the loop behind it."""
+        lo, hi = self.range.lo, self.range.hi
+        at, behind = (Var(fresh.name(name), INDEX) for name in ("at", "behind"))
+        after = rewrite(Call("add", (self.place, integer(1)), INDEX))
+        yield Assign(at.name, _most(lo, _least(self.place, hi)))
+        yield Assign(behind.name, _most(at, _least(after, hi)))
+        yield from self._named(Interval(lo, at), self.loop, fresh)
+        one, rest = self._copy(fresh), self._copy(fresh)
+        here = substitute(one, {one.var: at}).body
+        yield If(_less(at, behind), here, (), span=self.loop.span)
+        yield from self._named(Interval(behind, hi), rest, fresh)
+
+    def _copy(self, fresh: Fresh) -> Loop:
+        """The loop with names of its own."""
+        return rename(self.loop, {name: fresh.name(name) for name in sorted(bound(self.loop))})
+
+    def _named(self, rng: Interval, loop: Loop, fresh: Fresh) -> Iterator[Stmt]:
+        """`loop` over a range in which nothing writes what it reads in all iterations."""
+        names: dict[Any, Var] = {n: Var(fresh.name(n.array), n.dtype) for n in self.read}
+        gives = tuple(Yield(v.name, n, literal(0, v.dtype)) for n, v in names.items())
+        yield If(_less(rng.lo, rng.hi), (), (), gives, span=loop.span)
+
+        def known(n: Any) -> Any:
+            return names[n] if isinstance(n, Load) and n in names else map_children(n, known)
+
+        yield replace(loop, range=rng, body=tuple(map(known, loop.body)))
+
+
+def _least(a: Expr, b: Expr) -> Expr:
+    return rewrite(Call("min", (a, b), INDEX))
+
+
+def _most(a: Expr, b: Expr) -> Expr:
+    return rewrite(Call("max", (a, b), INDEX))
+
+
+def _less(a: Expr, b: Expr) -> Expr:
+    return rewrite(Call("lt", (a, b), "bool"))
