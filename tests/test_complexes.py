@@ -265,6 +265,40 @@ def folds(x):
     return np.sum(x), sum(x), np.mean(x), np.dot(x, x), np.vdot(x, x), np.cumsum(x)
 
 
+def scaled(x, a):
+    s = 0j
+    for v in x:
+        s += v
+    return s * a, s + a, a - s, a * s
+
+
+def scaled_over_and_over(n, a):
+    s = 1j
+    for _ in range(n):
+        s = s * a
+    return s
+
+
+def selected(x):
+    out = np.where(x.real > 2, x, 0) * x
+    for i, v in enumerate(x):
+        out[i] += np.where(v.imag < -3, v, 1j) * v - np.where(v.imag, v.real, 2) * v
+    return out, np.where(x, 1j, x)
+
+
+def by_functions(x, c):
+    return [np.add(c, 1j) for _ in x], np.square(c), np.multiply(c, c) - 1, np.divide(c, 2)
+
+
+def of_both(x, c):
+    boxes = [c * np.where(v.real > 2, v.imag, 2.5) for v in x]
+    return boxes, [c if v == v else 1j for v in x], np.array([v if v == 1 else 1j for v in x])
+
+
+def boxed(x):
+    return [np.where(v, v, 1) for v in x]
+
+
 def first_equal(x, w):
     for i in range(len(x)):
         if x[i] == w:
@@ -307,7 +341,10 @@ CASES: list[tuple[Any, ...]] = [
     (from_complex, Z4), (from_complex, NONE), (product, Z), (product, NONE), (difference, Z4),
     (chosen, Z), (chosen, Z4[:1]), (swapped, Z), (captured, Z4), (in_place, Z, Z),
     (grown, 0.1 + 2j), (of_scalars, 1 + 2j, 2.0), (of_scalars, C64(1j), np.float64(2)),
-    (folds, Z), (times, Z4, Z.real), (first_equal, Z, Z[3]), (through_temporaries, Z),
+    (scaled, NONE, np.float64(2)), (scaled, Z, np.float64(2)), (selected, 1.1 * Z),
+    (by_functions, Z, 1 - 2j),
+    (scaled_over_and_over, 3, np.float64(0.1)), (folds, Z), (times, Z4, Z.real),
+    (first_equal, Z, Z[3]), (through_temporaries, Z),
 ]
 LATE: list[tuple[Any, ...]] = [
     (from_complex, Z), (from_complex, Z4[:0]), (product, Z4), (difference, Z),
@@ -318,7 +355,10 @@ LATE: list[tuple[Any, ...]] = [
     (of_scalars, C128(1j), 2.5), (of_scalars, 1e200j, 2), (counted, 5), (counted, 0),
     (size, 1e308 + 1.7e308j), (size, C128(1e308 + 1.7e308j)), (quotient, 1j, 0),
     (quotient, 1j, 0j), (quotient, C128(1j), 0), (quotient, 1j, C128(0)), (quotient, 0, 1j),
-    (made, Z), (made, Z.real), (folds, Z4), (first_equal, Z, 9j), (first_equal, Z, 5),
+    (scaled, NONE, np.float32(2)), (scaled, NONE, 2.5), (scaled, Z4, np.float64(2)), (boxed, Z),
+    (of_both, Z, 2j), (of_both, Z4, 2.5 - 1j), (selected, Z4 / 3),
+    (scaled_over_and_over, 0, np.float64(1)), (made, Z), (made, Z.real), (folds, Z4),
+    (first_equal, Z, 9j), (first_equal, Z, 5),
     (grown, C128(0.1j)), (grown, 0), (added, Z4, np.float16(2)), (added, Z, np.float16(0.1)),
     (added, Z.real, 2j), (times, Z4, np.arange(5, dtype=np.int8)), (times, Z4, np.arange(5)),
     (times, Z4, Z.real > 2), (bound_in_a_branch, Z, True), (bound_in_a_branch, Z, False),

@@ -102,6 +102,8 @@ class ComplexCalls(PythonCalls):
                 name = UFUNCS[function].name
                 sides = (Call(name, (p.ir,), "bool") for p in (x.re, x.im))
                 return Num(logic(_TESTS[function], *sides), strong="bool")
+        if function is np.where and ty is not None:
+            return self.selected(args, ty, node)
         op = UFUNCS[function].name if function in UFUNCS else ""
         if op in OPERATORS and len(args) == 2 and ty is not None and not ty.weak:
             return self.operated(

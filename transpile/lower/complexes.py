@@ -5,9 +5,11 @@ import ast
 import math
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from loopir.nodes import Call, Const, Expr
 
@@ -19,12 +21,24 @@ from ..types import PARTS, ScalarType
 from .arithmetic import BINARY
 from .complex_names import ComplexNames
 from .integers import OPERATOR
-from .operands import convert, typed
-from .pairs import as_complex, by_ufunc, in_two_ways, is_one_of, mixed, only
+from .operands import convert, truth, typed
+from .pairs import (
+    as_complex,
+    by_ufunc,
+    in_two_ways,
+    is_one_of,
+    mixed,
+    numbers,
+    only,
+    python_by_one,
+)
 from .refusal import refuse
 from .steps import BY_PARTS, Parts, Steps, nonzero, pick
 
 __all__ = ["Complexes"]
+
+_UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+
 
 _OLD_RULES = sys.version_info < (3, 14)
 """Python takes real operands for complex ones, and products of infinities as they come."""
@@ -48,8 +62,10 @@ class Complexes(ComplexNames):
         name, function, spelled = BINARY[op]
         if name not in BY_PARTS:
             refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
-        ty = self._complex_type(function, x, y, node)
-        if by_ufunc(x, y, ty):
+        boxed = any(n.boxed for n in numbers(x, y))
+        function = _UFUNCS[name] if ufunc or boxed else function
+        ty, open_ = self._complex_type(function, x, y, node)
+        if boxed or by_ufunc(x, y, ty):
             spelled = spelled.removeprefix(OPERATOR)
         elif name == "mul" and in_two_ways(x, y):
             refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
@@ -63,11 +79,10 @@ class Complexes(ComplexNames):
             self.b.require(nonzero(c), "GUARD_DIVISION", node)
         steps = Steps(self.b)
         parts = BY_PARTS["fused mul" if fused else name](a, c, steps, python=ty.weak)
-        either = ty.weak and any(n.strong for n in (x, y))
-        if not ty.weak or either:
-            certain = not (either or self._summed(x, y))
+        if not ty.weak or open_:
+            certain = not (open_ or self._summed(x, y))
             parts = steps.warned(name, parts, spelled, node, certain=certain)
-        return self._typed_pair(parts, ty, name, x, y, node)
+        return self._typed_pair(parts, ty, open_, name, x, y, node)
 
     def _summed(self, *numbers: Num | Pair) -> bool:
         """Whether a fold that may be reassociated goes on: it may raise where Python does not."""
@@ -76,22 +91,23 @@ class Complexes(ComplexNames):
 
     def _complex_type(
         self, function: Callable[..., Any], x: Num | Pair, y: Num | Pair, node: ast.AST
-    ) -> ScalarType:
-        """The type of the result; a weak one also where it is NumPy's unless all operands are
-        Python's.
-        """
+    ) -> tuple[ScalarType, list[Num]]:
+        """The type of the result; a weak one where it is Python's only if these numbers are."""
         operands = [as_complex(n) for n in (x, y)]
-        ty = result(function, *operands)
+        ty, open_ = result(function, *operands), list[Num]()
         if ty is None and function is not operator.truediv:
             sides = ([only(n, weak) for n in operands] for weak in (False, True))
             strong, weak = (result(function, *side) for side in sides)
             simple = all(n.simple for n in (x, y) if isinstance(n, Pair) and n.weak)
-            if strong and weak and (strong.dtype == weak.dtype or simple):
+            if strong and weak and weak.weak and (strong.dtype == weak.dtype or simple):
                 ty = ScalarType(strong.dtype, weak=True)
+                open_ = [n for n in numbers(x, y) if n.either]
+                if python_by_one(function, *operands):
+                    refuse("LOWER_JOIN", "the result is Python's or NumPy's, by the data", node)
         if ty is None or ty.dtype not in PARTS:
             kinds = ", ".join(str(n.strong or n.weak) for n in (x, y))
             return refuse("LOWER_COMPLEX", f"the operation on {kinds} is not compiled", node)
-        return ty
+        return ty, open_
 
     def _needs_old_rules(self, x: Num | Pair, y: Num | Pair, name: str, node: ast.AST) -> None:
         if not _OLD_RULES and (isinstance(x, Num) or isinstance(y, Num) or name == "mul"):
@@ -105,16 +121,15 @@ class Complexes(ComplexNames):
         return Parts(*(self.b.bind(convert(self.b, p, dtype, node)) for p in (n.re, n.im)))
 
     def _typed_pair(
-        self, parts: Parts, ty: ScalarType, name: str, x: Num | Pair, y: Num | Pair, node: ast.AST
+        self, parts: Parts, ty: ScalarType, open_: list[Num], name: str, x: Num | Pair,
+        y: Num | Pair, node: ast.AST,
     ) -> Pair:
         """The result; of two that may be real it may be real, too."""
         dtype, weak = PARTS[ty.dtype], "f64" if ty.weak else None
         pairs = [n for n in (x, y) if isinstance(n, Pair)]
-        nums = [part for n in pairs for part in (n.re, n.im)]
-        nums += [n for n in (x, y) if isinstance(n, Num)]
-        strong = dtype if not ty.weak or any(n.strong for n in nums) else None
+        strong = dtype if not ty.weak or open_ else None
         flag: Expr = TRUE
-        for n in nums:
+        for n in open_:
             flag = logic("and", flag, n.weak_now)
         is_weak = flag if strong and weak else None
         if not (len(pairs) == 2 and pairs[0].mixed and pairs[1].mixed):
@@ -136,7 +151,7 @@ class Complexes(ComplexNames):
         either = isinstance(x, Pair) and x.strong is not None and x.weak is not None
         if not two or not isinstance(x, Pair) or not _OLD_RULES or (either and not x.simple):
             return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
-        ty, do = self._complex_type(operator.pow, x, y, node), Steps(self.b)
+        (ty, open_), do = self._complex_type(operator.pow, x, y, node), Steps(self.b)
         a, zero = self._parts_of(x, ty, node), Const(0.0, PARTS[ty.dtype])
         square = Parts(*map(self.b.bind, BY_PARTS["mul"](a, a, do, python=ty.weak)))
         if ty.weak and not either:
@@ -144,12 +159,12 @@ class Complexes(ComplexNames):
             out = Parts(*map(self.b.bind, BY_PARTS["mul"](one, square, do, python=True)))
             infinite = logic("or", *(Call("isinf", (e,), "bool") for e in out))
             self.b.require(logic("not", infinite), "GUARD_RAISES", node)
-            return self._typed_pair(out, ty, "mul", x, x, node)
+            return self._typed_pair(out, ty, open_, "mul", x, x, node)
         certain = not (either or self._summed(x))
         square = do.warned("mul", square, "scalar power", node, certain=certain)
         null = self.b.bind(logic("not", nonzero(a)), "null")
         out = Parts(*(pick(null, zero, e) for e in square))
-        return self._typed_pair(out, ty, "mul", x, x, node)
+        return self._typed_pair(out, ty, open_, "mul", x, x, node)
 
     # -- one operand, comparisons, choice
 
@@ -164,7 +179,8 @@ class Complexes(ComplexNames):
         re, im = self._parts_of(x, ty, node)
         if x.mixed:
             return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
-        return self._typed_pair(Parts(re, Call("neg", (im,), im.dtype)), ty, "conj", x, x, node)
+        turned = Parts(re, Call("neg", (im,), im.dtype))
+        return self._typed_pair(turned, ty, [], "conj", x, x, node)
 
     def magnitude(self, x: Pair, node: ast.AST, *, compared: bool = False) -> Num:
         """``abs(x)``. Python raises where it overflows, and must answer then."""
@@ -215,6 +231,16 @@ class Complexes(ComplexNames):
             if re is not None and im is not None:
                 return Pair(re, im)
         return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` has values of two types", node)
+
+    def selected(self, args: Sequence[Num | Pair], ty: ScalarType, node: ast.AST) -> Pair:
+        """``np.where(cond, x, y)``"""
+        cond, *given = args
+        test = self.b.bind(self.truth_of(cond) if isinstance(cond, Pair) else truth(cond))
+        if ty.dtype not in PARTS or any(map(mixed, given)):
+            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        both = zip(*(self._parts_of(n, ty, node) for n in given), strict=True)
+        re, im = (Num(pick(test, a, c), PARTS[ty.dtype], boxed=True) for a, c in both)
+        return Pair(re, im)
 
     def rebound(self, x: Num | Pair, hint: str) -> Num | Pair:
         """`x` under names of its own."""

@@ -139,7 +139,7 @@ class Lists(Loops):
             refuse("LOWER_COMPLEX", "a list of complex numbers grows by one each iteration", stmt)
         dtype, weak = built.target, False
         if dtype is None:
-            if not isinstance(n, Pair) or n.mixed or not (n.strong or n.weak):
+            if not isinstance(n, Pair) or n.mixed or n.re.boxed or not _of_one_type(n, built):
                 refuse("LOWER_JOIN", f"the elements of `{built.source}` have different types", stmt)
             dtype, weak = n.strong or n.weak, n.strong is None and not built.taken
         built.dtype, built.weak = dtype, weak
@@ -218,3 +218,10 @@ class Lists(Loops):
         if built.length is None or built.dtype is None or not isinstance(returned, Filled):
             return Made(returned, None)
         return Made(returned, ArrayRef(returned.name, built.dtype, 0, (built.length,)))
+
+
+def _of_one_type(n: Pair, built: Built) -> bool:
+    """Whether all such elements are Python's, or NumPy's; for an array it is all the same."""
+    if n.strong and n.weak:
+        return bool(built.taken) and n.strong == n.weak
+    return bool(n.strong or n.weak)

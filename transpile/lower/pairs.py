@@ -1,15 +1,21 @@
 """Which types a number has that may be complex."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from loopir.nodes import Const
 
-from ..infer import Num
+from ..infer import Num, result
 from ..pair import Pair
 from ..types import ELEMENTS, ScalarType
 
-__all__ = ["as_complex", "by_ufunc", "in_two_ways", "is_one_of", "mixed", "only"]
+__all__ = [
+    "as_complex", "by_ufunc", "in_two_ways", "is_one_of", "mixed", "numbers", "only",
+    "python_by_one",
+]
 
 
 def mixed(n: Num | Pair) -> bool:
@@ -64,3 +70,16 @@ def in_two_ways(x: Num | Pair, y: Num | Pair) -> bool:
         if isinstance(n, Pair) and n.strong and n.weak and not n.simple:
             return isinstance(m, Num) and m.strong is not None
     return False
+
+
+def numbers(*given: Num | Pair) -> list[Num]:
+    """The numbers that these consist of."""
+    return [p for n in given for p in ((n.re, n.im) if isinstance(n, Pair) else (n,))]
+
+
+def python_by_one(function: Callable[..., Any], x: Num | Pair, y: Num | Pair) -> bool:
+    """Whether the result may be Python's where just one of two numbers is, which both may be."""
+    if not all(any(n.either for n in numbers(of)) for of in (x, y)):
+        return False
+    types = (result(function, only(x, weak), only(y, not weak)) for weak in (True, False))
+    return any(ty is None or ty.weak for ty in types)
