@@ -11,15 +11,13 @@ class Machine:
     """A core to plan for. It decides tiles and shapes of loops, never the order of a fold.
 
     ``registers``: vector registers of ``bytes`` each. ``latency``: cycles until an addition can be
-    used; ``pipes``: additions that start in one. ``line``: bytes of a cache line. ``caches``: bytes
-    of L1, L2 and L3.
+    used; ``pipes``: additions that start in one. ``caches``: bytes of L1, L2 and L3.
     """
 
     registers: int = 16
     bytes: int = 32
     latency: int = 4
     pipes: int = 2
-    line: int = 64
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
 
 

@@ -18,6 +18,7 @@ none   1 %    3 %    10 %   50 %   all    10 %, in one place
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +30,7 @@ from .pressure import apart
 from .shape import unroll, weight
 from .target import Target
 
-__all__ = ["legalize"]
+__all__ = ["legalize", "show_unrolled"]
 
 _GROUP_BYTES = 256
 """Bytes of a group's widest accumulator, where the vectorizer has not fixed the group."""
@@ -49,6 +50,15 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         return map_children(n, visit)
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def show_unrolled(legal: ir.Kernel, target: Target) -> Iterator[str]:
+    """A line for each vector loop of a legal kernel: its lanes, and how far it is unrolled."""
+    for loop in walk(legal):
+        if isinstance(loop, ir.VecLoop | ir.PredLoop):
+            assert isinstance(loop.width, int)
+            factor = max((loop.group or 0) // loop.width, 1)
+            yield f"{target.name}: {loop.var} in {loop.width} lanes, unrolled {factor} times"
 
 
 def _checked_first(loop: ir.VecLoop | ir.PredLoop, read: set[str]) -> ir.VecLoop | ir.PredLoop:

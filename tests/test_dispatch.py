@@ -639,6 +639,13 @@ def test_emit(stage: str, shows: str) -> None:
     assert shows in fuse(axpy).emit(stage, *ones())
 
 
+@pytest.mark.parametrize(("target", "lanes"), [("scalar", 1), ("sse2", 2), ("avx512", 8)])
+def test_loopset_tells_how_far_loops_are_unrolled(target: str, lanes: int) -> None:
+    text = fuse(axpy, target=target).emit("loopset", *ones())
+    factor = 1 if target == "scalar" else 4
+    assert text.endswith(f"\n{target}: i in {lanes} lanes, unrolled {factor} times")
+
+
 @pytest.mark.parametrize("stage", ["llvm", "", "C"])
 def test_no_such_stage(stage: str) -> None:
     with pytest.raises(ValueError, match="stages: python"):

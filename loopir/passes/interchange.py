@@ -36,7 +36,8 @@ from .values import integer, trips
 __all__ = ["interchange"]
 
 _CHEAP = 1.0  # weight of an operation that may be done anew for each row
-_NARROW = 12  # columns below which a row is too short to be a loop of its own
+_NARROW = 12  # columns below which a row is too short to be a loop of its own: for all machines, as
+# a fold that stays in place may be taken in lanes, and so has other bits
 
 
 def interchange(kernel: Kernel) -> Kernel:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 from ..loopset import LoopSet, loop_set, show_loop_set
 from ..machine import Machine
-from ..nodes import Kernel, Loop, LoopLike, Stmt
+from ..nodes import If, Kernel, Loop, LoopLike, Stmt
 from ..tiles import strip_length, tiles
 from ..types import DTYPES
 from .permute import permute
+from .promote import promote
 from .vectorize_outer import lanes_of
 
 __all__ = ["show_plans"]
@@ -20,7 +21,7 @@ def show_plans(kernel: Kernel, machine: Machine, *, reassociate: bool = True) ->
     """Each nest of scalar `kernel` as a LoopSet, then how it is run on `machine`: the order of its
     loops, the vector loops with the cost of all others, tiles of registers, strips.
     """
-    pairs = zip(kernel.body, permute(kernel).body, strict=True)
+    pairs = zip(kernel.body, promote(permute(kernel)).body, strict=True)
     texts = (
         (*show_loop_set(old, kernel), *_plan(new, kernel, machine, reassociate))
         for old, new in pairs
@@ -31,6 +32,8 @@ def show_plans(kernel: Kernel, machine: Machine, *, reassociate: bool = True) ->
 
 def _plan(nest: Stmt, kernel: Kernel, machine: Machine, reassociate: bool) -> Iterator[str]:
     """The choices for a nest whose loops are in their order."""
+    if isinstance(nest, If):  # where it runs at all
+        nest = next((s for s in nest.then if isinstance(s, Loop)), nest)
     if not isinstance(nest, Loop):
         return
     try:

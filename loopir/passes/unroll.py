@@ -14,7 +14,7 @@ from .values import integer, trips
 
 __all__ = ["unroll", "unroll_loop"]
 
-TRIPS = 8
+TRIPS = 8  # one for all machines: what is written out folds in order, and not in lanes
 SIZE = 600  # nodes of the unrolled code: beyond, a loop is the better code
 
 

@@ -68,9 +68,12 @@ def _text(stage: str, stages: Stages, target: Target) -> str:
             return show(stages.vector)
         case "loopset":
             from loopir.passes.planned import show_plans
+            from targets.legalize import legalize, show_unrolled
 
             reassociate = stages.options.reassociate
-            return show_plans(stages.plain, target.model, reassociate=reassociate)
+            plans = show_plans(stages.plain, target.model, reassociate=reassociate)
+            made = show_unrolled(legalize(stages.vector, target), target)
+            return "\n".join((plans, "", *made))
         case "mlir":
             return stages.mlir()
         case "c":
