@@ -10,10 +10,11 @@ import numpy as np
 
 from .parameters import ALIGNED, WRITEABLE
 
-__all__ = ["array_scalar", "proved"]
+__all__ = ["numpy_functions", "proved"]
 
 _CORE = "numpy._core._multiarray_umath"
-_SCALAR = 60  # in NumPy's table
+_PLACES = {"PyArray_Scalar": 60, "PyArray_Zeros": 183, "PyArray_Empty": 184}
+"""In the table of NumPy's C ABI."""
 
 _HEAD = "nP"
 _NDARRAY = struct.Struct(_HEAD + "PiPPPPi")
@@ -40,36 +41,46 @@ def proved() -> bool:
         all(map(_array_as_declared, (block, frozen, block[1, 2, ...])))
         and all(_descr_as_declared(np.dtype(d)) for d in ("<f4", ">f4", "?", "u8"))
         and all(_scalar_as_declared(value, code) for value, code in scalars)
-        and _scalars_are_made()
+        and _functions_as_declared()
     )
 
 
-def array_scalar() -> int:
-    """The address of ``PyArray_Scalar``, from the table of NumPy's C ABI; 0 where there is none."""
+def numpy_functions() -> tuple[int, ...]:
+    """The addresses of what `_PLACES` names; none where NumPy has no such table."""
     import ctypes
 
     try:
         capsule = import_module(_CORE)._ARRAY_API
     except (ImportError, AttributeError):
-        return 0
-
+        return ()
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
-    table = pointer(capsule, None)
-    return (ctypes.c_void_p * (_SCALAR + 1)).from_address(table)[_SCALAR] or 0
+    table = (ctypes.c_void_p * (max(_PLACES.values()) + 1)).from_address(pointer(capsule, None))
+    return tuple(table[place] or 0 for place in _PLACES.values())
 
 
-def _scalars_are_made() -> bool:
+def _functions_as_declared() -> bool:
     import ctypes
 
-    address, given = array_scalar(), np.float32(2.5)
-    word = ctypes.c_float(given)
-    make = ctypes.PYFUNCTYPE(
+    addresses, given = numpy_functions(), np.float32(2.5)
+    if not addresses:
+        return False
+    word, dims = ctypes.c_float(given), (ctypes.c_int64 * 2)(3, 2)
+    scalar = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+    )(addresses[0])
+    made = scalar(ctypes.addressof(word), given.dtype, None)
+    array = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int
     )
-    made = make(address)(ctypes.addressof(word), given.dtype, None) if address else None
-    return type(made) is np.float32 and made == given
+    blocks = []
+    for address in addresses[1:]:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(given.dtype))  # which it takes
+        blocks.append(array(address)(2, ctypes.addressof(dims), given.dtype, 0))
+    shapes = [(b.shape, b.dtype, b.flags.c_contiguous, b.flags.owndata) for b in blocks]
+    known = ((3, 2), given.dtype, True, True)
+    return type(made) is np.float32 and made == given and shapes == [known] * 2
 
 
 def _fields(layout: struct.Struct, thing: object) -> tuple[Any, ...]:

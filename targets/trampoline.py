@@ -17,12 +17,12 @@ import numpy as np
 from loopir.record import record
 
 from .errors import BuildError
-from .layout import array_scalar, proved
+from .layout import numpy_functions, proved
 from .shared import symbol
 
 __all__ = ["Trampoline", "opened", "prepare", "trampoline"]
 
-SOURCES = "entry.c", "whole.c"
+SOURCES = "entry.c", "values.c", "whole.c"
 
 PATIENCE = 10.0
 """Seconds that a fork waits at most: a compiler may hang."""
@@ -132,7 +132,7 @@ def _lent() -> list[int]:
 
 
 def _lent_whole() -> list[int]:
-    """What `whole.c` needs of Python and NumPy, in the order of its struct."""
+    """What `values.c` needs of Python and NumPy, in the order of its struct."""
     functions = (
         "PyDict_GetItemWithError", "PyCell_Get", "PyModule_GetDict", "PyContextVar_Get",
         "PyObject_RichCompareBool", "PyObject_Call", "PyFloat_FromDouble",
@@ -140,7 +140,7 @@ def _lent_whole() -> list[int]:
         "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
     )
-    return [*map(id, (ModuleType, False, None)), *map(_function, functions), array_scalar()]
+    return [*map(id, (ModuleType, False, None)), *map(_function, functions), *numpy_functions()]
 
 
 def _function(name: str) -> int:

@@ -14,12 +14,14 @@ from .load import Entry
 from .trampoline import opened
 
 __all__ = [
-    "CHOSEN", "GIVEN", "LIST", "LITERAL", "MAX_GIVEN", "PYTHON", "SCALAR", "SLOT", "TUPLE",
-    "Call", "Meaning", "Pointer", "Word", "calm", "whole",
+    "ADD", "CALLED", "CHOSEN", "EXTENT", "GIVEN", "INTEGER", "LEAST", "LIST", "LITERAL",
+    "MAX_GIVEN", "MOST", "MUL", "NUMBER", "PYTHON", "SCALAR", "SLOT", "SUB", "TUPLE",
+    "Call", "Meaning", "Pointer", "Program", "Word", "calm", "whole",
 ]
 
 MAX_GIVEN = 64
-LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST = range(7)
+LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED = range(8)
+NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST = range(8)
 SLOT: Final = -1
 """In place of the object that a parameter of the kernel is given: it gets room for a result."""
 
@@ -36,12 +38,23 @@ class Pointer:
 Word: TypeAlias = int | Pointer
 
 
+class Program:
+    """Rows of words, which refer to others by where they begin."""
+
+    def __init__(self) -> None:
+        self.words: list[Word] = []
+
+    def row(self, *words: Word) -> int:
+        """Adds a row."""
+        self.words.extend(words)
+        return len(self.words) - len(words)
+
+
 @record(frozen=True, slots=True)
 class Meaning:
-    """A name, or ``root.attribute`` of a module, that must mean `wanted`.
+    """A name, or ``root.attribute`` of a module, and what it must mean, if anything.
 
-    Where nothing is `wanted`, its value is what a parameter of the kernel is given. ``cell`` is
-    that of a name of the closure.
+    ``cell`` is that of a name of the closure.
     """
 
     root: str
@@ -58,8 +71,10 @@ class Meaning:
 @record(frozen=True, slots=True)
 class Call:
     """A function's ``parameters`` (None: positional only), with defaults by place; what names
-    must mean in the dicts ``names`` and ``builtins``; for each parameter of the kernel the place of
-    an argument, of a meaning after those, or SLOT; how the result is made, as `whole.c` reads it.
+    must mean in the dicts ``names`` and ``builtins``, and those whose values are given to the
+    kernel; where the rows of arrays begin that are made for the call; for each parameter of the
+    kernel the place of an argument, of a captured value after those, of such an array after these,
+    or SLOT; the rows, as `values.c` reads them, of which the first is the result.
 
     ``wary``: the kernel writes what Python may have to write again. ``python(*args, **kwargs)``
     does it all where anything is unusual. ``ended(status, *given)`` tells what a status means: None
@@ -72,8 +87,10 @@ class Call:
     names: dict[str, Any]
     builtins: dict[str, Any]
     meanings: Sequence[Meaning]
+    captured: Sequence[Meaning]
+    fresh: Sequence[int]
     sources: Sequence[int]
-    result: Sequence[Word]
+    program: Program
     wary: bool
     python: Callable[..., Any]
     ended: Callable[..., Any]
@@ -89,7 +106,8 @@ class _Spec(np.ndarray):
 def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
     """The builtin; None where the fast road is not open, or there are too many values."""
     road = opened()
-    if road is None or not entry.native or len(call.parameters) + len(call.meanings) > MAX_GIVEN:
+    values = len(call.parameters) + len(call.captured) + len(call.fresh)
+    if road is None or not entry.native or values > MAX_GIVEN:
         return None
     kept: list[object] = [call]
 
@@ -103,6 +121,7 @@ def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
         return int(array.__array_interface__["data"][0])
 
     places = range(len(call.parameters))
+    meanings = sorted(call.meanings, key=lambda m: m.root)
     defaults = [Pointer(call.defaults[i]) if i in call.defaults else 0 for i in places]
     keywords = [Pointer(sys.intern(name)) if name else 0 for name in call.parameters]
     name = np.frombuffer(call.name.encode() + b"\0", np.uint8)
@@ -111,10 +130,12 @@ def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
         entry.address, entry.raised, at(call.calls),
         Pointer(call.python), Pointer(call.ended), Pointer(call.names), Pointer(call.builtins),
         at(packed(defaults)), at(packed(keywords)),
-        len(places), len(call.meanings), len(entry.rows), call.wary,
-        at(packed([word for m in call.meanings for word in m.words()])),
+        len(places), len(call.meanings), len(call.captured), len(call.fresh), len(entry.rows),
+        call.wary,
+        at(packed([word for m in meanings for word in m.words()])),
+        at(packed([word for m in call.captured for word in m.words()])),
         at(packed([field for row in entry.rows for field in row.fields()])),
-        at(packed(call.sources)), at(packed(call.result)),
+        at(packed(call.fresh)), at(packed(call.sources)), at(packed(call.program.words)),
     ]).view(_Spec)
     spec.kept = tuple(kept)
     return road.builtin(at(spec), spec)

@@ -59,8 +59,8 @@ def doubled(x: Any) -> Any:
     return [v * 2.0 for v in x]
 
 
-def doubled_here(x: Any, out: Any) -> Any:
-    y = [v * 2.0 for v in x]
+def doubled_here(x: Any, out: Any, *, k: float = 2.0) -> Any:
+    y = [v * k for v in x]
     for i in range(len(x)):
         out[i] = y[i]
     return y

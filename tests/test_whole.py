@@ -129,13 +129,111 @@ def test_an_argument_is_returned_as_it_is() -> None:
     assert f(x, x) is x
 
 
+# -- arrays that are made for the call
+
+def doubled(x, n):
+    return x * 2.0 + 1.0
+
+
+def listed(x, n):
+    return [v * 2 for v in x]
+
+
+def listed_some(x, n):
+    return [v for v in x if v > 1]
+
+
+def filled(x, n):
+    return np.array([v * 2 for v in x])
+
+
+def filled_some(x, n):
+    return np.array([v for v in x if v > 1])
+
+
+def zeros(x, n):
+    out = np.zeros(len(x))
+    for i in range(1, len(x)):
+        out[i] = x[i]
+    return out
+
+
+def alike(x, n):
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        out[i] = x[i] * 2
+    return out
+
+
+def of_rank_two(x, n):
+    out = np.zeros((n, min(len(x), 2 * n + 1) - 0), dtype=x.dtype)
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = x[j]
+    return x, out
+
+
+def differences(x, n):
+    return x[1:] - x[:-1]
+
+
+def masks(x, n):
+    return x > 2
+
+
+MADE = [doubled, listed, listed_some, filled, filled_some, zeros, alike, of_rank_two, differences,
+        masks]
+
+
+def described(result: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple(map(described, result))
+    if isinstance(result, list):
+        return [(type(v), v) for v in result]
+    flags = result.flags
+    own = flags.owndata, flags.c_contiguous, result.base
+    return result.tolist(), result.dtype, result.shape, own
+
+
+@pytest.mark.parametrize("function", MADE)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
+def test_arrays_are_made_alike(function: Any, dtype: str) -> None:
+    x = np.arange(7).astype(dtype)
+    f = whole(function, x, 3)
+    for n, k in ((7, 3), (0, 0), (1, 1), (5, 9), (40, 2)):
+        x = np.arange(n).astype(dtype)
+        assert described(f(x, k)) == described(function(x, k))
+        assert sys.getrefcount(f(x, k)) == sys.getrefcount(function(x, k))
+    assert f.stats.replays == {}
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_arrays_that_cannot_be_made() -> None:
+    x = np.ones(4)
+    f = whole(of_rank_two, x, 3)
+    for n in (-1, 1 << 62, 1 << 70, 2.0):
+        assert outcome(f, x, n) == outcome(of_rank_two, x, n)
+
+
+def test_what_is_spelled_otherwise_is_the_wrappers() -> None:
+    def full(x, n):
+        out = np.full(n, 2.0)
+        for i in range(n):
+            out[i] += x[i]
+        return out
+
+    f, x = fuse(full), np.ones(4)
+    assert f(x, 3).tolist() == f(x, 3).tolist() == [3.0] * 3
+    assert f.stats.compiled == 2
+
+
 # -- arguments
 
 def outcome(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
         return repr(call(*args, **kwargs))
-    except TypeError as error:
-        return str(error)
+    except (TypeError, ValueError) as error:
+        return type(error), str(error)
 
 
 @pytest.mark.parametrize("function", [scaled, shifted])
@@ -276,6 +374,10 @@ CALLS: dict[str, tuple[Any, Callable[[], tuple[Any, ...]], dict[str, Any]]] = {
     "captured": (looked_up, lambda: (np.ones(8),), {}),
     "written": (axpy, lambda: (2.0, np.ones(4), np.ones(4)), {}),
     "large": (total, lambda: (np.ones(400),), {}),
+    "fresh": (doubled, lambda: (np.ones(4), 1), {}),
+    "listed": (listed, lambda: (np.ones(4), 1), {}),
+    "filled": (filled_some, lambda: (np.arange(4.0), 1), {}),
+    "like": (alike, lambda: (np.arange(4.0), 1), {}),
     "keyword": (shifted, lambda: (np.ones(4), np.ones(4)), {"k": 3.0}),
 }
 

@@ -12,7 +12,7 @@ from loopir.types import DTYPES
 from ..plan import Chosen, Filled, Listed, Literal, Nothing, Paired, Returned, Same, Tupled, Value
 from ..types import ELEMENTS
 
-__all__ = ["Names", "result_text"]
+__all__ = ["Names", "filled", "first", "result_text", "tolist", "whole_number"]
 
 _COMPLEX: dict[type, type] = {np.float32: np.complex64, np.float64: np.complex128}
 _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
@@ -41,17 +41,19 @@ def result_text(returned: Returned, names: Names) -> str:
             return _value(returned, names)
         case Paired(re, im):
             parts = f"{result_text(re, names)}, {result_text(im, names)}"
-            return f"{names.helper('f', _whole)}({parts})"
+            return f"{names.helper('f', whole_number)}({parts})"
         case Listed(name, flags=str(flags), weak_dtype=str(dtype)):
             python = names.helper("p", _PYTHON[dtype])
             return f"{names.helper('f', _mixed)}({name}, {flags}, {python})"
         case Listed(name, count, python):
-            part = f"{name}[:{_item(count, names)}]" if count else name
-            return f"{part}.tolist()" if python else f"{names.helper('f', list)}({part})"
+            if count:
+                function = names.helper("f", tolist if python else first)
+                return f"{function}({name}, {_item(count, names)})"
+            return f"{name}.tolist()" if python else f"{names.helper('f', list)}({name})"
         case Filled(name, count, dtype):
             wanted = names.helper("d", ELEMENTS[dtype].numpy if dtype else None)
             length = _item(count, names) if count else "None"
-            return f"{names.helper('f', _filled)}({name}, {length}, {wanted})"
+            return f"{names.helper('f', filled)}({name}, {length}, {wanted})"
         case Tupled(items, display) if display is list:
             return f"[{', '.join(result_text(item, names) for item in items)}]"
         case Tupled(items):
@@ -80,12 +82,22 @@ def _value(value: Value, names: Names) -> str:
     return f"({weak} if {_item(value.flag, names)} else {scalar})"
 
 
-def _whole(re: Any, im: Any) -> Any:
+def whole_number(re: Any, im: Any) -> Any:
     """The complex number of these parts; a real one has an int."""
     if type(im) is int:
         return re
     z = complex(re, im)
     return z if type(im) is float else _COMPLEX[type(im)](z)
+
+
+def first(a: np.ndarray, count: int) -> list[Any]:
+    """The first elements of `a`."""
+    return list(a[:count])
+
+
+def tolist(a: np.ndarray, count: int) -> list[Any]:
+    """The first elements of `a`, as Python's."""
+    return a[:count].tolist()  # type: ignore[no-any-return]
 
 
 def _mixed(a: np.ndarray, flags: np.ndarray, python: type) -> list[Any]:
@@ -96,7 +108,7 @@ def _mixed(a: np.ndarray, flags: np.ndarray, python: type) -> list[Any]:
     return out
 
 
-def _filled(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:
+def filled(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:
     """The first `count` elements as np.array makes them of a list.
 
     They have memory of their own; without any, and without a `dtype`, it is float64.

@@ -1,6 +1,6 @@
 """A contract to one builtin that does the whole call, where it can: what the wrapper does, in C.
 
-Arrays that are made for the call, or copied before it, and complex numbers are the wrapper's.
+Arrays that are copied before the call, fields of records, and complex numbers are the wrapper's.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from loopir.types import DTYPES
 from targets.load import Entry
 from targets.whole import (
+    CALLED,
     CHOSEN,
     GIVEN,
     LIST,
@@ -25,7 +26,7 @@ from targets.whole import (
     Call,
     Meaning,
     Pointer,
-    Word,
+    Program,
     whole,
 )
 
@@ -34,8 +35,12 @@ from ..plan import (
     Binding,
     Captured,
     Chosen,
+    Filled,
+    Fresh,
+    Listed,
     Literal,
     Nothing,
+    Paired,
     Returned,
     Same,
     Slot,
@@ -43,8 +48,11 @@ from ..plan import (
     Value,
 )
 from ..signature import parameters
+from ..types import ELEMENTS
 from .contract import Contract
 from .floats import watched
+from .fresh import Unfit, add_fresh
+from .result import filled, first, tolist, whole_number
 from .standin import Values
 
 __all__ = ["Ended", "whole_call"]
@@ -58,10 +66,6 @@ _LETTERS = {
 }
 
 
-class _Unfit(Exception):
-    """The call is the wrapper's."""
-
-
 def whole_call(
     function: FunctionType, contract: Contract, entry: Entry, python: FunctionType,
     ended: Ended, calls: np.ndarray,
@@ -72,7 +76,7 @@ def whole_call(
     """
     try:
         call = _call(function, contract, python, ended, calls)
-    except _Unfit:
+    except Unfit:
         return None
     return whole(entry, call)
 
@@ -86,10 +90,13 @@ def _call(
     keyed = code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
     wary = bool(contract.writes and contract.sources)
     if keyed or (contract.writes and contract.snapshot) or (wary and not watched()):
-        raise _Unfit
+        raise Unfit
     if not type(names) is type(builtins) is dict:
-        raise _Unfit
-    places = _Places(function, contract)
+        raise Unfit
+    places, program = _Places(function, contract), Program()
+    _Result(places, program).add(contract.returned)
+    refs = {ref.expr: ref.value for ref in contract.refs}
+    fresh = [add_fresh(program, b, parameters(code), refs) for b in places.fresh]
     sources = [places.of(p.name) for p in contract.params]
     given = function.__defaults__ or ()
     first = code.co_argcount - len(given)
@@ -98,8 +105,8 @@ def _call(
         name=function.__name__,
         parameters=[None if i < count else p for i, p in enumerate(parameters(code))],
         defaults={first + i: value for i, value in enumerate(given)},
-        names=names, builtins=builtins, meanings=places.meanings, sources=sources,
-        result=_Result(places, contract.returned).words,
+        names=names, builtins=builtins, meanings=places.meanings, captured=places.captured,
+        fresh=fresh, sources=sources, program=program,
         wary=wary, python=python,
         ended=lambda status, *values: ended(
             status, tuple(None if k == SLOT else values[k] for k in sources), values
@@ -118,44 +125,42 @@ class _Places:
         self.bindings: dict[str, Binding] = {b.name: b for b in contract.bindings}
         self.slots: dict[str, tuple[int, str]] = {}
         self.meanings = [self._meaning(r.expr, Pointer(r.value)) for r in contract.refs]
-        self._captured: dict[str, int] = {}
+        self.captured: list[Meaning] = []
+        self._places = {name: place for place, name in enumerate(self._parameters)}
         for k, p in enumerate(contract.params):
             match self.bindings.get(p.name):
                 case Slot(name, dtype):
                     self.slots[name] = k, dtype
                 case Captured(name):
-                    self._captured[name] = len(self._parameters) + len(self.meanings)
-                    self.meanings.append(self._meaning(name, None))
+                    self._places[name] = len(self._parameters) + len(self.captured)
+                    self.captured.append(self._meaning(name, None))
+        self.fresh = [b for b in contract.bindings if isinstance(b, Fresh)]
+        first = len(self._parameters) + len(self.captured)
+        self._places |= {b.name: place for place, b in enumerate(self.fresh, first)}
 
     def of(self, name: str) -> int:
         match self.bindings.get(name):
-            case Argument() if name in self._parameters:
-                return self._parameters.index(name)
-            case Captured() if name in self._captured:
-                return self._captured[name]
+            case Argument() | Captured() | Fresh() if name in self._places:
+                return self._places[name]
             case Slot() if name in self.slots:
                 return SLOT
-        raise _Unfit
+        raise Unfit
 
     def _meaning(self, expr: str, wanted: Pointer | None) -> Meaning:
         root, *attributes = expr.split(".")
         if len(attributes) > 1 or root in self._parameters or "__" in expr:
-            raise _Unfit
+            raise Unfit
         cell: CellType | None = self._cells.get(root)
         return Meaning(root, attributes[0] if attributes else None, cell, wanted)
 
 
 class _Result:
-    """The program of a result: rows of words, the first for all of it; a row tells of its parts
-    where they begin.
-    """
+    """The rows of a result."""
 
-    def __init__(self, places: _Places, returned: Returned) -> None:
-        self._places = places
-        self.words: list[Word] = []
-        self._add(returned)
+    def __init__(self, places: _Places, program: Program) -> None:
+        self._places, self._words, self._row = places, program.words, program.row
 
-    def _add(self, returned: Returned) -> int:
+    def add(self, returned: Returned) -> int:
         """Adds the rows of `returned`, and tells where they begin."""
         match returned:
             case Nothing():
@@ -170,24 +175,42 @@ class _Result:
                 return self._scalar(slot, self._places.slots[slot][1])
             case Value(slot, flag=str(flag), weak_dtype=weak, dtype=dtype):
                 row = self._row(CHOSEN, self._place(flag), 0, 0)
-                self.words[row + 2] = self._python(slot, weak or "f64")
-                self.words[row + 3] = self._scalar(slot, dtype or self._places.slots[slot][1])
+                self._words[row + 2] = self._python(slot, weak or "f64")
+                self._words[row + 3] = self._scalar(slot, dtype or self._places.slots[slot][1])
                 return row
             case Chosen(flag, then, orelse):
                 row = self._row(CHOSEN, self._place(flag), 0, 0)
-                self.words[row + 2 : row + 4] = self._add(then), self._add(orelse)
+                self._words[row + 2 : row + 4] = self.add(then), self.add(orelse)
                 return row
             case Tupled(items, display):
-                kind = LIST if display is list else TUPLE
-                row = self._row(kind, len(items), *[0] * len(items))
-                for k, item in enumerate(items, row + 2):
-                    self.words[k] = self._add(item)
-                return row
-        raise _Unfit
+                return self._all(LIST if display is list else TUPLE, *items)
+        return self._helped(returned)
 
-    def _row(self, *words: Word) -> int:
-        self.words.extend(words)
-        return len(self.words) - len(words)
+    def _helped(self, returned: Returned) -> int:
+        """What a function in Python makes."""
+        match returned:
+            case Paired(re, im):
+                return self._called(whole_number, re, im)
+            case Listed(name, None, weak, None):
+                return self._called(np.ndarray.tolist if weak else list, Same(name))
+            case Listed(name, str(count), weak, None):
+                return self._called(tolist if weak else first, Same(name), Value(count, weak=True))
+            case Filled(name, count, dtype):
+                length = Value(count, weak=True) if count else Literal(None)
+                wanted = Literal(ELEMENTS[dtype].numpy if dtype else None)
+                return self._called(filled, Same(name), length, wanted)
+        raise Unfit
+
+    def _called(self, function: Callable[..., Any], *items: Returned) -> int:
+        row = self._row(CALLED, Pointer(function), 0)
+        self._words[row + 2] = self._all(TUPLE, *items)
+        return row
+
+    def _all(self, kind: int, *items: Returned) -> int:
+        row = self._row(kind, len(items), *[0] * len(items))
+        for k, item in enumerate(items, row + 2):
+            self._words[k] = self.add(item)
+        return row
 
     def _place(self, slot: str) -> int:
         return self._places.slots[slot][0]
@@ -195,12 +218,12 @@ class _Result:
     def _python(self, slot: str, dtype: str) -> int:
         place, kept = self._places.slots[slot]
         if not {dtype, kept} <= _LETTERS.keys():
-            raise _Unfit
+            raise Unfit
         return self._row(PYTHON, ord(_LETTERS[dtype]), place, ord(_LETTERS[kept]))
 
     def _scalar(self, slot: str, dtype: str) -> int:
         place, kept = self._places.slots[slot]
         narrow = (kept, dtype) == ("f64", "f32")
         if kept != dtype and not narrow:
-            raise _Unfit
+            raise Unfit
         return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), place, narrow)
