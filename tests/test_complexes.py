@@ -296,7 +296,7 @@ def of_both(x, c):
 
 
 def boxed(x):
-    return [np.where(v, v, 1) for v in x]
+    return [np.where(v, v, 1) for v in x], [np.where(v, v, 1) ** 2 for v in x]
 
 
 def first_equal(x, w):

@@ -55,11 +55,13 @@ class Captured:
 
 @record(frozen=True, slots=True)
 class Field:
-    """``array[field]`` of an array of records, a parameter of the function or ``captured``."""
+    """``array["at"]["x"]`` of an array of records, a parameter of the function or ``captured``;
+    ``path`` are the fields.
+    """
 
     name: str
     array: str
-    field: str
+    path: tuple[str, ...]
     type: ArrayType
     of: RecordType
     captured: bool = False

@@ -44,7 +44,7 @@ def _name(kind: type) -> str:
 
 def _array(a: np.ndarray) -> ArgType:
     if a.dtype.names and 0 < a.ndim <= MAX_RANK:
-        return _records(a, _unit(a))
+        return _records(a, _unit(a), a.itemsize)
     name = _DTYPES.get((a.dtype.num, a.dtype.byteorder))
     if name is None:
         return Opaque(f"array of {a.dtype}", "GUARD_DTYPE")
@@ -59,21 +59,23 @@ def _array(a: np.ndarray) -> ArgType:
 _array_type = functools.cache(ArrayType)
 
 
-def _records(a: np.ndarray, along: int | None) -> RecordType:
-    """`along` is the axis on which one record follows another; in it lie what they consist of."""
+def _records(a: np.ndarray, along: int | None, size: int) -> RecordType:
+    """The type of records, of which one follows the other in `size` bytes, on an axis or none."""
     fields = ((name, a[name]) for name in a.dtype.names or ())
-    return RecordType(a.dtype, a.ndim, tuple((n, _field(f, a, along)) for n, f in fields))
+    return RecordType(a.dtype, a.ndim, tuple((n, _field(f, a, along, size)) for n, f in fields))
 
 
-def _field(f: np.ndarray, of: np.ndarray, along: int | None) -> ArgType:
+def _field(f: np.ndarray, of: np.ndarray, along: int | None, size: int) -> ArgType:
     """The type of a field: its strides are those of the records."""
+    if f.dtype.names and f.ndim == of.ndim:
+        return _records(f, along, size)
     ty = type_of(f)
     if not isinstance(ty, ArrayType):
         return ty
     inner = ty.rank - 1 if ty.rank > of.ndim else None
-    if along is None or of.itemsize % f.itemsize:
+    if along is None or size % f.itemsize:
         return _array_type(ty.dtype, ty.rank, inner)
-    step = of.itemsize // f.itemsize
+    step = size // f.itemsize
     if step == 1:
         return _array_type(ty.dtype, ty.rank, along)
     steps = tuple(step if axis == along else None for axis in range(ty.rank))

@@ -115,6 +115,31 @@ def under_names_and_like_it(r):
     return out, size, x
 
 
+POINT = np.dtype([("x", "f8"), ("y", "f4")], align=True)
+BODY = np.dtype([("id", "i4"), ("at", POINT), ("to", [("end", POINT), ("k", "i2")])], align=True)
+
+
+def nested(n: int, rng: Rng) -> tuple[np.ndarray]:
+    r = np.zeros(n, BODY)
+    r["id"], r["at"]["x"], r["at"]["y"] = np.arange(n), whole(n, rng), whole(n, rng)
+    r["to"]["end"]["x"], r["to"]["k"] = whole(n, rng), rng.integers(-9, 9, n)
+    return (r,)
+
+
+@on_records(nested=nested, backward=lambda n, rng: (nested(2 * n, rng)[0][::-2],))
+def records_in_records(r):
+    s, at = 0.0, r["at"]
+    for i in range(len(at)):
+        at["y"][i] = r["at"]["x"][i] * 2 + r["to"]["end"]["x"][i]
+        p = r[i]["at"]
+        p["x"] = p["x"] + r[i]["id"]
+    for rec in r:
+        s += rec["at"]["x"] * rec["to"]["k"]
+        rec["to"]["k"] += 1
+    r["to"]["end"]["x"] -= r["at"]["y"]
+    return s, [rec["x"] for rec in r["at"]]
+
+
 def chosen(n: int, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
     return records(n, rng, PADDED), rng.integers(-n, max(n, 1), 2 * n)
 

@@ -1,8 +1,10 @@
 """One compiled form of a function: made for one call signature, and for what its names mean."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import reduce
 from types import CellType, FunctionType
 from typing import Any
 
@@ -108,7 +110,8 @@ class Variant:
         arguments = [b for b in contract.bindings if isinstance(b, Argument)]
         written = [values[b.name] for b in arguments if b.name in contract.writes]
         fields = (b for b in contract.bindings if isinstance(b, Field) and not b.captured)
-        written += (values[b.array][b.field] for b in fields if b.name in contract.writes)
+        bound = (b for b in fields if b.name in contract.writes)
+        written += (reduce(operator.getitem, b.path, values[b.array]) for b in bound)
         if not all(array.flags.writeable for array in written):
             return "GUARD_READONLY"
         if any(overlaps_itself(array) for array in written):

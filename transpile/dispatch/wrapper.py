@@ -29,6 +29,7 @@ import numpy as np
 
 from loopir.types import DTYPES
 
+from ..macros.fields import indexed_by
 from ..plan import Argument, Binding, Captured, Field, Fresh, Part, Slot
 from ..signature import type_of
 from ..types import ELEMENTS, ArrayType
@@ -133,7 +134,7 @@ class _Text:
         given = _sources(self._bindings)
         lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
         fields = (b for b in self._bindings if isinstance(b, Field))
-        lines += (f"{b.name} = {b.array}[{b.field!r}]" for b in fields)
+        lines += (f"{b.name} = {b.array}{indexed_by(b.path)}" for b in fields)
         lines += (f"{b.name} = {b.expr}" for b in self._bindings if isinstance(b, Fresh))
         lines += self._taken_apart()
         if lines:

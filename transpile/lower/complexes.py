@@ -146,8 +146,9 @@ class Complexes(ComplexNames):
     # -- by parts
 
     def _squared(self, x: Num | Pair, y: Num | Pair, node: ast.AST) -> Pair:
-        """``x ** 2``: Python's begins with 1, NumPy's is a product but for zeros."""
+        """``x ** 2``: Python's begins with 1, NumPy's is a product but for zeros, of scalars."""
         two = isinstance(y, Num) and y.weak == "i64" and y.strong is None and is_one_of(y, "2")
+        two = two and not any(n.boxed for n in numbers(x))
         either = isinstance(x, Pair) and x.strong is not None and x.weak is not None
         if not two or not isinstance(x, Pair) or not _OLD_RULES or (either and not x.simple):
             return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)

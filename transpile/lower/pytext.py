@@ -83,7 +83,7 @@ def _length(n: ast.Subscript, b: Builder) -> Num | None:
 def _is_own(name: str, value: object) -> bool:
     """Whether an argument still has the value it was passed with."""
     match value:
-        case Num(ir=Var(n)) | ArrayRef(name=n, places=()) | RecordsRef(name=n, view=None):
+        case Num(ir=Var(n)) | ArrayRef(name=n, places=()) | RecordsRef(name=n, is_whole=True):
             return n == name
         case _:
             return False

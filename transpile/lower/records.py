@@ -10,6 +10,7 @@ import numpy as np
 from loopir.nodes import Expr
 
 from ..infer import logic
+from ..macros.fields import field_path
 from ..plan import Field
 from ..ranges import Linear
 from ..scope import Scope
@@ -28,8 +29,8 @@ class Records(Calls):
     scope: Scope
     types: dict[str, ArgType]
     arguments: dict[str, object]
-    fields: dict[tuple[str, str], Field]
-    """By array and field."""
+    fields: dict[tuple[str, tuple[str, ...]], Field]
+    """By array and the fields on the way."""
     spelled: dict[str, str]
     """What the names of fields stand for, as source."""
 
@@ -41,18 +42,19 @@ class Records(Calls):
 
     def names_field(self, name: str, value: ast.expr) -> bool:
         """Takes note of ``name = r["field"]``; whether it is that."""
-        match value:
-            case ast.Subscript(value=ast.Name(id=r) as of, slice=ast.Constant(value=str(field))):
-                ref = self.records(of)
-            case _:
-                return False
-        ty = None if ref is None or ref.view is not None else ref.type.field(field)
-        if ref is None or ty is None or (r, field) in self.fields:
+        r, path = field_path(value) or ("", ())
+        ref = self.records(ast.copy_location(ast.Name(r, ast.Load()), value)) if path else None
+        if ref is None or not ref.is_whole or (r, path) in self.fields:
+            return False
+        ty: ArgType | None = ref.type
+        for field in path:
+            ty = ty.field(field) if isinstance(ty, RecordType) else None
+        if ty is None or isinstance(ty, RecordType):
             return False
         self.types[name], self.spelled[name] = ty, ast.unparse(value)
         if isinstance(ty, ArrayType):
             captured = r not in self.arguments
-            self.fields[r, field] = Field(name, r, field, ty, ref.type, captured)
+            self.fields[r, path] = Field(name, r, path, ty, ref.type, captured)
         return True
 
     def records(self, node: ast.expr) -> RecordsRef | None:
@@ -64,6 +66,11 @@ class Records(Calls):
             case ast.Subscript(value=inner, slice=index) if not _is_text(index):
                 ref = self.records(inner)
                 return None if ref is None else self._part(ref, node)
+            case ast.Subscript(value=inner, slice=ast.Constant(value=str(name))):
+                ref = self.records(inner)
+                ty = ref.type.field(name) if ref else None
+                if ref and isinstance(ty, RecordType) and ty.rank == ref.type.rank:
+                    return replace(ref, type=ty, path=(*ref.path, name))
         return None
 
     def _is_ours(self, node: ast.Name) -> bool:
@@ -109,7 +116,7 @@ class Records(Calls):
                 return None
         if ref is None:
             return None
-        field = self.fields.get((ref.name, name))
+        field = self.fields.get((ref.name, (*ref.path, name)))
         if field is None:
             ty = ref.type.field(name)
             code = ty.code if isinstance(ty, Opaque) else "LOWER_TYPE"

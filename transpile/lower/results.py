@@ -55,7 +55,7 @@ class Results(Statements):
                 return Same(made.name)
         assert node is not None
         records = self.records(node)
-        if records is not None and records.view is None and records.name in self.arguments:
+        if records is not None and records.is_whole and records.name in self.arguments:
             return Same(records.name)
         array = self.array(node)
         if array is not None:

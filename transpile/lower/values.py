@@ -49,13 +49,20 @@ class ArrayRef:
 @record(frozen=True, slots=True)
 class RecordsRef:
     """An array of records; or a view of it, or a record, which is what ``view`` is of one of its
-    fields. What is read in it is there where ``needed`` holds (None: always).
+    fields. What is read in it is there where ``needed`` holds (None: always). ``path`` are the
+    fields by which it lies in those of that name.
     """
 
     name: str
     type: RecordType
     view: ArrayRef | None = None
     needed: Expr | None = None
+    path: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the array of that name itself."""
+        return self.view is None and not self.path
 
 
 @record(frozen=True, slots=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from ..types import ArrayType, RecordType
+from ..types import ArgType, ArrayType, RecordType
 from .copying import copied
 from .env import Env
 from .names import used
 
-__all__ = ["fields_named"]
+__all__ = ["field_path", "fields_named", "indexed_by"]
 
-_Names = Mapping[tuple[str, str], str]
-"""By array and field."""
+_Path = tuple[str, ...]
+_Names = Mapping[tuple[str, _Path], str]
+"""By array and the fields on the way."""
 
 
 def fields_named(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
@@ -26,14 +27,15 @@ def fields_named(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
         for i in range(len(r)):
             r_x[i] = r_y[i] * 2
 
-    Fields by which records are asked (``rec["x"]``) are named so, too.
+    Fields by which records are asked (``rec["x"]``) are named so, too, and those of records in
+    records (``r["at"]["x"]``).
     """
     names = dict(_names(tree, env))
     if not names:
         return tree
     new = _Named(names).visit(copied(tree))
     assert isinstance(new, ast.FunctionDef)
-    lines = [ast.parse(f"{name} = {r}[{f!r}]").body[0] for (r, f), name in names.items()]
+    lines = [ast.parse(f"{name} = {r}{indexed_by(p)}").body[0] for (r, p), name in names.items()]
     for line in lines:
         for node in ast.walk(line):
             ast.copy_location(node, tree.body[0])
@@ -41,7 +43,32 @@ def fields_named(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     return new
 
 
-def _names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, str], str]]:
+def indexed_by(path: _Path) -> str:
+    """As source: ``["at"]["x"]``."""
+    return "".join(f"[{field!r}]" for field in path)
+
+
+def field_path(node: ast.expr) -> tuple[str, _Path] | None:
+    """The name of an array and the fields that a chain of subscripts asks it for."""
+    match node:
+        case ast.Name(id=array):
+            return array, ()
+        case ast.Subscript(value=inner, slice=ast.Constant(value=str(field))):
+            found = field_path(inner)
+            return found and (found[0], (*found[1], field))
+    return None
+
+
+def _within(ty: RecordType) -> Iterator[tuple[_Path, ArgType]]:
+    """The fields that hold no records, also of records in records."""
+    for field, of in ty.fields:
+        if isinstance(of, RecordType) and of.rank == ty.rank:
+            yield from (((field, *path), inner) for path, inner in _within(of))
+        else:
+            yield (field,), of
+
+
+def _names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, _Path], str]]:
     """A name for each field that is asked for, and for one at least that can be read."""
     taken = used(tree)
     subscripts = (n.slice for n in ast.walk(tree) if isinstance(n, ast.Subscript))
@@ -50,16 +77,18 @@ def _names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, str], s
         ty = env.type(ast.Name(array, ast.Load()))
         if not isinstance(ty, RecordType) or _is_bound(array, tree):
             continue
-        wanted = [f for f, of in ty.fields if f in asked and not isinstance(of, RecordType)]
-        sound = [f for f, of in ty.fields if isinstance(of, ArrayType)]
+        fields = [(path, of) for path, of in _within(ty) if not isinstance(of, RecordType)]
+        wanted = [path for path, _ in fields if asked.keys() >= {*path}]
+        sound = [path for path, of in fields if isinstance(of, ArrayType)]
         if not set(wanted) & set(sound):
             wanted += sound[:1]
-        for field in wanted:
+        for path in wanted:
+            field = "_".join(path)
             name = stem = f"{array}_{field}" if field.isidentifier() else f"{array}_field"
             while name in taken:
                 name = f"{name}_{stem[-1]}" if name == stem else f"{name}_"
             taken.add(name)
-            yield (array, field), name
+            yield (array, path), name
 
 
 def _is_bound(name: str, tree: ast.FunctionDef) -> bool:
@@ -77,11 +106,8 @@ class _Named(ast.NodeTransformer):
         self.names = names
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        match node:
-            case ast.Subscript(value=ast.Name(id=r), slice=ast.Constant(value=str(field))):
-                name = self.names.get((r, field))
-            case _:
-                name = None
+        path = field_path(node)
+        name = self.names.get(path) if path else None
         if name is None:
             self.generic_visit(node)
             return node

@@ -42,6 +42,8 @@ class Indexed(Asked):
         field = ty.field(index.value) if isinstance(index, ast.Constant) else None
         if isinstance(field, ArrayType):
             return typed(frozenset({field}))
+        if isinstance(field, RecordType):
+            return Fact(field.rank, owner=of.owner, record=field)
         indices = self.samples(index, index=True)
         if types := ask(OPERATORS["Subscript"], [[ty], indices]):
             return typed(types)
