@@ -28,6 +28,7 @@ from .permute import permute
 from .pivot import pivot
 from .places import places
 from .promote import promote
+from .proved import proved
 from .recall import recall
 from .reuse import reuse
 from .room import room
@@ -69,6 +70,8 @@ PIPELINE = (
     Pass(simplify, "lowering writes plainly; what it wrote is recognised in its simplest form"),
     Pass(unroll, "a loop around a tiny one can then be vectorised"),
     Pass(simplify, "subscripts of the copies become constants"),
+    Pass(proved, "a check that is gone keeps nothing in its place"),
+    Pass(simplify, "what it has decided"),
     Pass(interior, "loops without tests are nests like any other to all that follow"),
     Pass(permute, "a sum in memory has a register only where it is inmost"),
     Pass(promote, "an element that each iteration updates is a fold once it has a name"),

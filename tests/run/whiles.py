@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .programs import integers, one, program
+from .programs import integers, one, program, whole
 
 FEW = (0, 1, 2, 9, 33)
 
@@ -19,4 +19,59 @@ def powers_by_squaring(x):
             b = b * b % 1009
             e >>= 1
         out[i] = r
+    return out
+
+
+@program(sizes=FEW, f64=lambda n, rng: (np.sort(whole(n, rng)), whole(n, rng)))
+def places_by_bisection(a, v):
+    out = np.zeros(len(v), np.int64)
+    for i in range(len(v)):
+        lo, hi = 0, len(a)
+        while lo < hi:
+            mid = (lo + hi) // 2
+            if a[mid] < v[i]:
+                lo = mid + 1
+            else:
+                hi = mid
+        out[i] = lo
+    return out
+
+
+@program(sizes=FEW, f64=lambda n, rng: (np.sort(whole(n, rng)), 3.0))
+def place_from_above(a, v):
+    lo, hi = -1, len(a)
+    while hi - lo > 1:
+        mid = lo + (hi - lo) // 2
+        if a[mid] > v:
+            hi = mid
+        else:
+            lo = mid
+    return hi
+
+
+@program(sizes=FEW, u16=one(integers, np.uint16), i32=one(integers, np.int32))
+def bits_and_digits(x):
+    bits = digits = 0
+    for v in x:
+        k = abs(int(v))
+        while k > 0:
+            digits += k % 10
+            k //= 10
+        k = int(v) & 65535
+        while k:
+            k &= k - 1
+            bits += 1
+    return bits, digits
+
+
+@program(sizes=(0, 1, 2, 9), python_at=(9,), i64=one(integers, np.int64))
+def squares_until_they_are_too_long(x):
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        k = int(x[i]) % 7
+        s = 2 - k % 3
+        while k > 0:
+            s = s * s
+            k -= 1
+        out[i] = s % 1000
     return out

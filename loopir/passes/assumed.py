@@ -1,0 +1,145 @@
+"""What conditions and loops say of whole numbers: what holds then, after both ways, and later."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..nodes import Call, Dim, Expr, Var
+from ..ops import OPPOSITE
+from ..types import DTYPES, INDEX
+from .facts import Facts, Term, is_whole
+
+__all__ = ["assigned", "assume", "covers", "either", "less", "widened"]
+
+_FAR = 1 << 62  # two that may be farther apart are not related
+
+
+def assume(f: Facts, cond: Expr, holds: bool = True) -> None:
+    """`f` where `cond` holds, or does not."""
+    match cond:
+        case Var(name) if name in f.values:
+            assume(f, f.values[name], holds)
+        case Call("not", (inner,)):
+            assume(f, inner, not holds)
+        case Call("and" | "or" as op, (p, q)) if (op == "and") == holds:
+            assume(f, p, holds)
+            assume(f, q, holds)
+        case Call(op, (p, q)) if op in OPPOSITE and is_whole(p):
+            _compare(f, op if holds else OPPOSITE[op], p, q)
+        case _:
+            pass
+
+
+def _compare(f: Facts, op: str, p: Expr, q: Expr) -> None:
+    match op:
+        case "lt" | "le":
+            less(f, p, q, -1 if op == "lt" else 0)
+        case "gt" | "ge":
+            less(f, q, p, -1 if op == "gt" else 0)
+        case "eq":
+            less(f, p, q, 0)
+            less(f, q, p, 0)
+        case _:
+            for a, b in ((p, q), (q, p)):
+                if f.span(a)[1] == f.span(b)[0] or (a.dtype == INDEX and f.gap(a, b) == 0):
+                    less(f, a, b, -1)
+
+
+def less(f: Facts, p: Expr, q: Expr, c: int) -> None:
+    """``p - q`` is at most `c`."""
+    if p.dtype != INDEX:
+        f.narrow(p, high=f.span(q)[1] + c)
+        f.narrow(q, low=f.span(p)[0] - c)
+        return
+    f.note(p, q, c)
+    match q:
+        case Call("max", (a, b)):
+            for one, other in ((a, b), (b, a)):
+                if f.span(other)[1] + c < f.span(p)[0]:  # so it is the other one
+                    less(f, p, one, c)
+
+
+def assigned(f: Facts, names: Iterable[tuple[str, Expr]]) -> None:
+    """All `names` become what they are given, at once."""
+    pairs = [(Var(n, e.dtype), Var(f"new {n}", e.dtype), e) for n, e in names if e.lanes == 1]
+    for _, new, e in pairs:
+        f.bind(new, e)
+    for old, new, _ in pairs:
+        f.forget(old)
+        f.values.pop(new.name, None)
+    to: dict[Term, Term] = {new: old for old, new, _ in pairs}
+    for old, new, _ in pairs:
+        if new.name in f.spans:
+            f.spans[old.name] = f.spans.pop(new.name)
+    f.most = {
+        to.get(x, x): {to.get(y, y): c for y, c in row.items()} for x, row in f.most.items()
+    }
+    f.named = {e: n for e, n in f.named.items() if n not in to}
+
+
+def _is_known(f: Facts, t: Term) -> bool:
+    return isinstance(t, Dim) or t.name in f.spans
+
+
+def _shared(a: Facts, b: Facts) -> Facts:
+    """What `a` knows of terms that `b` knows."""
+    a = a.copy()
+    for t in {t for x, row in a.most.items() for t in (x, *row)}:
+        if not _is_known(b, t):
+            a.bridge(t)
+    return a
+
+
+def either(a: Facts, b: Facts) -> Facts:
+    """What both know."""
+    if a is b:
+        return a.copy()
+    new = a.nothing()
+    for n in a.spans.keys() & b.spans.keys():
+        (low, high), (lo, hi) = a.spans[n], b.spans[n]
+        new.spans[n] = min(low, lo), max(high, hi)
+    a, b = _shared(a, b), _shared(b, a)
+    for x, y in {(x, y) for f in (a, b) for x, row in f.most.items() for y in row}:
+        c = max(a.apart(x, y), b.apart(x, y))
+        if c < _FAR:
+            new.most.setdefault(x, {})[y] = c
+    new.values = {n: e for n, e in a.values.items() if b.values.get(n) == e}
+    new.named = {e: n for e, n in a.named.items() if b.named.get(e) == n}
+    return _related(new)
+
+
+def _related(f: Facts) -> Facts:
+    """`f`, with spans that say what its relations do."""
+    for x, row in f.most.items():
+        for y, c in row.items():
+            f.narrow(x, high=f.span(y)[1] + c)
+            f.narrow(y, low=f.span(x)[0] - c)
+    return f
+
+
+def covers(old: Facts, new: Facts) -> bool:
+    """Whether all that `old` knows is so in `new`."""
+    for n, (low, high) in old.spans.items():
+        if n not in new.spans or new.spans[n][0] < low or new.spans[n][1] > high:
+            return False
+    rows = ((x, y, c) for x, row in old.most.items() for y, c in row.items())
+    if not all(new.apart(x, y) <= c for x, y, c in rows):
+        return False
+    return old.values.items() <= new.values.items() and old.named.items() <= new.named.items()
+
+
+def widened(old: Facts, new: Facts, dtypes: dict[str, str]) -> Facts:
+    """What `old` knows and stays so; ends of spans that move go to zero, or all the way."""
+    kept = new.nothing()
+    for n in old.spans.keys() & new.spans.keys():
+        (low, high), (lo, hi) = old.spans[n], new.spans[n]
+        d = DTYPES[dtypes.get(n, INDEX)]
+        least = low if lo >= low else 0 if lo >= 0 else d.low
+        most = high if hi <= high else 0 if hi <= 0 else d.high
+        kept.spans[n] = least, most
+    for x, row in old.most.items():
+        for y, c in row.items():
+            if _is_known(kept, x) and _is_known(kept, y) and new.apart(x, y) <= c:
+                kept.most.setdefault(x, {})[y] = c
+    kept.values = {n: e for n, e in old.values.items() if new.values.get(n) == e}
+    kept.named = {e: n for e, n in old.named.items() if new.named.get(e) == n}
+    return _related(kept)

@@ -1,0 +1,247 @@
+"""What is known of whole numbers at one place: where each lies, and how far two are apart."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import count, islice
+from typing import TypeAlias
+
+from ..nodes import Call, Const, Dim, Expr, Load, Var
+from ..tree import walk
+from ..types import DTYPES, INDEX
+from .intervals import Bounds, exact
+from .names import reads
+
+__all__ = ["Facts", "Term", "is_whole", "whole"]
+
+_LENGTH: Bounds = (0, 1 << 47)  # no axis is longer than the address space
+_BETWEEN = 64  # more terms are not looked at between two
+_NUMBERS = count()
+
+Term: TypeAlias = Var | Dim
+
+
+@cache
+def whole(dtype: str) -> Bounds:
+    """Where all numbers of `dtype` lie."""
+    return DTYPES[dtype].low, DTYPES[dtype].high
+
+
+def is_whole(e: Expr) -> bool:
+    """Whether `e` is one integer."""
+    return e.lanes == 1 and DTYPES[e.dtype].kind in "iu"
+
+
+class Facts:
+    """``spans``: where names and lengths lie. ``most[x][y]``: what ``x - y`` is at most, in 64 bits
+    each. ``values``: what names are, while what stands in it is the same; ``named``: what has one.
+    """
+
+    def __init__(self) -> None:
+        self.spans: dict[str, Bounds] = {}
+        self.most: dict[Term, dict[Term, int]] = {}
+        self.values: dict[str, Expr] = {}
+        self.named: dict[Expr, Var] = {}
+        self._reads: dict[int, tuple[Expr, frozenset[str]]] = {}  # the expression keeps its id
+
+    def nothing(self) -> Facts:
+        """Nothing yet, of the same code."""
+        new = Facts()
+        new._reads = self._reads
+        return new
+
+    def copy(self) -> Facts:
+        """The same, to be added to."""
+        new = self.nothing()
+        new.spans, new.values, new.named = dict(self.spans), dict(self.values), dict(self.named)
+        new.most = {x: dict(row) for x, row in self.most.items()}
+        return new
+
+    # -- asking
+
+    def span(self, e: Expr) -> Bounds:
+        """Where the integer or bool `e` lies."""
+        match e:
+            case Const(value):
+                return int(value), int(value)
+            case Dim():
+                return self.spans.get(_key(e), _LENGTH)
+            case Var(name, dtype):
+                return self.spans.get(name, whole(dtype))
+            case Call("cast", (x,)) if DTYPES[x.dtype].kind == "f" or x.lanes != 1:
+                return whole(e.dtype)
+            case Call() if is_whole(e):
+                return self._of_call(e)
+            case _:
+                return whole(e.dtype)
+
+    def _of_call(self, e: Call) -> Bounds:
+        limits, found = whole(e.dtype), exact(e.op, [self.span(x) for x in e.args])
+        if found and e.op == "sub" and e.dtype == INDEX and all(map(_is_term, e.args)):
+            a, b = e.args
+            found = max(found[0], -self.gap(b, a)), min(found[1], self.gap(a, b))
+        return found if found and _within(found, limits) else limits
+
+    def fits(self, e: Call) -> bool:
+        """Whether `e` is what it would be of unbounded integers."""
+        found = exact(e.op, [self.span(x) for x in e.args])
+        return found is not None and _within(found, whole(e.dtype))
+
+    def gap(self, a: Expr, b: Expr) -> int:
+        """What ``a - b`` is at most, of 64-bit integers."""
+        (p, k), (q, m) = self.form(a), self.form(b)
+        rest = {t: c for t in p | q if (c := p.get(t, 0) - q.get(t, 0))}
+        best = k - m + sum(max(c * end for end in self.span(t)) for t, c in rest.items())
+        ups, downs = ([t for t, c in rest.items() if c == sign] for sign in (1, -1))
+        if len(ups) == len(downs) == 1 and len(rest) == 2:
+            return min(best, k - m + self.apart(ups[0], downs[0]))
+        return best
+
+    def apart(self, x: Term, y: Term) -> int:
+        """What ``x - y`` is at most, by what is known of others between them too."""
+        far, waiting = {x: 0}, [x]
+        for a in islice(waiting, _BETWEEN):  # it grows
+            for b, c in self.most.get(a, {}).items():
+                if b not in far or far[a] + c < far[b]:
+                    far[b] = far[a] + c
+                    waiting.append(b)
+        low = self.span(y)[0]
+        best = min(c + self.span(z)[1] - low for z, c in far.items())
+        return min(best, far.get(y, best))
+
+    def form(self, e: Expr) -> tuple[dict[Term, int], int]:
+        """`e` as terms, each times a number, and a constant."""
+        if isinstance(e, Const):
+            return {}, int(e.value)
+        value = self.values.get(e.name) if isinstance(e, Var) else None
+        if isinstance(value, Const | Var) or (value is not None and self._is_sum(value)):
+            return self.form(value)
+        if isinstance(e, Call) and self._is_sum(e):
+            (p, k), (q, m) = map(self.form, e.args)
+            sign = 1 if e.op == "add" else -1
+            return {t: c for t in p | q if (c := p.get(t, 0) + sign * q.get(t, 0))}, k + sign * m
+        return {self._term(e): 1}, 0
+
+    def _is_sum(self, e: Expr) -> bool:
+        return isinstance(e, Call) and e.op in ("add", "sub") and self.fits(e)
+
+    def _term(self, e: Expr) -> Term:
+        if isinstance(e, Var | Dim):
+            return e
+        if e not in self.named:
+            name = Var(f"{next(_NUMBERS)}", INDEX)
+            self.bind(name, e)
+            return name
+        return self.named[e]
+
+    # -- learning
+
+    def bind(self, name: Var, e: Expr) -> None:
+        """From here on `name` is `e`, in which it does not stand."""
+        self.forget(name)
+        if is_whole(name):
+            self.spans[name.name] = self.span(e)
+        if name.dtype == e.dtype == INDEX and name.lanes == 1:
+            for x, y, c in self._relations(name, e):
+                self.note(x, y, c)
+            if isinstance(e, Call) and not any(isinstance(n, Load) for n in walk(e)):
+                self.named.setdefault(e, name)
+        if name.lanes == 1 and name.dtype in (INDEX, "bool"):
+            self.values[name.name] = e  # last, for the name is to be met in what is noted
+
+    def _relations(self, v: Expr, e: Expr) -> Iterator[tuple[Expr, Expr, int]]:
+        """Pairs, and what the first is above the second at most, where `v` is `e`."""
+        match e:
+            case Const():
+                pass
+            case Var() | Dim():
+                yield from ((v, e, 0), (e, v, 0))
+            case Call("add", (a, b)) if self.fits(e):
+                for p, q in ((a, b), (b, a)):
+                    low, high = self.span(q)
+                    yield from ((v, p, high), (p, v, -low))
+            case Call("sub", (a, b)) if self.fits(e):
+                low, high = self.span(b)
+                yield from ((v, a, -low), (a, v, high))
+            case Call("min" | "minimum", (a, b)):
+                yield from ((v, a, 0), (v, b, 0))
+            case Call("max" | "maximum", (a, b)):
+                yield from ((a, v, 0), (b, v, 0))
+            case Call("bitand", args):
+                yield from ((v, p, 0) for p in args if self.span(p)[0] >= 0)
+            case Call("floordiv" | "shr" | "mod" as op, (a, b)):
+                yield from self._shares(v, op, a, b)
+
+    def _shares(self, v: Expr, op: str, a: Expr, b: Expr) -> Iterator[tuple[Expr, Expr, int]]:
+        """Of a quotient, remainder, or half."""
+        low = self.span(b)[0]
+        if self.span(a)[0] >= 0 and (low > 0 or op == "shr"):
+            yield v, a, 0
+        if op == "mod" and low > 0:
+            yield v, b, -1
+        terms, k = self.form(a)
+        if op == "floordiv" and b == Const(2, INDEX) and k == 0 and [*terms.values()] == [1, 1]:
+            for p, q in (tuple(terms), (*terms,)[::-1]):
+                yield v, p, self.apart(q, p) // 2
+                yield p, v, -(-self.apart(p, q) // 2)
+
+    def note(self, x: Expr, y: Expr, c: int) -> None:
+        """``x - y`` is at most `c`."""
+        (p, k), (q, m) = self.form(x), self.form(y)
+        c += m - k
+        if len(p) == 1 and not q and [*p.values()] == [1]:
+            self.narrow((*p,)[0], high=c)
+        elif len(q) == 1 and not p and [*q.values()] == [1]:
+            self.narrow((*q,)[0], low=-c)
+        rest = {t: n for t in p | q if (n := p.get(t, 0) - q.get(t, 0))}
+        ups, downs = ([t for t, n in rest.items() if n == sign] for sign in (1, -1))
+        if len(ups) == len(downs) == 1 and len(rest) == 2:
+            up, down = ups[0], downs[0]
+            row = self.most.setdefault(up, {})
+            row[down] = min(c, row.get(down, c))
+            self.narrow(up, high=self.span(down)[1] + c)
+            self.narrow(down, low=self.span(up)[0] - c)
+
+    def narrow(self, t: Expr, low: int | None = None, high: int | None = None) -> None:
+        """`t` is in these, too."""
+        lo, hi = self.span(t)
+        new = lo if low is None else max(lo, low), hi if high is None else min(hi, high)
+        if isinstance(t, Var | Dim) and new[0] <= new[1]:  # else nothing comes here
+            self.spans[_key(t)] = new
+
+    def forget(self, name: Var) -> None:
+        """`name` stands for something else now."""
+        self.bridge(name)
+        self.spans.pop(name.name, None)
+        self.values.pop(name.name, None)
+        self.values = {n: e for n, e in self.values.items() if name.name not in self._of(e)}
+        self.named = {
+            e: n for e, n in self.named.items() if n != name and name.name not in self._of(e)
+        }
+
+    def _of(self, e: Expr) -> frozenset[str]:
+        """What `e` reads."""
+        if id(e) not in self._reads:
+            self._reads[id(e)] = e, reads(e)
+        return self._reads[id(e)][1]
+
+    def bridge(self, name: Term) -> None:
+        """What was known through `name` of others is known without it."""
+        after = self.most.pop(name, {})
+        for x, row in self.most.items():
+            if (c := row.pop(name, None)) is not None:
+                for y, d in after.items():
+                    if x != y:
+                        row[y] = min(c + d, row.get(y, c + d))
+
+
+def _key(t: Term) -> str:
+    return t.name if isinstance(t, Var) else f"{t.array}.shape[{t.axis}]"
+
+
+def _is_term(e: Expr) -> bool:
+    return isinstance(e, Var | Dim | Const)
+
+
+def _within(inner: Bounds, outer: Bounds) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]

@@ -1,0 +1,247 @@
+"""Questions that whole numbers answer by where they come from, loops included."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ..names import bound
+from ..nodes import (
+    Append,
+    Assign,
+    Break,
+    Call,
+    Check,
+    Const,
+    Expr,
+    Guard,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    Stmt,
+    Var,
+    While,
+    Yield,
+)
+from ..ops import OPPOSITE
+from ..tree import bottom_up, map_children, walk
+from ..types import DTYPES, INDEX
+from .assumed import assigned, assume, covers, either, less, widened
+from .facts import Facts, is_whole, whole
+from .intervals import decided
+from .names import substitute
+from .rules import rewrite
+
+__all__ = ["proved"]
+
+_ROUNDS = 7
+_OVER = frozenset(("add_over", "sub_over", "mul_over"))
+
+
+def proved(kernel: Kernel) -> Kernel:
+    """What a ``while`` asks again and again, and its numbers cannot but answer, is not asked.
+    Before::
+
+        def k(x: f64[::1], v: f64, out: mut(i64[()])):
+            while loop(go, lo=0, hi=x.shape[0], go=0 < x.shape[0]):
+                check(~add_over(lo, hi), "replay")
+                at = (lo + hi) // 2
+                inside = (at >= 0) & (at < x.shape[0])
+                check(inside, "replay")
+                if inside & (x[select(inside, at, 0)] < v):
+                    low = give(at + 1)
+                    high = give(hi)
+                else:
+                    low = give(lo)
+                    high = give(at)
+                lo = step(low)
+                hi = step(high)
+                go = step(low < high)
+            out[()] = lo
+
+    after::
+
+        def k(x: f64[::1], v: f64, out: mut(i64[()])):
+            while loop(go, lo=0, hi=x.shape[0], go=0 < x.shape[0]):
+                at = (lo + hi) // 2
+                inside = True
+                if x[at] < v:
+                    low = give(at + 1)
+                    high = give(hi)
+                else:
+                    low = give(lo)
+                    high = give(at)
+                lo = step(low)
+                hi = step(high)
+                go = step(low < high)
+            out[()] = lo
+    """
+    if not any(isinstance(n, While) for n in walk(kernel)):
+        return kernel
+    facts = Facts()
+    for p in kernel.params:
+        if p.rank is None and DTYPES[p.dtype].kind in "iu":
+            facts.spans[p.name] = whole(p.dtype)
+    for g in kernel.guards:
+        if isinstance(g, Guard):
+            assume(facts, g.cond)
+    body = _Proof().block(kernel.body, facts)
+    return kernel if body is kernel.body else replace(kernel, body=body)
+
+
+class _Proof:
+    """Goes through code as it runs, and gives it back without such questions."""
+
+    def block(self, stmts: tuple[Stmt, ...], f: Facts) -> tuple[Stmt, ...]:
+        """`stmts`, after which `f` is what is known."""
+        new = [x for s in stmts for x in self.stmt(s, f)]
+        same = len(new) == len(stmts) and all(a is b for a, b in zip(new, stmts, strict=True))
+        return stmts if same else tuple(new)
+
+    def stmt(self, s: Stmt, f: Facts) -> tuple[Stmt, ...]:
+        match s:
+            case Assign(name, value):
+                value = self.expr(value, f)
+                f.bind(Var(name, value.dtype, value.lanes), value)
+                return (s if value is s.value else replace(s, value=value),)
+            case If():
+                return (self.branch(s, f),)
+            case Loop(range=Interval()) | While():
+                return (self.loop(s, f),)
+            case _:
+                own = sorted(bound(s)) + ([s.count] if isinstance(s, Append) else [])
+                done = map_children(s, lambda e: self.expr(e, f)) if not own else s
+                for n in own:
+                    f.forget(Var(n, INDEX))
+                held = isinstance(done, Check) and done.cond == Const(True, "bool")
+                return () if held else (done,)
+
+    def branch(self, s: If, f: Facts) -> If:
+        cond = self.expr(s.cond, f)
+        yes, no = f.copy(), f.copy()
+        assume(yes, cond)
+        assume(no, cond, False)
+        then, orelse = self.block(s.then, yes), self.block(s.orelse, no)
+        gives = [(self.expr(y.then, yes), self.expr(y.orelse, no)) for y in s.yields]
+        for (a, b), y in zip(gives, s.yields, strict=True):
+            yes.bind(Var(y.name, a.dtype), a)
+            no.bind(Var(y.name, b.dtype), b)
+        if isinstance(cond, Const):
+            _become(f, yes if cond.value else no)
+        else:
+            _become(f, either(yes, no))
+        yields = tuple(Yield(y.name, a, b) for (a, b), y in zip(gives, s.yields, strict=True))
+        new = replace(s, cond=cond, then=then, orelse=orelse, yields=yields)
+        return s if new == s else new
+
+    # -- loops
+
+    def loop(self, s: Loop | While, f: Facts) -> Loop | While:
+        """`s`; one that may be left in the middle of a turn tells less."""
+        inits = [(a.name, self.expr(a.init, f)) for a in s.accs]
+        start = _entered(s, f, inits)
+        head = self.head(s, start)
+        body, end = self.turn(s, head)
+        steps = [(a.name, self.expr(a.step, end)) for a in s.accs]
+        after = either(_entered(s, f, inits, False), _entered(s, end, steps, False))
+        if any(_leaves(n) for x in body for n in walk(x)):
+            after = either(after, head)
+        _become(f, after)
+        accs = tuple(
+            replace(a, init=i, step=e)
+            for a, (_, i), (_, e) in zip(s.accs, inits, steps, strict=True)
+        )
+        new = replace(s, body=body, accs=accs)
+        return s if new == s else new
+
+    def turn(self, s: Loop | While, head: Facts) -> tuple[tuple[Stmt, ...], Facts]:
+        """The body, and what is known at its end, of `head` at its start."""
+        f = head.copy()
+        if isinstance(s, Loop):
+            assert isinstance(s.range, Interval)
+            i = Var(s.var, INDEX)
+            f.forget(i)
+            f.spans[s.var] = f.span(s.range.lo)[0], f.span(s.range.hi)[1]
+            less(f, s.range.lo, i, 0)
+            less(f, i, s.range.hi, -1)
+        return self.block(s.body, f), f
+
+    def head(self, s: Loop | While, start: Facts) -> Facts:
+        """What is known at the start of every turn, `start` being the first."""
+        steps = [(a.name, a.step) for a in s.accs]
+
+        def again(head: Facts) -> Facts:
+            return either(start, _entered(s, self.turn(s, head)[1], steps))
+
+        head, dtypes = start, {a.name: a.init.dtype for a in s.accs}
+        for k in range(_ROUNDS if _is_worth_it(s) else 0):
+            new = again(head)
+            if covers(head, new):
+                return new if not covers(new, head) and covers(new, again(new)) else head
+            head = widened(head, new, dtypes) if k else new
+        head = start.copy()
+        for n, dtype in dtypes.items():
+            head.forget(Var(n, dtype))
+        return head
+
+    # -- expressions
+
+    def expr(self, e: Expr, f: Facts) -> Expr:
+        """`e` without what has one answer."""
+        def edit(n: Any) -> Any:
+            if isinstance(n, Var) and isinstance(value := f.values.get(n.name), Const):
+                return value if n.dtype == "bool" else n
+            if not isinstance(n, Call) or n.lanes != 1:
+                return n
+            answer = _answer(n, f)
+            if answer is not None:
+                return Const(answer, "bool")
+            if n.op == "mod" and n.dtype == INDEX and f.span(n.args[0])[0] >= 0 > f.gap(*n.args):
+                return n.args[0]
+            known = any(isinstance(x, Const) and x.dtype == "bool" for x in n.args)
+            return rewrite(n) if known else n
+
+        done: Expr = bottom_up(e, edit)
+        return done
+
+
+def _answer(e: Call, f: Facts) -> bool | None:
+    if e.op not in OPPOSITE.keys() | _OVER or not is_whole(e.args[0]):
+        return None
+    a, b = e.args
+    found = decided(e.op, a.dtype, f.span(a), f.span(b))
+    if found is not None or a.dtype != INDEX:
+        return found
+    if e.op == "sub_over":
+        return False if f.fits(Call("sub", (a, b), INDEX)) else None
+    if e.op in _OVER:
+        return None
+    up, down = f.gap(a, b), -f.gap(b, a)
+    return decided(e.op, a.dtype, (down, up), (0, 0))
+
+
+def _is_worth_it(s: Loop | While) -> bool:
+    """Whether to go through `s` again and again; what loops around loops carry is dear to know."""
+    below = (n for x in s.body for n in walk(x))
+    return isinstance(s, While) or not any(isinstance(n, Loop | While) for n in below)
+
+
+def _entered(
+    s: Loop | While, f: Facts, names: Iterable[tuple[str, Expr]], goes: bool = True
+) -> Facts:
+    """`f` when a turn starts with such names; or, unless it ``goes``, when none does."""
+    names, f = list(names), f.copy()
+    if isinstance(s, While):
+        assume(f, substitute(s.cond, dict(names)), goes)
+    assigned(f, names)
+    return f
+
+
+def _leaves(n: Any) -> bool:
+    """Whether `n` may end a loop around it: a ``while`` ends where a check fails for good."""
+    return isinstance(n, Break) or (isinstance(n, Check) and n.code == "replay")
+
+
+def _become(f: Facts, new: Facts) -> None:
+    f.spans, f.most, f.values, f.named = new.spans, new.most, new.values, new.named

@@ -1,0 +1,222 @@
+"""What is known of whole numbers holds for all of them: the ends of 64 bits, and both ways."""
+from __future__ import annotations
+
+import copy
+from importlib import import_module as module
+from itertools import product
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loopir import nodes as ir
+from loopir.interpret import run
+from loopir.ops import evaluate
+from loopir.passes.assumed import assigned, assume, either
+from loopir.passes.facts import Facts
+from loopir.passes.proved import proved
+from loopir.text import show
+from loopir.verify import verify
+
+LOW, HIGH = -(1 << 63), (1 << 63) - 1
+ENDS = (LOW, LOW + 1, -3, -2, -1, 0, 1, 2, 3, 7, 1 << 31, 1 << 62, HIGH - 1, HIGH)
+OPS = ("add", "sub", "mul", "floordiv", "mod", "min", "max", "bitand", "bitor", "shr")
+COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
+NAMES = ("a", "b", "c")
+
+numbers = st.sampled_from(ENDS)
+names = st.sampled_from(NAMES).map(lambda n: ir.Var(n, "i64"))
+leaves = st.one_of(names, names, numbers.map(lambda n: ir.Const(n, "i64")))
+
+
+def two(op: str, e: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(lambda x, y: ir.Call(op, (x, y), "i64"), e, e)
+
+
+near = st.builds(
+    lambda x, k, op: ir.Call(op, (x, ir.Const(k, "i64")), "i64"),
+    names, st.integers(-2, 3), st.sampled_from(("add", "sub", "mod", "floordiv")),
+)
+whole = st.one_of(leaves, near, st.sampled_from(OPS).flatmap(lambda op: two(op, leaves)))
+halves = st.builds(
+    lambda x, y: ir.Call("floordiv", (ir.Call("add", (x, y), "i64"), ir.Const(2, "i64")), "i64"),
+    names, names,
+)
+values = st.one_of(whole, halves, st.sampled_from(OPS).flatmap(lambda op: two(op, whole)))
+asked = st.builds(
+    lambda op, x, y: ir.Call(op, (x, y), "bool"), st.sampled_from(COMPARED), whole, whole
+)
+conditions = st.one_of(
+    asked,
+    st.builds(lambda x: ir.Call("not", (x,), "bool"), asked),
+    st.builds(lambda op, x, y: ir.Call(op, (x, y), "bool"), st.sampled_from(("and", "or")), asked,
+              asked),
+)
+
+
+def value(e: ir.Expr, env: dict[str, int]) -> int:
+    match e:
+        case ir.Const(number):
+            return int(number)
+        case ir.Var(name):
+            return env[name]
+        case ir.Call(op, args, dtype):
+            kinds = [np.int64 if x.dtype == "i64" else np.bool_ for x in args]
+            given_ = tuple(kind(value(x, env)) for kind, x in zip(kinds, args, strict=True))
+            with np.errstate(all="ignore"):
+                return int(evaluate(op, given_, dtype))
+    raise AssertionError(e)
+
+
+def holds(f: Facts, env: dict[str, int]) -> bool:
+    spans = all(f.spans[n][0] <= env[n] <= f.spans[n][1] for n in f.spans if n in env)
+    pairs = ((x, y, c) for x, row in f.most.items() for y, c in row.items())
+    return spans and all(
+        env[x.name] - env[y.name] <= c
+        for x, y, c in pairs
+        if isinstance(x, ir.Var) and isinstance(y, ir.Var) and {x.name, y.name} <= env.keys()
+    )
+
+
+SMALL = (-3, -1, 0, 1, 2, 4)
+SPANS = [(low, high) for low, high in product(SMALL, repeat=2) if low <= high]
+A, B, X = (ir.Var(n, "i64") for n in "abx")
+HALF = ir.Call("floordiv", (ir.Call("add", (A, B), "i64"), ir.Const(2, "i64")), "i64")
+
+
+@pytest.mark.parametrize("e", [HALF, *(ir.Call(op, (A, B), "i64") for op in OPS)],
+                         ids=["half", *OPS])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_relations_hold(e: ir.Call, ordered: bool) -> None:
+    for low, high in product(SPANS, repeat=2):
+        f = Facts()
+        f.spans |= {"a": low, "b": high}
+        below = ir.Call("lt", (A, B), "bool")
+        if ordered:
+            assume(f, below)
+        f.bind(X, e)
+        for a, b in product(range(low[0], low[1] + 1), range(high[0], high[1] + 1)):
+            if not ordered or a < b:
+                env = {"a": a, "b": b}
+                assert holds(f, env | {"x": value(e, env)}), (low, high, a, b)
+
+
+def plus(e: ir.Expr, k: int) -> ir.Call:
+    return ir.Call("add", (e, ir.Const(k, "i64")), "i64")
+
+
+@pytest.mark.parametrize("k", [-4, -1, 0, 3])
+def test_both_ways_and_the_next_turn_move_what_is_known(k: int) -> None:
+    f = Facts()
+    f.spans["a"] = -10, 10
+    f.bind(B, A)
+    g = f.copy()
+    f.bind(X, plus(A, 1))
+    g.bind(X, plus(A, k))
+    both = either(f, g)
+    assert (both.apart(X, B), both.apart(B, X)) == (max(1, k), max(-1, -k))
+    assigned(f, [("a", plus(A, k)), ("x", A)])
+    assert (f.apart(A, B), f.apart(B, A), f.apart(X, A)) == (k, -k, -k)
+    assert f.spans["a"] == (k - 10, k + 10)
+
+
+steps = st.lists(st.one_of(conditions, st.tuples(st.sampled_from("xyz"), values)), max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps, steps, st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=4, max_size=4))
+def test_what_is_known_holds(one: Any, other: Any, starts: list[list[int]]) -> None:
+    ways = []
+    for way in (one, other):
+        f = Facts()
+        envs = [dict(zip(NAMES, s, strict=True)) for s in starts]
+        envs += [dict(zip(NAMES, (k, k + 1, 5), strict=True)) for k in range(-2, 3)]
+        for step in way:
+            if isinstance(step, tuple):
+                name, e = step
+                f.bind(ir.Var(name, "i64"), e)
+                envs = [env | {name: value(e, env)} for env in envs]
+            else:
+                assume(f, step)
+                envs = [env for env in envs if value(step, env)]
+            assert all(holds(f, env) for env in envs)
+            assert all(f.span(e)[0] <= value(e, env) <= f.span(e)[1] for env in envs
+                       for e in [x[1] for x in way if isinstance(x, tuple)]
+                       if {n.name for n in ir_names(e)} <= env.keys())
+        ways.append((f, envs))
+    (f, envs), (g, others) = ways
+    assert all(holds(either(f, g), env) for env in (*envs, *others))
+
+
+def ir_names(e: ir.Expr) -> list[ir.Var]:
+    match e:
+        case ir.Var():
+            return [e]
+        case ir.Call(_, args):
+            return [n for x in args for n in ir_names(x)]
+    return []
+
+
+@st.composite
+def turning(draw: Any) -> ir.Kernel:
+    """A kernel with a ``while`` that ends after some turns, within one that does."""
+    check = st.builds(
+        lambda op, x, y: ir.Check(ir.Call("not", (ir.Call(op, (x, y), "bool"),), "bool"), "over"),
+        st.sampled_from(("add_over", "sub_over", "mul_over")), whole, whole,
+    )
+    asks = st.builds(lambda e: ir.Check(e, "invalid"), conditions)
+
+    def branch(name: str) -> ir.If:
+        gives = (ir.Yield(name, draw(values), draw(values)),)
+        return ir.If(draw(conditions), tuple(draw(st.lists(asks, max_size=1))), (), gives)
+
+    def body(depth: int) -> tuple[ir.Stmt, ...]:
+        made: list[ir.Stmt] = [*draw(st.lists(st.one_of(check, asks), min_size=1, max_size=3))]
+        made.append(branch(f"x{depth}"))
+        made += draw(st.lists(st.one_of(check, asks), max_size=2))
+        return (*made, *([loop(depth + 1)] if depth == 0 and draw(st.booleans()) else []))
+
+    def loop(depth: int) -> ir.While:
+        own = f"n{depth}"
+        most = ir.Const(draw(st.integers(0, 4)), "i64")
+        n = ir.Var(own, "i64")
+        go, rest = draw(conditions), body(depth)
+        accs = [ir.Accum(own, ir.Const(0, "i64"), ir.Call("add", (n, ir.Const(1, "i64")), "i64"))]
+        pool = st.one_of(values, st.just(ir.Var(f"x{depth}", "i64")))
+        if depth == 0:
+            accs += [ir.Accum(x, draw(starts), draw(pool)) for x in NAMES[:2]]
+        less = ir.Call("lt", (n, most), "bool")
+        return ir.While(ir.Call("and", (less, go), "bool"), rest, tuple(accs))
+
+    starts = st.one_of(
+        numbers.map(lambda k: ir.Const(k, "i64")),
+        st.sampled_from("cp").map(lambda p: ir.Var(p, "i64")),
+    )
+    params = tuple(ir.Param(p, "i64") for p in "cp")
+    stored = ir.Call("bitxor", (ir.Var("a", "i64"), ir.Var("b", "i64")), "i64")
+    out = ir.Store("out", (), ir.Call("bitxor", (stored, ir.Var("c", "i64")), "i64"))
+    after = draw(st.lists(asks, max_size=2))
+    return ir.Kernel("k", (*params, ir.Param("out", "i64", 0, None, True)),
+                     (loop(0), *after, out))
+
+
+@settings(max_examples=80, deadline=None)
+@given(turning(), st.lists(st.tuples(numbers, numbers), min_size=6, max_size=6),
+       st.sampled_from((7, 7, 0)))
+def test_whiles_mean_the_same(
+    kernel: ir.Kernel, given_: list[tuple[int, int]], rounds: int
+) -> None:
+    verify(kernel, "scalar")
+    with patch.object(module("loopir.passes.proved"), "_ROUNDS", rounds):
+        done = proved(kernel)
+    verify(done, "scalar")
+    for c, p in given_:
+        args: dict[str, Any] = {"c": np.int64(c), "p": np.int64(p), "out": np.zeros((), np.int64)}
+        other = copy.deepcopy(args)
+        with np.errstate(all="ignore"):
+            before, after = run(kernel, args), run(done, other)
+        assert before.status == after.status, show(done)
+        assert args["out"] == other["out"], show(done)
