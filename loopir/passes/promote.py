@@ -6,7 +6,9 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
+from ..access import accesses
 from ..affine import affine
+from ..dependence import Overlap, distance
 from ..names import bound
 from ..nodes import (
     Accum,
@@ -14,6 +16,7 @@ from ..nodes import (
     Break,
     Call,
     Check,
+    Const,
     Expr,
     If,
     Interval,
@@ -89,12 +92,17 @@ def _updated(loop: Loop, memory: Memory) -> list[_Place]:
     places: list[_Place] = []
     for array in dict.fromkeys(n.array for n in stores):
         mine = [n for n in stores if n.array == array]
-        touched = [*loads, *((n.array, n.index) for n in mine)]
-        here = dict.fromkeys(p for p in touched if p[0] == array)
-        steady = not any(reads(*at) & inside or loaded(at) for _, at in here)
+        steady = [p for p in loads if p[0] == array and not reads(*p[1]) & inside]
+        moving = [p for p in loads if p[0] == array and p not in steady]
+        here = dict.fromkeys([*steady, *((array, n.index) for n in mine)])
         others = {a for a, _ in loads if a != array} | (written(loop.body) - {array})
-        apart = all(_apart(a, b) for (_, a), (_, b) in combinations(here, 2))
-        whole = steady and apart and all(n.mask is None for n in mine)
+        whole = (
+            not any(reads(*at) & inside or loaded(at) for _, at in here)
+            and all(_apart(a, b) for (_, a), (_, b) in combinations(here, 2))
+            and not any(reads(*at) & (inside - {loop.var}) for _, at in moving)
+            and all(_passes_by(at, n, loop) for _, at in moving for n in mine)
+            and all(n.mask is None for n in mine)
+        )
         if whole and not memory.overlap((array,), others):
             stored = {n.index for n in mine}
             places += [p for p in here if p in loads and p[1] in stored]
@@ -108,6 +116,15 @@ def _apart(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
         if p is not None and q is not None and (p - q).number not in (None, 0):
             return True
     return False
+
+
+def _passes_by(at: tuple[Expr, ...], stored: Store, loop: Loop) -> bool:
+    """Whether the subscripts `at`, which move with `loop`, never come to an element that is stored
+    in each iteration.
+    """
+    load = Assign("_", Load(stored.array, at, stored.value.dtype))
+    one, other = accesses((replace(loop, body=(load, replace(stored, value=Const(0, load.value.dtype))), accs=()),))
+    return distance(one, other, loop.var) is Overlap.NEVER
 
 
 class _Promoted:

@@ -109,3 +109,12 @@ def back_substitution(a, b, x):
         for j in range(i + 1, n):
             s -= a[i, j] * x[j]
         x[i] = max(-4.0, min(s, 4.0))
+
+
+@program(sizes=FEW, f64=shaped((SIDE, SIDE)), f32=shaped((SIDE, SIDE), dtype=np.float32))
+def updated_where_it_is(a):
+    for i in range(len(a)):
+        for j in range(i):
+            for k in range(j):
+                a[i, j] -= a[i, k] * a[j, k]
+            a[i, j] = max(-4.0, min(a[i, j], 4.0))
