@@ -33,7 +33,7 @@ from .memory import Memory
 from .scans import running
 from .subscripts import Subscripts
 from .ties import follows, is_repeatable, is_settled
-from .values import raised, trips
+from .values import most_trips, raised, trips
 
 __all__ = ["STRAIGHT", "Reason", "explain"]
 
@@ -130,10 +130,13 @@ def _is_found(loop: Loop) -> bool:
 
 def _small(case: _Case) -> Reason | None:
     r = case.loop.range
-    count = trips(r) if isinstance(r, Interval) else None
-    if count is None or count >= SMALL:
+    if not isinstance(r, Interval):
         return None
-    return Reason("VECTOR_SMALL", f"the loop runs {count} times", case.loop.span)
+    count, most = trips(r), most_trips(r)
+    if most is None or (count is not None and count >= SMALL):
+        return None
+    times = f"{count} times" if count is not None else f"{most} times at most"
+    return Reason("VECTOR_SMALL", f"the loop runs {times}", case.loop.span)
 
 
 def _carried(case: _Case) -> Reason | None:

@@ -30,6 +30,7 @@ from .places import places
 from .promote import promote
 from .proved import proved
 from .recall import recall
+from .recent import recent
 from .reuse import reuse
 from .room import room
 from .search import search
@@ -100,6 +101,7 @@ PIPELINE = (
     Pass(short_folds, "what a fold is left to is settled before its order is", reorders=True),
     Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
     Pass(search, "what is left of a search when it is no fold; tile sees its blocks"),
+    Pass(recent, "which loops are vectors is settled, and their blocks are not", reorders=True),
     Pass(distribute, "only now is known which loops stay scalar", reorders=True, fits=True),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),
     Pass(vectorize, "everything is in place", reorders=True),

@@ -123,7 +123,8 @@ def _passes_by(at: tuple[Expr, ...], stored: Store, loop: Loop) -> bool:
     in each iteration.
     """
     load = Assign("_", Load(stored.array, at, stored.value.dtype))
-    one, other = accesses((replace(loop, body=(load, replace(stored, value=Const(0, load.value.dtype))), accs=()),))
+    store = replace(stored, value=Const(0, stored.value.dtype))
+    one, other = accesses((replace(loop, body=(load, store)),))
     return distance(one, other, loop.var) is Overlap.NEVER
 
 

@@ -11,8 +11,8 @@ from ..tree import walk
 from ..types import DTYPES, INDEX
 
 __all__ = [
-    "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise", "raised", "raising",
-    "trips", "unit",
+    "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise", "most_trips",
+    "raised", "raising", "rounded", "trips", "unit",
 ]
 
 
@@ -103,6 +103,23 @@ def is_lossless(source: str, target: str) -> bool:
             return b.low <= a.low and a.high <= b.high
         case _:
             return False
+
+
+def rounded(e: Expr) -> tuple[Expr, int] | None:
+    """Of ``n - (n & 15)``, a multiple of 16, `n` and 15."""
+    match e:
+        case Call("sub", (n, Call("bitand", (m, Const(int(mask)))))) if n == m and mask >= 0:
+            return n, mask
+        case _:
+            return None
+
+
+def most_trips(r: Interval) -> int | None:
+    """How often a loop runs at most, where that is a plain number: in ``[n - (n & 15), n)``, 15
+    times.
+    """
+    known = rounded(r.lo)
+    return known[1] if known and known[0] == r.hi else trips(r)
 
 
 def trips(r: Interval) -> int | None:
