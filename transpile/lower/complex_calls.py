@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import cmath
 import operator
 from typing import Any
 
@@ -23,6 +24,14 @@ MAKERS: tuple[Any, ...] = (complex, np.complex64, np.complex128)
 """What makes a complex number, also of real ones."""
 
 _PART = {np.real: "real", np.imag: "imag"}
+_ORDERING = (np.maximum, np.minimum, np.fmax, np.fmin, np.clip)
+_OF_THEIR_OWN = {
+    getattr(module, name) for module in (np, cmath) for name in (
+        "exp", "log", "log10", "log2", "log1p", "expm1", "exp2", "sqrt", "sin", "cos", "tan",
+        "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
+        "asin", "acos", "atan", "asinh", "acosh", "atanh", "power", "phase", "polar",
+    ) if hasattr(module, name)
+}
 _TESTS: dict[Any, str] = {np.isnan: "or", np.isinf: "or", np.isfinite: "and"}
 
 
@@ -111,7 +120,14 @@ class ComplexCalls(PythonCalls):
             )
         if op in COMPARISONS and len(args) == 2:
             return self.compare_nums(COMPARISONS[op](), args[0], args[1], node)
-        return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+        name = ast.unparse(node.func)
+        if function in _ORDERING:
+            why = "orders complex numbers by their parts, and stays a call"
+        elif function in _OF_THEIR_OWN:
+            why = "of a complex number has an algorithm of its own, and stays a call"
+        else:
+            why = "of a complex number is not compiled"
+        return refuse("LOWER_COMPLEX", f"`{name}` {why}", node)
 
     def _made_complex(self, function: Any, args: list[Num | Pair], node: ast.Call) -> Pair:
         """``complex(a, b)``, ``np.complex64(z)``."""

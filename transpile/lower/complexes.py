@@ -151,7 +151,7 @@ class Complexes(ComplexNames):
         two = two and not any(n.boxed for n in numbers(x))
         either = isinstance(x, Pair) and x.strong is not None and x.weak is not None
         if not two or not isinstance(x, Pair) or not _OLD_RULES or (either and not x.simple):
-            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+            return refuse("LOWER_COMPLEX", "of complex powers only squares are compiled", node)
         (ty, open_), do = self._complex_type(operator.pow, x, y, node), Steps(self.b)
         a, zero = self._parts_of(x, ty, node), Const(0.0, PARTS[ty.dtype])
         square = Parts(*map(self.b.bind, BY_PARTS["mul"](a, a, do, python=ty.weak)))
@@ -216,7 +216,7 @@ class Complexes(ComplexNames):
                 self._exact_ints(n, n, node)
         ty, truth = result(operator.add, as_complex(x), as_complex(y)), result(function, x, y)
         if name not in ("eq", "ne") or ty is None or truth is None or mixed(x) or mixed(y):
-            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
+            return refuse("LOWER_COMPLEX", "of complex numbers only `==` and `!=` compare", node)
         a, c = self._parts_of(x, ty, node), self._parts_of(y, ty, node)
         sides = (Call(name, pair, "bool") for pair in zip(a, c, strict=True))
         return typed(logic("and" if name == "eq" else "or", *sides), truth)
