@@ -4,6 +4,7 @@
  */
 enum { MAX_GIVEN = 64 };
 enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED };   /* what a result is */
+enum { EMPTY, ZEROS, LIKE };                            /* how an array is made */
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST };       /* what a length is computed from */
 enum { SLOT = -1 };                                     /* in place of the object that a parameter is given */
 enum { REPLAY = 16 };                                   /* the bit of a status by which Python must answer */
@@ -141,12 +142,12 @@ static object *array_of(const whole *w, const int64_t *r, object *const *given)
     object *descr = (object *)r[1];
     if (!descr) {
         const ndarray *like = (const ndarray *)given[r[2]];
-        if (like->head.type != py.ndarray) return 0;
+        if (like->head.type != py.ndarray || (r[0] == LIKE && like->rank != r[3])) return 0;
         descr = (object *)like->dtype;
     }
     for (int k = 0; k < r[3]; k++) if (!length_of(w, r[4 + k], given, &dims[k]) || dims[k] < 0) return 0;
     more.hold(descr);
-    return (r[0] ? more.zeros : more.empty)((int)r[3], dims, descr, 0);
+    return (r[0] == ZEROS ? more.zeros : more.empty)((int)r[3], dims, descr, 0);
 }
 
 /* The number of values now held, each in its place after the arguments; -1: Python must see to one. */

@@ -14,13 +14,15 @@ from .load import Entry
 from .trampoline import opened
 
 __all__ = [
-    "ADD", "CALLED", "CHOSEN", "EXTENT", "GIVEN", "INTEGER", "LEAST", "LIST", "LITERAL",
-    "MAX_GIVEN", "MOST", "MUL", "NUMBER", "PYTHON", "SCALAR", "SLOT", "SUB", "TUPLE",
+    "ADD", "CALLED", "CHOSEN", "EMPTY", "EXTENT", "GIVEN", "INTEGER", "LEAST", "LIKE", "LIST",
+    "LITERAL", "MAX_GIVEN", "MOST", "MUL", "NUMBER", "PYTHON", "SCALAR", "SLOT", "SUB", "TUPLE",
+    "ZEROS",
     "Call", "Meaning", "Pointer", "Program", "Word", "calm", "whole",
 ]
 
 MAX_GIVEN = 64
 LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED = range(8)
+EMPTY, ZEROS, LIKE = range(3)
 NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST = range(8)
 SLOT: Final = -1
 """In place of the object that a parameter of the kernel is given: it gets room for a result."""

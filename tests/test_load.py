@@ -329,7 +329,7 @@ def test_the_numbers_agree_with_the_declarations() -> None:
     """entry.c, values.c and abi.h have the numbers of parameters.py, whole.py and ops.py."""
     names = "ARRAY FLOAT INT BOOL NUMPY COMPLEX MAX_PARAMS MAX_RANK WRITEABLE "
     names += "LITERAL GIVEN PYTHON SCALAR CHOSEN TUPLE LIST CALLED MAX_GIVEN SLOT REPLAY "
-    names += "NUMBER INTEGER EXTENT ADD SUB MUL LEAST MOST"
+    names += "NUMBER INTEGER EXTENT ADD SUB MUL LEAST MOST EMPTY ZEROS LIKE"
     house = Path(layout.__file__).parent
     text = "".join((house / name).read_text() for name in trampoline.SOURCES)
     numbers = f"int64_t tp_numbers[] = {{ {names.replace(' ', ', ')} }};"

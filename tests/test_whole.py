@@ -215,6 +215,22 @@ def test_arrays_that_cannot_be_made() -> None:
         assert outcome(f, x, n) == outcome(of_rank_two, x, n)
 
 
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_what_an_array_is_made_like_has_its_rank() -> None:
+    def ones_like(x, n):
+        out = np.empty_like(x)
+        for i in range(n):
+            out[i] = 1.0
+        return out
+
+    f, g = (whole(h, np.zeros(3), 3) for h in (ones_like, zeros))
+    for x in (np.zeros((3, 1)), np.zeros((3, 0)), np.zeros(3, "f4"), np.zeros(6)[::-2]):
+        assert described(f(x, 3)) == described(ones_like(x, 3))
+    for shape in ((3,), (3, 2)):
+        x = np.zeros(shape)
+        assert outcome(g, x, 3) == outcome(zeros, x, 3)
+
+
 def test_what_is_spelled_otherwise_is_the_wrappers() -> None:
     def full(x, n):
         out = np.full(n, 2.0)

@@ -13,13 +13,16 @@ import numpy as np
 
 from targets.whole import (
     ADD,
+    EMPTY,
     EXTENT,
     INTEGER,
     LEAST,
+    LIKE,
     MOST,
     MUL,
     NUMBER,
     SUB,
+    ZEROS,
     Pointer,
     Program,
     Word,
@@ -71,12 +74,13 @@ class _Reader:
             axes = shape.elts if isinstance(shape, ast.Tuple) else [shape]
             extents = [self._integer(axis) for axis in axes]
             descr, like = self._dtype(dtype, fresh)
+            kind = ZEROS if made is np.zeros else EMPTY
         elif made is np.empty_like and fresh.type.rank == 1 and dtype is None:
-            descr, like = 0, self._argument(shape)
+            kind, descr, like = LIKE, 0, self._argument(shape)
             extents = [self._program.row(EXTENT, like, 0)]
         else:
             raise Unfit
-        return self._program.row(made is np.zeros, descr, like, len(extents), *extents)
+        return self._program.row(kind, descr, like, len(extents), *extents)
 
     def _dtype(self, given: ast.expr | None, fresh: Fresh) -> tuple[Word, int]:
         """A descr, or 0 and the place of an array that has it."""
