@@ -40,10 +40,11 @@ static inline T tp_ipow_D(T a, T b)
     return power;
 }
 
-/* i: rounds down; by zero 0, and the smallest by -1 itself; gcc leaves a sign fix in what is a mere shift */
+/* i: rounds down; by zero 0, the smallest by -1 itself; gcc keeps a sign fix in a mere shift, and drops one by `a`'s sign if known */
 static inline T tp_floordiv_D(T a, T b)
 {
     if (__builtin_constant_p(b) && b > 0 && !(b & (b - 1))) return (T)(a >> __builtin_ctzll((uint64_t)b));
+    if (__builtin_constant_p(b) && b > 0) return (T)(a / b - (a % b < 0));
     if (b == 0) return 0;
     if (b == -1) return (T)-a;
     T q = (T)(a / b);
@@ -76,6 +77,7 @@ static inline T tp_mod_D(T a, T b)
     if (__builtin_constant_p(b) && b > 0 && !(b & (b - 1))) return (T)(a & (b - 1));
     if (b == 0 || b == -1) return 0;
     T r = (T)(a % b);
+    if (__builtin_constant_p(b) && b > 0) return (T)(r < 0 ? r + b : r);
     return (T)(r != 0 && (r ^ b) < 0 ? r + b : r);
 }
 /* u */

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .programs import integers, one, program, whole
+from .programs import Make, integers, one, program, whole
 
 FEW = (0, 1, 2, 9, 33)
 
@@ -75,3 +75,24 @@ def squares_until_they_are_too_long(x):
             k -= 1
         out[i] = s % 1000
     return out
+
+
+def ends(dtype: type) -> Make:
+    """Numbers around zero and both ends of the type."""
+
+    def make(n: int, rng: np.random.Generator) -> tuple[np.ndarray]:
+        info = np.iinfo(dtype)
+        near = [info.min, info.min + 1, -10, -7, -1, 0, 1, 6, 7, info.max - 1, info.max]
+        return (rng.choice(np.array(near, dtype), n),)
+
+    return make
+
+
+@program(sizes=(0, 9, 65), i8=ends(np.int8), i32=ends(np.int32), i64=ends(np.int64))
+def quotients_by_numbers(x):
+    q = np.zeros_like(x)
+    r = np.zeros_like(x)
+    for i in range(len(x)):
+        q[i] = x[i] // 7
+        r[i] = x[i] % 10
+    return q, r
