@@ -18,6 +18,14 @@ static inline V tp_loadpart_V(const T *p, int64_t n)
 /* iuf wide */
 static inline void tp_storemask_V(T *p, V v, M m) { __builtin_ia32_storedquSIZEWIDTH_mask((void *)p, (NI)v, m); }
 
+/* i8 u8 narrow */
+static inline void tp_storemask_V(T *p, V v, M m)
+{
+    i8x16 whole = {};
+    __builtin_memcpy(&whole, &v, L);
+    tp_storemask_i8x16((int8_t *)p, whole, m);
+}
+
 /* f32 i32 u32 f64 i64 u64 512: half of the lanes move apart, then the other half */
 static inline void tp_everyother_V(T *p, V v)
 {

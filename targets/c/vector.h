@@ -187,10 +187,15 @@ static inline void tp_spread2_V(char *p, int64_t s, V a, V b)
     tp_spread_V(p + sizeof(T), s, b);
 }
 
-/* iuf: the lanes whose bit is on, s bytes apart */
+/* iuf: the lanes whose bit is on, s bytes apart; the others go nowhere, for a branch would be wrongly predicted */
 static inline void tp_scatter_V(char *p, int64_t s, V v, uint64_t on)
 {
-    for (int k = 0; k < L; k++) if (on >> k & 1) *(T *)(p + k * s) = v[k];
+    T nowhere;
+    for (int k = 0; k < L; k++) {
+        T *to = on >> k & 1 ? (T *)(p + k * s) : &nowhere;
+        __asm__("" : "+r"(to));
+        *to = v[k];
+    }
 }
 
 /* iuf */
@@ -201,11 +206,7 @@ static inline void tp_scatter2_V(char *p, int64_t s, V a, V b, uint64_t on)
 }
 
 /* iuf */
-static inline void tp_storemask_V(T *p, V v, M m)
-{
-    uint64_t on = tp_bits_M(m);
-    for (int k = 0; k < L; k++) if (on >> k & 1) p[k] = v[k];
-}
+static inline void tp_storemask_V(T *p, V v, M m) { tp_scatter_V((char *)p, sizeof(T), v, tp_bits_M(m)); }
 
 /* iuf: the active lanes, one after the other, and how many; may write all of a register */
 static inline int64_t tp_append_V(T *p, V v, M m)

@@ -11,12 +11,17 @@ static inline int64_t tp_peel_f32x4(const float *p, int64_t n, int64_t s)
 static inline f32x4 tp_splat_f32x4(float x) { return (f32x4){x, x, x, x}; }
 static inline i32x4 tp_splat_i32x4(int32_t x) { return (i32x4){x, x, x, x}; }
 static inline i32x4 tp_first_i32x4(int64_t n) { return (i32x4){0, 1, 2, 3} < tp_splat_i32x4((int32_t)n); }
-static inline uint64_t tp_bits_i32x4(i32x4 a) { return (uint64_t)__builtin_ia32_movmskps((f32x4)a); }
-static inline void tp_storemask_f32x4(float *p, f32x4 v, i32x4 m)
+static inline void tp_scatter_f32x4(char *p, int64_t s, f32x4 v, uint64_t on)
 {
-    uint64_t on = tp_bits_i32x4(m);
-    for (int k = 0; k < 4; k++) if (on >> k & 1) p[k] = v[k];
+    float nowhere;
+    for (int k = 0; k < 4; k++) {
+        float *to = on >> k & 1 ? (float *)(p + k * s) : &nowhere;
+        __asm__("" : "+r"(to));
+        *to = v[k];
+    }
 }
+static inline uint64_t tp_bits_i32x4(i32x4 a) { return (uint64_t)__builtin_ia32_movmskps((f32x4)a); }
+static inline void tp_storemask_f32x4(float *p, f32x4 v, i32x4 m) { tp_scatter_f32x4((char *)p, sizeof(float), v, tp_bits_i32x4(m)); }
 static inline f32x4 tp_loadpart_f32x4(const float *p, int64_t n)
 {
     f32x4 r;
