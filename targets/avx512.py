@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .avx2 import AVX_ROWS, CFLAGS, CPU
+from .cpu import features
 from .gnu import FLOATS, GNU, SIGNED, UNSIGNED
 from .sse2 import SUFFIX
 from .target import Row, Target
@@ -42,6 +43,8 @@ _ROWS = (
     Row(op="min", dtypes=UNSIGNED, bits=512, asm="vpminu{s} %2, %1, %0"),
     Row(op="max", dtypes=UNSIGNED, bits=512, asm="vpmaxu{s} %2, %1, %0"),
     Row(op="abs", dtypes=SIGNED, bits=512, asm="vpabs{s} %1, %0"),
+    Row(op="popcount", dtypes="i32 u32 i64 u64", bits=_EACH, asm="vpopcnt{s} %1, %0", needs="avx512_vpopcntdq"),
+    Row(op="popcount", dtypes="i8 u8 i16 u16", bits=_EACH, asm="vpopcnt{s} %1, %0", needs="avx512_bitalg"),
     Row(op="cast", source="i8", dtypes="i16 u16", bits=512, asm="vpmovsxbw %1, %0"),
     Row(op="cast", source="u8", dtypes="i16 u16", bits=512, asm="vpmovzxbw %1, %0"),
     Row(op="cast", source="i8", dtypes="i32 u32", bits=512, asm="vpmovsxbd %1, %0"),
@@ -70,10 +73,12 @@ _ROWS = (
 )
 
 _FEATURES = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
+_EXTRAS = features() & {"avx512_vpopcntdq", "avx512_bitalg"}
 
 AVX512 = Target(
     name="avx512", machine="x86_64", bits=512, masks="bits", registers=32,
-    cflags=(*CFLAGS, *(f"-m{x}" for x in _FEATURES)), cpu=CPU | frozenset(_FEATURES),
+    cflags=(*CFLAGS, *(f"-m{x.replace('_', '')}" for x in (*_FEATURES, *sorted(_EXTRAS)))),
+    cpu=CPU | frozenset(_FEATURES), extras=_EXTRAS,
     suffix=SUFFIX, register="v", stream="vmovntps", rows=_COMPARISONS + _ROWS + AVX_ROWS + GNU, fused=True, permutes=True, headers=("avx512.h",),
     caches=(48 << 10, 1 << 20, 32 << 20),
 )

@@ -45,6 +45,7 @@ class Row:
 
     ``bits`` may be several sizes; empty: any. ``source``: the operand's dtypes, for a cast.
     ``c``: an expression of ``{0}`` … the operands, each at most once; or ``asm``: one instruction.
+    ``needs``: a feature of the processor that not each with the target has.
     In either, ``{v}``: the vector type; ``{i}``, ``{u}``: signed, unsigned integers of its shape;
     ``{n}``: its type as x86 builtins take it; ``{m}``: the mask type; ``{s}``: the suffix of the
     instruction; ``{w}``: the bits; ``{l}``: the lanes.
@@ -56,6 +57,7 @@ class Row:
     c: str = ""
     asm: str = ""
     source: str = ""
+    needs: str = ""
 
     def covers(self, op: str, vec: Vec, source: str) -> bool:
         if op != self.op or vec.dtype not in self.dtypes.split():
@@ -71,7 +73,8 @@ class Target:
     """An instruction set.
 
     ``bits``: of a vector register (0: none). ``registers``: how many. ``cpu``: the features it
-    needs, as `host.features` names them. ``suffix``: instructions' suffix by dtype. ``register``:
+    needs, as `cpu.features` names them. ``extras``: more of them that this machine has, and that
+    rows may need. ``suffix``: instructions' suffix by dtype. ``register``:
     the constraint of a register in inline assembly. ``stream``: the instruction that stores a
     register past the caches. ``fused``: it has a fused multiply-add. ``permutes``: and an
     instruction that moves the bytes of 128 bits as it likes. ``headers``: its own C templates.
@@ -85,6 +88,7 @@ class Target:
     registers: int
     cflags: tuple[str, ...] = COMMON
     cpu: frozenset[str] = frozenset()
+    extras: frozenset[str] = frozenset()
     suffix: Mapping[str, str] = field(default_factory=dict, hash=False)
     register: str = ""
     stream: str = ""
@@ -93,6 +97,11 @@ class Target:
     permutes: bool = False
     headers: tuple[str, ...] = ()
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)
+
+    @property
+    def full_name(self) -> str:
+        """By which code that one machine runs is told from code that another runs."""
+        return "+".join([self.name, *sorted(self.extras)])
 
     @property
     def model(self) -> Machine:
@@ -108,7 +117,8 @@ class Target:
 
     def row(self, op: str, vec: Vec, source: str = "") -> Row | None:
         """The row for `op` on operands (a cast: with a result) of type `vec`, if there is one."""
-        return next((r for r in self.rows if r.covers(op, vec, source)), None)
+        had = (r for r in self.rows if not r.needs or r.needs in self.extras)
+        return next((r for r in had if r.covers(op, vec, source)), None)
 
 
 def stored(dtype: str, lanes: int) -> Vec:

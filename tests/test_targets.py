@@ -66,6 +66,16 @@ def test_rows_name_operations(name: str) -> None:
     assert {r.op for r in TARGETS[name].rows} <= {*OPS, "any", "bits"}
 
 
+def test_rows_that_need_more_than_the_target() -> None:
+    """Code without them is the other targets', and has other recipes."""
+    t, v = TARGETS["avx512"], Vec("i64", 8)
+    bare, rich = (replace(t, extras=frozenset(x)) for x in ((), ("avx512_vpopcntdq",)))
+    assert bare.row("popcount", v) is None
+    assert rich.row("popcount", v) is not None
+    assert rich.row("popcount", Vec("u8", 64)) is None
+    assert (bare.full_name, rich.full_name) == ("avx512", "avx512+avx512_vpopcntdq")
+
+
 def test_this_machine() -> None:
     assert TARGETS["scalar"] in available()
     assert best() is available()[0]

@@ -122,6 +122,7 @@ _ROWS: dict[str, Callable[..., Bounds | None]] = {
     "clamp": lambda a, low, high: _min(_max(a, low), high),
     "select": lambda _, a, b: _hull(a, b),
     "floordiv": _floordiv, "mod": _mod,
+    "popcount": lambda _: (0, 64),
     "shl": _shl, "shr": _shr,
     "bitand": _bitand, "bitor": _bits, "bitxor": _bits,
 }

@@ -38,6 +38,7 @@ from .short_folds import short_folds
 from .simplify import simplify
 from .sink import sink
 from .split import split
+from .sums import sums
 from .thin import thin
 from .tile import tile
 from .two_sided import two_sided
@@ -103,6 +104,7 @@ PIPELINE = (
     Pass(search, "what is left of a search when it is no fold; tile sees its blocks"),
     Pass(recent, "which loops are vectors is settled, and their blocks are not", reorders=True),
     Pass(distribute, "only now is known which loops stay scalar", reorders=True, fits=True),
+    Pass(sums, "what it leaves are folds without checks, and a loop like any other around them"),
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),
     Pass(vectorize, "everything is in place", reorders=True),
     Pass(counts, "the width of a loop is that of its widest lanes, which were its count's"),

@@ -58,3 +58,16 @@ def rare_and_dear(x, y):
             y[i] = np.sqrt(x[i]) / np.sqrt(x[i] + 1) / (x[i] + 2)
             far += 1
     return [np.sqrt(v) / np.sqrt(v + 1) / (v + 2) for v in x if v > 2.875], far
+
+
+@program(i64=lambda n, rng: (whole(n, rng, np.int64), whole(n, rng, np.int16)))
+def sums_that_are_checked_once(x, h):
+    bits = small = 0
+    rest = 7
+    for i in range(len(x)):
+        bits += int(ops.popcount(x[i] & 6))
+        small += int(h[i]) * 3
+    for i in range(len(h)):
+        if h[i] > 0:
+            rest -= int(h[i])
+    return bits, small, rest

@@ -201,7 +201,7 @@ class Calls:
         from .recipe import find
 
         target = chosen_target(self.options, settings)
-        return find(self._function, types, self.options, target.name)
+        return find(self._function, types, self.options, target.full_name)
 
     def _refuse(self, case: Case, rejection: Rejection) -> None:
         if fallback_is_error() or self.options.on_reject == "raise":

@@ -92,7 +92,7 @@ def compile_variant(
     if "time" in settings.debug:
         clock.tell(stages.source.qualname)
     if options.cache and not telling:
-        recipe.keep(function, types, options, target.name, contract, entry)
+        recipe.keep(function, types, options, target.full_name, contract, entry)
     return Variant(function, contract, fast, entry=None if settings.check else entry)
 
 
