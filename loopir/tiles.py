@@ -21,13 +21,14 @@ class Tile:
         return f"{self.rows} x {self.columns}: {self.cost:.3g}"
 
 
-def columns(machine: Machine, rows: int) -> int:
+def columns(machine: Machine, rows: int, *, loads: bool = True) -> int:
     """How many vectors side by side run a loop that carries `rows` of each: as fit in registers.
 
     Each needs one more for what is loaded; all share one that is broadcast and one in between. More
-    than the latency of an addition are not needed.
+    than the latency of an addition are not needed; where nothing is loaded, as many for each pipe.
     """
-    beside = 1 << (machine.latency.bit_length() - 1)
+    most = machine.latency if loads else machine.latency * machine.pipes
+    beside = 1 << (most.bit_length() - 1)
     while beside > 1 and rows * beside + beside + 2 > machine.registers:
         beside //= 2
     return beside

@@ -23,11 +23,12 @@ from dataclasses import replace
 from typing import Any
 
 from loopir import nodes as ir
-from loopir.tree import counters, map_children, walk
-from loopir.types import DTYPES
+from loopir.passes.values import integer
+from loopir.tree import counters, ends, map_children, walk
+from loopir.types import DTYPES, INDEX
 
 from .pressure import apart
-from .shape import unroll, weight
+from .shape import shares_loops, unroll, weight
 from .target import Target
 
 __all__ = ["legalize", "show_unrolled"]
@@ -46,7 +47,8 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
     def visit(n: Any) -> Any:
         if isinstance(n, (ir.VecLoop, ir.PredLoop)):
-            return apart(_loop(_checked_first(n, read) if kernel.stops else n, target), target)
+            whole = _loop(_checked_first(n, read) if kernel.stops else n, target)
+            return tuple(x for part in _halved(whole, target) for x in apart(part, target))
         return map_children(n, visit)
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
@@ -79,6 +81,23 @@ def _loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.Pre
     group = loop.group or _group(loop, width)
     whole = replace(whole, group=group or width * unroll(whole, target))
     return _skipping(whole) if isinstance(whole, ir.PredLoop) else whole
+
+
+def _halved(
+    loop: ir.VecLoop | ir.PredLoop, target: Target
+) -> tuple[ir.VecLoop | ir.PredLoop, ...]:
+    """`loop`; where its groups are of more registers than most, what fills none has its own."""
+    assert isinstance(loop.width, int)
+    lo, hi = ends(loop.range)
+    group = loop.group or 1
+    frozen = not any(isinstance(n, ir.Load) for n in walk(loop.range))
+    if group <= target.model.latency * loop.width or not (shares_loops(loop) and frozen):
+        return (loop,)
+    length = ir.Call("max", (ir.Call("sub", (hi, lo), INDEX), integer(0)), INDEX)
+    groups = ir.Call("floordiv", (length, integer(group)), INDEX)
+    done = ir.Call("add", (lo, ir.Call("mul", (groups, integer(group)), INDEX)), INDEX)
+    first = replace(loop, range=ir.Interval(lo, done))
+    return first, replace(loop, range=ir.Interval(done, hi), group=group // 2)
 
 
 def _skipping(loop: ir.PredLoop) -> ir.PredLoop:

@@ -43,8 +43,11 @@ def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
     if shares_loops(loop):
-        waits = any(isinstance(n, ir.While) for s in loop.body for n in walk(s))
-        return columns(target.model, 0 if waits else _accumulators(loop))
+        inside = [n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While)]
+        waits = any(isinstance(n, ir.While) for n in inside)
+        turns = [x for n in inside for x in (*n.body, *(a.step for a in n.accs))]
+        loads = waits or any(isinstance(x, ir.Load) for n in turns for x in walk(n))
+        return columns(target.model, 0 if waits else _accumulators(loop), loads=loads)
     return abreast(target.model, weight(loop))
 
 

@@ -247,6 +247,21 @@ def float_powers(x, y):
     return out
 
 
+@program(
+    sizes=(0, 1, 8, 33, 63, 64, 65, 96, 130, 400),
+    f64=lambda n, rng: (wild(n, rng), 11), f32=lambda n, rng: (real(n, rng, F32), 9),
+)
+def steps_of_each(x, turns):
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        v = x[i]
+        w = x[i] * x[i]
+        for k in range(turns):
+            v, w = w - v / 4, v + k
+        out[i] = v - w
+    return out
+
+
 BLOCKS = (0, 1, 2, 9, 63, 64, 65, 130, 400, 1500)
 
 
