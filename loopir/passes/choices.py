@@ -67,10 +67,17 @@ def extremum(e: Call) -> Expr | None:
 
 
 def casts(e: Call) -> Expr | None:
-    """A cast to the same dtype, or of a cast that changed nothing that the outer one sees."""
+    """A cast to the same dtype, or of a cast that changed nothing that the outer one sees; and
+    ``f32(sqrt(f64(v)))`` → ``sqrt(v)``: a root of few digits rounds twice as it does once.
+    """
     (x,) = e.args
     if x.dtype == e.dtype:
         return x
+    match e.dtype, x:
+        case "f32", Call(op="sqrt", args=(Call(op="cast", args=(v,), dtype="f64"),)) if (
+            is_lossless(v.dtype, "f32")
+        ):
+            return Call("sqrt", (v if v.dtype == "f32" else Call("cast", (v,), "f32"),), "f32")
     if not isinstance(x, Call) or x.op != "cast":
         return None
     (inner,) = x.args

@@ -262,6 +262,16 @@ def steps_of_each(x, turns):
     return out
 
 
+@program(
+    f32=lambda n, rng: (np.abs(wild(n, rng, F32) * real(n, rng, F32)), real(n, rng, F32)),
+    u8=lambda n, rng: (integers(n, rng, np.uint8), real(n, rng, F32)),
+)
+def narrow_roots(x, out):
+    for i in range(len(x)):
+        out[i] = math.sqrt(x[i])
+    return out
+
+
 BLOCKS = (0, 1, 2, 9, 63, 64, 65, 130, 400, 1500)
 
 
