@@ -45,7 +45,9 @@ TRUE = Const(True, "bool")
 def escape(kernel: Kernel) -> Kernel:
     """The lanes of a vector loop run the ``while`` in it together, until each has left it. What a
     lane has when it leaves, it keeps. It goes on computing meanwhile, and may raise flags that
-    Python does not, so the kernel becomes strict of these. Before::
+    Python does not, so the kernel becomes strict of these. It is no predicated loop: the predicate
+    of one is known before its body, and of the register alone; here each turn has another, that it
+    carries itself. The target's masks serve both. Before::
 
         def k(x: f64[::1], y: mut(f64[::1])):
             disjoint(x, y)
