@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..nodes import Call, Dim, Expr, Var
+from ..nodes import Call, Expr, Var
 from ..ops import OPPOSITE
 from ..types import DTYPES, INDEX
-from .facts import Facts, Term, is_whole
+from .facts import Facts, Term, is_length
+from .intervals import is_whole, whole
 
 __all__ = ["assigned", "assume", "covers", "either", "less", "widened"]
 
@@ -47,8 +48,8 @@ def _compare(f: Facts, op: str, p: Expr, q: Expr) -> None:
 def less(f: Facts, p: Expr, q: Expr, c: int) -> None:
     """``p - q`` is at most `c`."""
     if p.dtype != INDEX:
-        f.narrow(p, high=f.span(q)[1] + c)
-        f.narrow(q, low=f.span(p)[0] - c)
+        f.narrow(p, whole(p.dtype)[0], f.span(q)[1] + c)
+        f.narrow(q, f.span(p)[0] - c, whole(q.dtype)[1])
         return
     f.note(p, q, c)
     match q:
@@ -66,18 +67,18 @@ def assigned(f: Facts, names: Iterable[tuple[str, Expr]]) -> None:
     for old, new, _ in pairs:
         f.forget(old)
         f.values.pop(new.name, None)
-    to: dict[Term, Term] = {new: old for old, new, _ in pairs}
+    to: dict[Term, Term] = {new.name: old.name for old, new, _ in pairs}
     for old, new, _ in pairs:
         if new.name in f.spans:
             f.spans[old.name] = f.spans.pop(new.name)
     f.most = {
         to.get(x, x): {to.get(y, y): c for y, c in row.items()} for x, row in f.most.items()
     }
-    f.named = {e: n for e, n in f.named.items() if n not in to}
+    f.named = {e: n for e, n in f.named.items() if n.name not in to}
 
 
 def _is_known(f: Facts, t: Term) -> bool:
-    return isinstance(t, Dim) or t.name in f.spans
+    return t in f.spans or is_length(t)
 
 
 def _shared(a: Facts, b: Facts) -> Facts:
@@ -111,8 +112,8 @@ def _related(f: Facts) -> Facts:
     """`f`, with spans that say what its relations do."""
     for x, row in f.most.items():
         for y, c in row.items():
-            f.narrow(x, high=f.span(y)[1] + c)
-            f.narrow(y, low=f.span(x)[0] - c)
+            f.limit(x, high=f.lies(y)[1] + c)
+            f.limit(y, low=f.lies(x)[0] - c)
     return f
 
 

@@ -2,34 +2,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from itertools import count, islice
 from typing import TypeAlias
 
 from ..nodes import Call, Const, Dim, Expr, Load, Var
 from ..tree import walk
 from ..types import DTYPES, INDEX
-from .intervals import Bounds, exact
+from .intervals import Bounds, exact, is_whole, whole, within
 from .names import reads
 
-__all__ = ["Facts", "Term", "is_whole", "whole"]
+__all__ = ["Facts", "Term", "is_length"]
 
 _LENGTH: Bounds = (0, 1 << 47)  # no axis is longer than the address space
 _BETWEEN = 64  # more terms are not looked at between two
 _NUMBERS = count()
 
-Term: TypeAlias = Var | Dim
-
-
-@cache
-def whole(dtype: str) -> Bounds:
-    """Where all numbers of `dtype` lie."""
-    return DTYPES[dtype].low, DTYPES[dtype].high
-
-
-def is_whole(e: Expr) -> bool:
-    """Whether `e` is one integer."""
-    return e.lanes == 1 and DTYPES[e.dtype].kind in "iu"
+Term: TypeAlias = str
+"""A 64-bit name or a length, as ``spans`` has it: these are looked up by the thousand."""
 
 
 class Facts:
@@ -75,23 +64,27 @@ class Facts:
             case _:
                 return whole(e.dtype)
 
+    def lies(self, t: Term) -> Bounds:
+        """Where `t` lies."""
+        return self.spans.get(t) or (_LENGTH if is_length(t) else whole(INDEX))
+
     def _of_call(self, e: Call) -> Bounds:
         limits, found = whole(e.dtype), exact(e.op, [self.span(x) for x in e.args])
         if found and e.op == "sub" and e.dtype == INDEX and all(map(_is_term, e.args)):
             a, b = e.args
             found = max(found[0], -self.gap(b, a)), min(found[1], self.gap(a, b))
-        return found if found and _within(found, limits) else limits
+        return found if found and within(found, limits) else limits
 
     def fits(self, e: Call) -> bool:
         """Whether `e` is what it would be of unbounded integers."""
         found = exact(e.op, [self.span(x) for x in e.args])
-        return found is not None and _within(found, whole(e.dtype))
+        return found is not None and within(found, whole(e.dtype))
 
     def gap(self, a: Expr, b: Expr) -> int:
         """What ``a - b`` is at most, of 64-bit integers."""
         (p, k), (q, m) = self.form(a), self.form(b)
         rest = {t: c for t in p | q if (c := p.get(t, 0) - q.get(t, 0))}
-        best = k - m + sum(max(c * end for end in self.span(t)) for t, c in rest.items())
+        best = k - m + sum(max(c * end for end in self.lies(t)) for t, c in rest.items())
         ups, downs = ([t for t, c in rest.items() if c == sign] for sign in (1, -1))
         if len(ups) == len(downs) == 1 and len(rest) == 2:
             return min(best, k - m + self.apart(ups[0], downs[0]))
@@ -105,12 +98,14 @@ class Facts:
                 if b not in far or far[a] + c < far[b]:
                     far[b] = far[a] + c
                     waiting.append(b)
-        low = self.span(y)[0]
-        best = min(c + self.span(z)[1] - low for z, c in far.items())
+        low = self.lies(y)[0]
+        best = min(c + self.lies(z)[1] - low for z, c in far.items())
         return min(best, far.get(y, best))
 
-    def form(self, e: Expr) -> tuple[dict[Term, int], int]:
+    def form(self, e: Expr | Term) -> tuple[dict[Term, int], int]:
         """`e` as terms, each times a number, and a constant."""
+        if isinstance(e, Term):
+            return {e: 1}, 0
         if isinstance(e, Const):
             return {}, int(e.value)
         value = self.values.get(e.name) if isinstance(e, Var) else None
@@ -127,12 +122,10 @@ class Facts:
 
     def _term(self, e: Expr) -> Term:
         if isinstance(e, Var | Dim):
-            return e
+            return _key(e)
         if e not in self.named:
-            name = Var(f"{next(_NUMBERS)}", INDEX)
-            self.bind(name, e)
-            return name
-        return self.named[e]
+            self.bind(Var(f"{next(_NUMBERS)}", INDEX), e)
+        return self.named[e].name
 
     # -- learning
 
@@ -149,7 +142,7 @@ class Facts:
         if name.lanes == 1 and name.dtype in (INDEX, "bool"):
             self.values[name.name] = e  # last, for the name is to be met in what is noted
 
-    def _relations(self, v: Expr, e: Expr) -> Iterator[tuple[Expr, Expr, int]]:
+    def _relations(self, v: Var, e: Expr) -> Iterator[tuple[Expr | Term, Expr | Term, int]]:
         """Pairs, and what the first is above the second at most, where `v` is `e`."""
         match e:
             case Const():
@@ -172,7 +165,9 @@ class Facts:
             case Call("floordiv" | "shr" | "mod" as op, (a, b)):
                 yield from self._shares(v, op, a, b)
 
-    def _shares(self, v: Expr, op: str, a: Expr, b: Expr) -> Iterator[tuple[Expr, Expr, int]]:
+    def _shares(
+        self, v: Var, op: str, a: Expr, b: Expr
+    ) -> Iterator[tuple[Expr | Term, Expr | Term, int]]:
         """Of a quotient, remainder, or half."""
         low = self.span(b)[0]
         if self.span(a)[0] >= 0 and (low > 0 or op == "shr"):
@@ -185,33 +180,39 @@ class Facts:
                 yield v, p, self.apart(q, p) // 2
                 yield p, v, -(-self.apart(p, q) // 2)
 
-    def note(self, x: Expr, y: Expr, c: int) -> None:
+    def note(self, x: Expr | Term, y: Expr | Term, c: int) -> None:
         """``x - y`` is at most `c`."""
         (p, k), (q, m) = self.form(x), self.form(y)
         c += m - k
         if len(p) == 1 and not q and [*p.values()] == [1]:
-            self.narrow((*p,)[0], high=c)
+            self.limit((*p,)[0], high=c)
         elif len(q) == 1 and not p and [*q.values()] == [1]:
-            self.narrow((*q,)[0], low=-c)
+            self.limit((*q,)[0], low=-c)
         rest = {t: n for t in p | q if (n := p.get(t, 0) - q.get(t, 0))}
         ups, downs = ([t for t, n in rest.items() if n == sign] for sign in (1, -1))
         if len(ups) == len(downs) == 1 and len(rest) == 2:
             up, down = ups[0], downs[0]
             row = self.most.setdefault(up, {})
             row[down] = min(c, row.get(down, c))
-            self.narrow(up, high=self.span(down)[1] + c)
-            self.narrow(down, low=self.span(up)[0] - c)
+            self.limit(up, high=self.lies(down)[1] + c)
+            self.limit(down, low=self.lies(up)[0] - c)
 
-    def narrow(self, t: Expr, low: int | None = None, high: int | None = None) -> None:
+    def limit(self, t: Term, low: int | None = None, high: int | None = None) -> None:
         """`t` is in these, too."""
-        lo, hi = self.span(t)
+        lo, hi = self.lies(t)
         new = lo if low is None else max(lo, low), hi if high is None else min(hi, high)
-        if isinstance(t, Var | Dim) and new[0] <= new[1]:  # else nothing comes here
-            self.spans[_key(t)] = new
+        if new[0] <= new[1]:  # else nothing comes here
+            self.spans[t] = new
+
+    def narrow(self, e: Expr, low: int, high: int) -> None:
+        """`e` is in these, too."""
+        if isinstance(e, Var | Dim):
+            self.spans.setdefault(_key(e), self.span(e))
+            self.limit(_key(e), low, high)
 
     def forget(self, name: Var) -> None:
         """`name` stands for something else now."""
-        self.bridge(name)
+        self.bridge(name.name)
         self.spans.pop(name.name, None)
         self.values.pop(name.name, None)
         self.values = {n: e for n, e in self.values.items() if name.name not in self._of(e)}
@@ -235,13 +236,14 @@ class Facts:
                         row[y] = min(c + d, row.get(y, c + d))
 
 
-def _key(t: Term) -> str:
+def is_length(t: Term) -> bool:
+    """Whether `t` is an array's, along some axis."""
+    return t.endswith("]")
+
+
+def _key(t: Var | Dim) -> Term:
     return t.name if isinstance(t, Var) else f"{t.array}.shape[{t.axis}]"
 
 
 def _is_term(e: Expr) -> bool:
     return isinstance(e, Var | Dim | Const)
-
-
-def _within(inner: Bounds, outer: Bounds) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from typing import TypeAlias
 
 from ..nodes import Call, Const, Expr, Var
 from ..types import DTYPES
 
-__all__ = ["Bounds", "Intervals", "decided", "exact"]
+__all__ = ["Bounds", "Intervals", "decided", "exact", "is_whole", "whole", "within"]
 
 Bounds: TypeAlias = tuple[int, int]
 """The least and the greatest; both may be reached."""
@@ -28,22 +29,34 @@ class Intervals:
         return self._known[id(e)][1]
 
     def _of(self, e: Expr) -> Bounds:
-        whole = DTYPES[e.dtype].low, DTYPES[e.dtype].high
+        limits = whole(e.dtype)
         match e:
             case Const(value):
                 return int(value), int(value)
             case Var(name):
-                return self.names.get(name, whole)
+                return self.names.get(name, limits)
             case Call("cast", (x,)) if DTYPES[x.dtype].kind == "f":
-                return whole
+                return limits
             case Call() if DTYPES[e.dtype].kind != "b":
                 found = exact(e.op, [self.of(x) for x in e.args])
-                return found if found and _is_within(found, whole) else whole
+                return found if found and within(found, limits) else limits
             case _:
-                return whole
+                return limits
 
 
-def _is_within(inner: Bounds, outer: Bounds) -> bool:
+@cache
+def whole(dtype: str) -> Bounds:
+    """Where all numbers of `dtype` lie."""
+    return DTYPES[dtype].low, DTYPES[dtype].high
+
+
+def is_whole(e: Expr) -> bool:
+    """Whether `e` is one integer."""
+    return e.lanes == 1 and DTYPES[e.dtype].kind in "iu"
+
+
+def within(inner: Bounds, outer: Bounds) -> bool:
+    """Whether all of `inner` is in `outer`."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
@@ -139,7 +152,7 @@ def decided(op: str, dtype: str, a: Bounds, b: Bounds) -> bool | None:
             return op == "ne"
         case "add_over" | "sub_over" | "mul_over":
             found = exact(op.removesuffix("_over"), [a, b])
-            fits = found and _is_within(found, (DTYPES[dtype].low, DTYPES[dtype].high))
+            fits = found and within(found, whole(dtype))
             return False if fits else None
         case _:
             return None

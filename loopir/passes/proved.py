@@ -28,8 +28,8 @@ from ..ops import OPPOSITE
 from ..tree import bottom_up, map_children, walk
 from ..types import DTYPES, INDEX
 from .assumed import assigned, assume, covers, either, less, widened
-from .facts import Facts, is_whole, whole
-from .intervals import decided
+from .facts import Facts
+from .intervals import decided, is_whole, whole
 from .names import substitute
 from .rules import rewrite
 
