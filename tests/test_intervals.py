@@ -6,8 +6,9 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from loopir.nodes import Call, Const, Var
 from loopir.ops import OPS, evaluate
-from loopir.passes.intervals import _ROWS, Bounds, decided
+from loopir.passes.intervals import _ROWS, Bounds, Intervals, decided
 
 ENDS = (-7, -2, -1, 0, 1, 2, 5)
 SPANS: list[Bounds] = list(combinations_with_replacement(ENDS, 2))
@@ -37,3 +38,22 @@ def test_what_is_decided_is_so(op: str) -> None:
         assert found is None or answers == {found}, (a, b)
     assert decided("add_over", "i8", (0, 100), (0, 27)) is False
     assert decided("add_over", "i8", (0, 100), (0, 28)) is None
+
+
+def between(low: int, high: int) -> tuple[Intervals, Var]:
+    found = Intervals()
+    found.names["x"] = low, high
+    return found, Var("x", "i64")
+
+
+def test_a_square_is_not_negative() -> None:
+    found, x = between(-3000, 5)
+    assert found.of(Call("mul", (x, x), "i64")) == (0, 9_000_000)
+
+
+@pytest.mark.parametrize(("high", "fits"), [(5, True), (2**24, True), (2**24 + 1, False)])
+def test_whole_floats_are_those_that_were_converted_exactly(high: int, fits: bool) -> None:
+    found, x = between(-3000, high)
+    assert found.converted(Call("cast", (x,), "f32")) == ((-3000, high) if fits else None)
+    assert found.converted(Const(high + 0.5, "f64")) is None
+    assert found.converted(Const(float("inf"), "f64")) is None

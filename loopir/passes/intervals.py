@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from ..nodes import Call, Const, Expr, Var
 from ..types import DTYPES
+from .values import MANTISSA
 
 __all__ = ["Bounds", "Intervals", "decided", "exact", "is_whole", "whole", "within"]
 
@@ -28,6 +29,20 @@ class Intervals:
             self._known[id(e)] = e, self._of(e)
         return self._known[id(e)][1]
 
+    def converted(self, e: Expr) -> Bounds | None:
+        """Where a float lies that is known to be a whole number, by an exact conversion."""
+        digits = 1 << MANTISSA[e.dtype]
+        match e:
+            case Const(value):
+                found = (int(value), int(value)) if float(value).is_integer() else None
+            case Var(name):
+                found = self.names.get(name)
+            case Call("cast", (x,)) if DTYPES[x.dtype].kind != "f":
+                found = self.of(x)
+            case _:
+                found = None
+        return found if found and within(found, (-digits, digits)) else None
+
     def _of(self, e: Expr) -> Bounds:
         limits = whole(e.dtype)
         match e:
@@ -38,7 +53,9 @@ class Intervals:
             case Call("cast", (x,)) if DTYPES[x.dtype].kind == "f":
                 return limits
             case Call() if DTYPES[e.dtype].kind != "b":
-                found = exact(e.op, [self.of(x) for x in e.args])
+                same = e.op == "mul" and e.args[0] == e.args[1]  # a square is not negative
+                args = [_abs(self.of(x)) if same else self.of(x) for x in e.args]
+                found = exact(e.op, args)
                 return found if found and within(found, limits) else limits
             case _:
                 return limits

@@ -65,6 +65,7 @@ class _Thinning:
         self.narrow: dict[str, str] = {}
         places = [x for n in walk(kernel) if isinstance(n, Load | Store) for x in n.index]
         self.wide = rebound(kernel) | reads(*places)
+        self.roots = {x.name for n in walk(kernel) if isinstance(x := _narrow_root(n), Var)}
 
     def node(self, n: Any) -> Any:
         if isinstance(n, Var):
@@ -82,8 +83,10 @@ class _Thinning:
                 return n
 
     def assign(self, s: Assign) -> Assign:
-        if s.name in self.wide or DTYPES[s.value.dtype].kind == "f":
+        if s.name in self.wide:
             return s
+        if DTYPES[s.value.dtype].kind == "f":
+            return self.float_assign(s)
         self.intervals.names[s.name] = self.intervals.of(s.value)
         inner = _inside(s.value)
         if s.value.dtype != INDEX or inner is s.value:
@@ -91,9 +94,24 @@ class _Thinning:
         self.narrow[s.name] = inner.dtype
         return replace(s, value=inner)
 
+    def float_assign(self, s: Assign) -> Assign:
+        """Whole numbers whose roots are stored in few digits stay the integers that they were."""
+        found = self.intervals.converted(s.value)
+        if found is None:
+            return s
+        self.intervals.names[s.name] = found
+        match s.value:
+            case Call("cast", (x,)) if s.name in self.roots and DTYPES[x.dtype].kind in "iu":
+                self.narrow[s.name] = x.dtype
+                return replace(s, value=x)
+            case _:
+                return s
+
     def call(self, e: Call) -> Expr:
         if e.lanes != 1:
             return e
+        if (root := self.root(e)) is not None:
+            return root
         answer = self.answer(e)
         if answer is not None:
             return Const(answer, "bool")
@@ -107,10 +125,21 @@ class _Thinning:
         return e
 
     def answer(self, e: Call) -> bool | None:
-        if e.op not in _COMPARED | _OVER or DTYPES[e.args[0].dtype].kind == "f":
+        if e.op not in _COMPARED | _OVER:
             return None
-        a, b = (self.intervals.of(x) for x in e.args)
-        return decided(e.op, e.args[0].dtype, a, b)
+        is_float = DTYPES[e.args[0].dtype].kind == "f"
+        a, b = (self.intervals.converted(x) if is_float else self.intervals.of(x) for x in e.args)
+        return decided(e.op, e.args[0].dtype, a, b) if a and b else None
+
+    def root(self, e: Call) -> Expr | None:
+        """``f32(sqrt(f64(v)))`` → ``sqrt(f32(v))``, where `v` has no more digits than that."""
+        match _narrow_root(e):
+            case Call("cast", (x,)) if DTYPES[x.dtype].kind in "iu" and (
+                self.intervals.converted(Call("cast", (x,), "f32"))
+            ):
+                return Call("sqrt", (_cast(x, "f32"),), "f32")
+            case _:
+                return None
 
     def narrower(self, e: Call) -> Expr:
         """`e` in the least dtype that holds it, where its operands come from less than they are."""
@@ -130,6 +159,15 @@ class _Thinning:
         if e.op in _COMPARED:
             return replace(e, args=args)
         return _cast(replace(e, args=args, dtype=dtype), INDEX)
+
+
+def _narrow_root(n: Any) -> Expr | None:
+    """Of what is the root that is taken in 64 bits and kept in 32."""
+    match n:
+        case Call("cast", (Call("sqrt", (x,), "f64"),), "f32"):
+            return x
+        case _:
+            return None
 
 
 def _holding(spans: list[Bounds]) -> str | None:

@@ -11,8 +11,8 @@ from ..tree import walk
 from ..types import DTYPES, INDEX
 
 __all__ = [
-    "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise", "most_trips",
-    "raised", "raising", "rounded", "trips", "unit",
+    "MANTISSA", "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise",
+    "most_trips", "raised", "raising", "rounded", "trips", "unit",
 ]
 
 
@@ -86,7 +86,7 @@ def raising(n: Node) -> bool:
     return bool(raised(n))
 
 
-_MANTISSA = {"f16": 11, "f32": 24, "f64": 53}
+MANTISSA = {"f16": 11, "f32": 24, "f64": 53}
 
 
 def is_lossless(source: str, target: str) -> bool:
@@ -98,7 +98,7 @@ def is_lossless(source: str, target: str) -> bool:
         case "f", "f":
             return a.bits <= b.bits
         case "i" | "u", "f":
-            return a.bits - (a.kind == "i") <= _MANTISSA[target]
+            return a.bits - (a.kind == "i") <= MANTISSA[target]
         case "i" | "u", "i" | "u":
             return b.low <= a.low and a.high <= b.high
         case _:

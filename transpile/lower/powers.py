@@ -56,7 +56,7 @@ class Powers(Integers):
         a, c = convert(self.b, x, ty.dtype, node), convert(self.b, y, ty.dtype, node)
         if exponent in _ROOTS:
             roots = ufunc and exponent == 0.5 and _TAKES_ROOTS
-            value = self.b.apply("sqrt", a) if roots else self._root_power(a, ty, exponent, node)
+            value = self.b.apply("sqrt", a) if roots else self._root_power(a, x, ty, exponent, node)
         else:
             value = self.b.apply("pow", a, c)
         if not ty.weak:
@@ -66,18 +66,20 @@ class Powers(Integers):
             self.b.require(defined("pow", (a, c), value), "GUARD_RAISES", node)
         return typed(value, ty, x, y)
 
-    def _root_power(self, x: Expr, ty: ScalarType, exponent: Any, node: ast.AST) -> Expr:
-        """By the square root, which is closer than a power: within 0.5 ULP, or 1.5 with a product.
+    def _root_power(self, x: Expr, n: Num, ty: ScalarType, exponent: Any, node: ast.AST) -> Expr:
+        """Of `x`, which is `n` as a float, by the square root: closer than a power, within 0.5 ULP,
+        or 1.5 with a product.
 
         A power knows one zero and one infinity; Python's of less than zero is complex.
         """
         x = self.b.bind(x, "base")
         if ty.weak:
             self.b.require(defined("sqrt", (x,), x), "GUARD_RAISES", node)
-        else:
+        elif DTYPES[n.dtype].kind == "f":
             infinite = Call("eq", (x, Const(-math.inf, x.dtype)), "bool")
             x = Call("select", (infinite, Const(math.inf, x.dtype), x), x.dtype)
-        x = self.b.bind(Call("add", (x, Const(0.0, x.dtype)), x.dtype), "base")
+        if DTYPES[n.dtype].kind == "f":
+            x = self.b.bind(Call("add", (x, Const(0.0, x.dtype)), x.dtype), "base")
         root = self.b.apply("sqrt", x)
         match exponent:
             case 0.5:
