@@ -123,9 +123,9 @@ class Facts:
     def _term(self, e: Expr) -> Term:
         if isinstance(e, Var | Dim):
             return _key(e)
-        if e not in self.named:
-            self.bind(Var(f"{next(_NUMBERS)}", INDEX), e)
-        return self.named[e].name
+        if (name := self.named.get(e)) is None:  # what loads has a new one each time
+            self.bind(name := Var(f"{next(_NUMBERS)}", INDEX), e)
+        return name.name
 
     # -- learning
 
