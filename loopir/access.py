@@ -1,7 +1,7 @@
 """Which array elements a piece of code touches: loads and stores with affine subscripts."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from .affine import Affine, Bindings, affine, constant, unclipped, variable
 from .exhaustive import unhandled
@@ -31,7 +31,7 @@ from .nodes import (
     Zip,
 )
 from .record import record
-from .tree import children, counters, ends
+from .tree import children, counters, ends, kept
 
 __all__ = ["Access", "accesses", "advance", "subscripted", "unit_stride"]
 
@@ -191,11 +191,9 @@ class _Walk:
             self.spans[var] = span
 
     def reads(self, *exprs: Expr | None) -> None:
-        for load in (n for e in exprs if e is not None for n in _inner_first(e)):
-            if isinstance(load, Load):
-                scalar = load.lanes == 1
-                forms = self.forms(load.index) if scalar else (None,) * len(load.index)
-                self.touch(load.array, forms, False, load.span)
+        for load in (n for e in exprs if e is not None for n in _loads(e)):
+            forms = self.forms(load.index) if load.lanes == 1 else (None,) * len(load.index)
+            self.touch(load.array, forms, False, load.span)
 
     def forms(self, index: tuple[Expr, ...]) -> tuple[Affine | None, ...]:
         return tuple(affine(e, (), self.known) for e in index)
@@ -218,7 +216,8 @@ def _span(r: Range, known: Bindings) -> tuple[Affine, Affine] | None:
     return (lo, hi - constant(1)) if lo and hi else None
 
 
-def _inner_first(n: Node) -> Iterator[Node]:
-    for child in children(n):
-        yield from _inner_first(child)
-    yield n
+@kept
+def _loads(e: Node) -> tuple[Load, ...]:
+    """What `e` loads, subscripts before the elements that they name."""
+    inner = tuple(load for child in children(e) for load in _loads(child))
+    return (*inner, e) if isinstance(e, Load) else inner

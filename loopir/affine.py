@@ -30,6 +30,8 @@ class Affine:
     offset: int
 
     def __add__(self, other: Affine) -> Affine:
+        if not (other.terms or other.symbols):
+            return Affine(self.terms, self.symbols, self.offset + other.offset)
         return _make(
             (*self.terms, *other.terms), (*self.symbols, *other.symbols), self.offset + other.offset
         )
@@ -38,9 +40,11 @@ class Affine:
         return self + other.scaled(-1)
 
     def scaled(self, factor: int) -> Affine:
-        return _make(
-            ((v, c * factor) for v, c in self.terms),
-            ((s, c * factor) for s, c in self.symbols),
+        if not factor:
+            return constant(0)
+        return Affine(
+            tuple((v, c * factor) for v, c in self.terms),
+            tuple((s, c * factor) for s, c in self.symbols),
             self.offset * factor,
         )
 
@@ -182,8 +186,7 @@ def _make(
     by_symbol: dict[Expr, int] = {}
     for s, c in symbols:
         by_symbol[s] = by_symbol.get(s, 0) + c
-    return Affine(
-        tuple(sorted((v, c) for v, c in by_var.items() if c)),
-        tuple(sorted(((s, c) for s, c in by_symbol.items() if c), key=lambda p: repr(p[0]))),
-        offset,
-    )
+    kept = [(s, c) for s, c in by_symbol.items() if c]
+    if len(kept) > 1:
+        kept.sort(key=lambda p: repr(p[0]))
+    return Affine(tuple(sorted((v, c) for v, c in by_var.items() if c)), tuple(kept), offset)

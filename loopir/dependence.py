@@ -120,8 +120,7 @@ def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
 def _dependence(
     a: Access, b: Access, var: str, kernel: Kernel, trips: Affine | None
 ) -> Iterator[Dependence]:
-    known = alias(kernel, a.array, b.array)
-    if not (a.is_write or b.is_write) or known is Alias.DISJOINT:
+    if not (a.is_write or b.is_write) or not may_share(kernel, a.array, b.array):
         return
     match apart := distance(a, b, var, trips):
         case Overlap.NEVER:

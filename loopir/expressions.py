@@ -43,16 +43,17 @@ class Const(Spanned):
     dtype: str
     lanes = 1
 
-    def _key(self) -> tuple[str, object]:
-        is_float = DTYPES[self.dtype].kind == "f"
-        value = struct.pack("<d", self.value) if is_float else int(self.value)
-        return self.dtype, value
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self._key() == other._key()
+        if not isinstance(other, Const) or self.dtype != other.dtype:
+            return False
+        return self.value is other.value or self._bits() == other._bits()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash((self.dtype, self.value if self.value == self.value else None))
+
+    def _bits(self) -> object:
+        is_float = DTYPES[self.dtype].kind == "f"
+        return struct.pack("<d", self.value) if is_float else int(self.value)
 
 
 @record(frozen=True, slots=True)

@@ -24,19 +24,19 @@ from .nodes import (
     Yield,
     Zip,
 )
-from .tree import N, bottom_up, walk
+from .tree import N, bottom_up, children, kept
 
 __all__ = ["bound", "fresh", "rename", "used"]
 
 
 def bound(*nodes: Node) -> frozenset[str]:
     """Every name that is bound somewhere in `nodes`: assigned, yielded, accumulated or counted."""
-    return frozenset(name for top in nodes for n in walk(top) for name in _binds(n))
+    return _union([_names(n)[0] for n in nodes])
 
 
 def used(*nodes: Node) -> frozenset[str]:
     """Every scalar name that is read somewhere in `nodes`, its own ones included."""
-    return frozenset(name for top in nodes for n in walk(top) for name in _reads(n))
+    return _union([_names(n)[1] for n in nodes])
 
 
 def fresh(base: str, taken: Iterable[str]) -> str:
@@ -53,6 +53,22 @@ def rename(node: N, names: Mapping[str, str]) -> N:
     """`node` with names replaced all at once, where they are bound and where they are read."""
     renamed: N = bottom_up(node, lambda n: _rename(n, names)) if names else node
     return renamed
+
+
+@kept
+def _names(n: Node) -> tuple[frozenset[str], frozenset[str]]:
+    """Those bound and those read in `n`."""
+    below = [_names(c) for c in children(n)]
+    binds, reads = frozenset(_binds(n)), frozenset(_reads(n))
+    return _union([binds, *(b for b, _ in below)]), _union([reads, *(r for _, r in below)])
+
+
+def _union(sets: list[frozenset[str]]) -> frozenset[str]:
+    some = [s for s in sets if s]
+    return some[0].union(*some[1:]) if some else _NONE
+
+
+_NONE: frozenset[str] = frozenset()
 
 
 def _binds(n: Node) -> tuple[str, ...]:

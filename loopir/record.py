@@ -25,7 +25,9 @@ def _record(
     cls: type, frozen: bool = False, slots: bool = False, kw_only: bool = False, eq: bool = True
 ) -> type:
     cls.__doc__ = cls.__doc__ or cls.__name__  # dataclass would take long to make one
-    made: Any = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    made: Any = dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+    if slots:
+        made = _slotted(made)
 
     def compile_init(self: object, *args: object, **named: object) -> None:
         made.__init__ = _init(made)
@@ -33,10 +35,24 @@ def _record(
 
     made.__init__, made.__repr__ = compile_init, _repr
     if eq:
-        _compare(made)
+        _compare(made, frozen)
         if not frozen:
             made.__hash__ = None
     return made  # type: ignore[no-any-return]
+
+
+def _slotted(cls: Any) -> Any:
+    """`cls` with a slot for each field, and ``_kept`` for what is worth knowing of an object that
+    never changes: nobody compares, prints or pickles it.
+    """
+    names = [f.name for f in fields(cls)]
+    body = {k: v for k, v in vars(cls).items() if k not in {*names, "__dict__", "__weakref__"}}
+    inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
+    body["__slots__"] = tuple(name for name in (*names, "_hash", "_kept") if name not in inherited)
+    body["__getstate__"] = lambda self: (None, {name: getattr(self, name) for name in names})
+    made = type(cls)(cls.__name__, cls.__bases__, body)
+    made.__qualname__ = cls.__qualname__
+    return made
 
 
 def _init(cls: Any) -> Any:
@@ -63,17 +79,27 @@ def _init(cls: Any) -> Any:
     return names["__init__"]
 
 
-def _compare(cls: Any) -> None:
+def _compare(cls: Any, frozen: bool) -> None:
     """Gives `cls` its equality, and the hash that goes with it."""
     compared = _values(f for f in fields(cls) if f.compare)
     hashed = _values(f for f in fields(cls) if (f.compare if f.hash is None else f.hash))
 
     def equal(self: object, other: object) -> Any:
+        if self is other:
+            return True
         if type(other) is not cls or type(self) is not cls:
             return NotImplemented
-        return self is other or compared(self) == compared(other)
+        return compared(self) == compared(other)
 
-    cls.__eq__, cls.__hash__ = equal, lambda self: hash(hashed(self))
+    def hash_once(self: Any) -> int:
+        try:
+            return self._hash  # type: ignore[no-any-return]
+        except AttributeError:
+            self._hash = found = hash(hashed(self))
+            return found
+
+    has_slot = frozen and hasattr(cls, "_hash")
+    cls.__eq__, cls.__hash__ = equal, hash_once if has_slot else lambda self: hash(hashed(self))
 
 
 def _values(chosen: Iterable[Field[Any]]) -> Callable[[object], object]:

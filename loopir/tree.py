@@ -3,32 +3,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from functools import wraps
+from operator import attrgetter, is_not
 from typing import Any, TypeVar, get_args
 
 from .nodes import Append, Expr, Interval, Node, Prefix, Range, RangeDesc
 
-__all__ = ["N", "bottom_up", "children", "counters", "ends", "map_children", "walk"]
+__all__ = ["N", "bottom_up", "children", "counters", "ends", "kept", "map_children", "walk"]
 
 N = TypeVar("N", bound=Node)
+T = TypeVar("T")
 
 _PLAIN = frozenset((
     "str", "int", "bool", "float | int | bool", "int | None", "Lanes", "Lanes | None",
     "MaskForm | None", "Span | None", "str | None", "tuple[str, ...]",
     "tuple[int | None, ...]",
 ))
-_BELOW: dict[type, tuple[str, ...]] = {  # the fields that hold nodes
+_FIELDS: dict[type, tuple[str, ...]] = {  # those that hold nodes
     t: tuple(f.name for f in fields(t) if f.type not in _PLAIN) for t in get_args(Node)
 }
 
 
-def children(n: Node) -> Iterator[Node]:
+def _below(t: type) -> Callable[[Any], tuple[Node, ...]] | None:
+    """What gives the nodes below one of type `t`, in field order; None where there are none."""
+    kinds = {f.name: str(f.type) for f in fields(t)}
+    names = _FIELDS[t]
+    if len(names) == 1 and kinds[names[0]].startswith("tuple"):
+        return attrgetter(*names)
+    parts = (
+        f"*n.{f}" if kinds[f].startswith("tuple")
+        else f"*(() if n.{f} is None else (n.{f},))" if kinds[f].endswith("| None")
+        else f"n.{f}"
+        for f in names
+    )
+    return eval(f"lambda n: ({', '.join(parts)},)") if names else None
+
+
+_BELOW = {t: _below(t) for t in _FIELDS}
+
+
+def children(n: Node) -> tuple[Node, ...]:
     """The nodes directly below `n`, in field order."""
-    for name in _BELOW[type(n)]:
-        value = getattr(n, name)
-        if type(value) is tuple:
-            yield from value
-        elif value is not None:
-            yield value
+    below = _BELOW[type(n)]
+    return below(n) if below else ()
 
 
 def walk(n: Node) -> Iterator[Node]:
@@ -37,39 +54,60 @@ def walk(n: Node) -> Iterator[Node]:
     while waiting:
         n = waiting.pop()
         yield n
-        for name in reversed(_BELOW[type(n)]):
-            value = getattr(n, name)
-            if type(value) is tuple:
-                waiting.extend(reversed(value))
-            elif value is not None:
-                waiting.append(value)
+        if below := _BELOW[type(n)]:
+            waiting += below(n)[::-1]
+
+
+def kept(f: Callable[[Any], T]) -> Callable[[Any], T]:
+    """`f` of a node, found once for each: nodes do not change, and most stay, pass by pass."""
+
+    @wraps(f)
+    def known(n: Any) -> Any:
+        try:
+            facts = n._kept
+        except AttributeError:
+            facts = n._kept = {}
+        found = facts.get(f, facts)
+        if found is facts:
+            found = f(n)
+            facts[f] = None if found is n else found  # no node holds itself
+        return n if found is None else found
+
+    return known
 
 
 def map_children(n: N, f: Callable[[Any], Any]) -> N:
     """`n` with `f` applied to each child; `f` may turn a statement into a tuple of statements. `n`
     itself when nothing changed.
     """
-    changed: dict[str, Any] = {}
-    for name in _BELOW[type(n)]:
-        old = getattr(n, name)
+    changed: dict[str, Any] | None = None
+    for name in _FIELDS[type(n)]:
+        old = new = getattr(n, name)
         if type(old) is tuple:
             parts = [f(x) for x in old]
-            if any(a is not b for a, b in zip(parts, old, strict=True)):
-                changed[name] = tuple(y for x in parts for y in (x if type(x) is tuple else (x,)))
-        elif old is not None and (new := f(old)) is not old:
-            changed[name] = new
+            if any(map(is_not, parts, old)):
+                new = tuple(y for x in parts for y in (x if type(x) is tuple else (x,)))
+        elif old is not None:
+            new = f(old)
+        if new is not old:
+            changed = {**(changed or {}), name: new}
     return replace(n, **changed) if changed else n
 
 
 def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
     """`f` applied to every node, inner before outer."""
-    return f(map_children(n, lambda child: bottom_up(child, f)))
+
+    def go(n: Any) -> Any:
+        return f(map_children(n, go))
+
+    return go(n)
 
 
+@kept
 def counters(n: Node) -> frozenset[str]:
     """The accumulators that statements below `n` advance: scalars, in vector loops too."""
-    appends = (x.count for x in walk(n) if isinstance(x, Append))
-    return frozenset((*appends, *(x.acc for x in walk(n) if isinstance(x, Prefix))))
+    appends = (x for x in walk(n) if isinstance(x, (Append, Prefix)))
+    return frozenset(x.count if isinstance(x, Append) else x.acc for x in appends)
 
 
 def ends(r: Range) -> tuple[Expr, Expr]:

@@ -1,6 +1,7 @@
 """`record` is ``dataclasses.dataclass`` in everything but when its methods are compiled."""
 from __future__ import annotations
 
+import copy
 import dataclasses
 import pickle
 from collections.abc import Callable
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from loopir.names import used
+from loopir.nodes import Call, Var
 from loopir.record import record
 from loopir.types import DTYPES
 
@@ -92,6 +95,19 @@ def test_equal_and_hashed_as_a_dataclass_is() -> None:
     objects = [(a, b) for a, b in zip(ours, theirs, strict=True) if not isinstance(a, type)]
     assert len({a for a, _ in objects}) == len({b for _, b in objects})
     assert [hash(a) for a, _ in objects] == [hash(b) for _, b in objects]
+
+
+def test_what_is_kept_with_an_object_goes_nowhere() -> None:
+    x = Var("x", "f64")
+    total = Call("add", (x, x), "f64")
+    hash(total)
+    assert used(total) == {"x"}
+    assert repr(total) == repr(Call("add", (x, x), "f64"))
+    for other in (copy.copy(total), pickle.loads(pickle.dumps(total)), dataclasses.replace(total)):
+        assert other == total
+        assert not hasattr(other, "_hash")
+        assert not hasattr(other, "_kept")
+    assert used(dataclasses.replace(total, args=(Var("y", "f64"), x))) == {"x", "y"}
 
 
 def test_pickled() -> None:

@@ -5,23 +5,29 @@ from collections.abc import Iterable
 from functools import cache, partial
 
 from ..dependence import may_share
-from ..nodes import Append, Expr, Kernel, Load, Node, Scan, Store, Zip
-from ..tree import walk
+from ..nodes import Append, Expr, Kernel, Load, Node, Scan, Store, Stream
+from ..tree import kept, walk
 
 __all__ = ["Memory", "loaded", "written"]
 
 
 def loaded(code: Iterable[Node]) -> frozenset[str]:
     """The arrays that `code` reads."""
-    nodes = [n for part in code for n in walk(part)]
-    streams = {s.array for n in nodes if isinstance(n, Zip) for s in n.streams}
-    return frozenset(n.array for n in nodes if isinstance(n, Load)) | streams
+    return frozenset[str]().union(*(_touched(part)[0] for part in code))
 
 
 def written(code: Iterable[Node]) -> frozenset[str]:
     """The arrays that `code` writes."""
-    return frozenset(
-        n.array for part in code for n in walk(part) if isinstance(n, Store | Append | Scan)
+    return frozenset[str]().union(*(_touched(part)[1] for part in code))
+
+
+@kept
+def _touched(code: Node) -> tuple[frozenset[str], frozenset[str]]:
+    """The arrays that are read and those that are written."""
+    nodes = list(walk(code))
+    reads = (n.array for n in nodes if isinstance(n, (Load, Stream)))
+    return frozenset(reads), frozenset(
+        n.array for n in nodes if isinstance(n, (Store, Append, Scan))
     )
 
 

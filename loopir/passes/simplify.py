@@ -4,8 +4,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..nodes import Append, Assign, Call, Check, Const, If, Interval, Kernel, Loop, Stmt, Store, Var
-from ..tree import bottom_up
+from ..nodes import (
+    Append,
+    Assign,
+    Call,
+    Check,
+    Const,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    Stmt,
+    Store,
+    Var,
+)
+from ..tree import kept, map_children
 from .forward import forward
 from .rules import rewrite
 from .values import trips
@@ -36,17 +50,25 @@ def simplify(kernel: Kernel) -> Kernel:
     """
     for _ in range(_ROUNDS):
         before = kernel
-        kernel = forward(bottom_up(kernel, _node))
+        kernel = forward(_simplest(kernel))
         if kernel is before:
             break
     return kernel
 
 
+def _simplest(n: Any) -> Any:
+    """`n` with everything below it replaced, inner before outer."""
+    return _known(n) if isinstance(n, Call) else _node(map_children(n, _simplest))
+
+
+@kept
+def _known(e: Call) -> Expr:
+    return rewrite(map_children(e, _simplest))
+
+
 def _node(n: Any) -> Any:
     """A node, or the statements that take its place."""
     match n:
-        case Call():
-            return rewrite(n)
         case Check(cond=Const(value=1)) | Store(mask=Const(value=0)) | Append(mask=Const(value=0)):
             return ()
         case Store(mask=Const()) | Append(mask=Const()):

@@ -12,6 +12,7 @@ import numpy as np
 from loopir.nodes import Append, Call, Expr, Store, Var
 from loopir.record import record
 
+from ..below import below
 from ..infer import Num, constant
 from ..pair import Pair
 from ..plan import Filled, Returned
@@ -77,8 +78,7 @@ class Lists(Loops):
     def _appended_names(block: Sequence[ast.stmt]) -> set[str]:
         return {
             n.func.value.id
-            for s in block
-            for n in ast.walk(s)
+            for n in below(*block)
             if isinstance(n, ast.Call)
             and isinstance(n.func, ast.Attribute)
             and n.func.attr == "append"

@@ -4,18 +4,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
+from ..below import below
+
 __all__ = ["assigned", "counting", "exposed", "reads"]
 
 
-_OF_SUMS = (ast.Constant, ast.Name, ast.Load, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+_OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
 
 
 def reads(nodes: Iterable[ast.AST]) -> set[str]:
     """Every name read anywhere in `nodes`."""
     return {
         n.id
-        for node in nodes
-        for n in ast.walk(node)
+        for n in below(*nodes)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     }
 
@@ -24,15 +25,14 @@ def assigned(nodes: Iterable[ast.AST]) -> set[str]:
     """Every name that `nodes` bind."""
     return {
         n.id
-        for node in nodes
-        for n in ast.walk(node)
+        for n in below(*nodes)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
 
 
 def counting(name: str, block: Iterable[ast.AST]) -> bool:
     """Whether `block` changes `name` by sums of it and constants alone."""
-    for node in (n for stmt in block for n in ast.walk(stmt)):
+    for node in below(*block):
         match node:
             case ast.Assign(targets=targets, value=value) if name in assigned(targets):
                 steps = value
@@ -42,7 +42,7 @@ def counting(name: str, block: Iterable[ast.AST]) -> bool:
                 return False
             case _:
                 continue
-        if reads([steps]) - {name} or not all(isinstance(n, _OF_SUMS) for n in ast.walk(steps)):
+        if reads([steps]) - {name} or not all(isinstance(n, _OF_SUMS) for n in below(steps)):
             return False
     return True
 

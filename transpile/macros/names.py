@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from ..below import below
 from .copying import copied
 
 __all__ = ["COMPREHENSIONS", "bound", "bound_once", "free_of", "rename", "used"]
@@ -18,9 +19,9 @@ T = TypeVar("T", bound=ast.AST)
 
 def used(node: ast.AST) -> set[str]:
     """Every name that occurs anywhere in `node`."""
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    names |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
-    for n in ast.walk(node):
+    names = {n.id for n in below(node) if isinstance(n, ast.Name)}
+    names |= {n.arg for n in below(node) if isinstance(n, ast.arg)}
+    for n in below(node):
         if isinstance(n, (ast.Global, ast.Nonlocal)):
             names.update(n.names)
     return names | bound(node)
@@ -28,7 +29,7 @@ def used(node: ast.AST) -> set[str]:
 
 def free_of(expr: ast.expr, names: Iterable[str]) -> bool:
     """Whether `expr` mentions none of `names`."""
-    return {n.id for n in ast.walk(expr) if isinstance(n, ast.Name)}.isdisjoint(names)
+    return {n.id for n in below(expr) if isinstance(n, ast.Name)}.isdisjoint(names)
 
 
 def bound(*nodes: ast.AST) -> set[str]:
@@ -40,7 +41,7 @@ def _here(node: ast.AST) -> Iterator[ast.AST]:
     """`node` and what is below it in the same scope; of comprehensions only what a walrus binds."""
     yield node
     if isinstance(node, COMPREHENSIONS):
-        yield from (n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+        yield from (n.target for n in below(node) if isinstance(n, ast.NamedExpr))
     elif not isinstance(node, _SCOPES):
         for child in ast.iter_child_nodes(node):
             yield from _here(child)
@@ -79,7 +80,7 @@ class _Rename(ast.NodeTransformer):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
-        inner = self._without(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg))
+        inner = self._without(a.arg for a in below(node.args) if isinstance(a, ast.arg))
         node.args = self.visit(node.args)
         node.body = inner.visit(node.body)
         return node
@@ -96,9 +97,9 @@ class _Rename(ast.NodeTransformer):
 
 def bound_once(tree: ast.FunctionDef) -> set[str]:
     """The names that `tree` binds at one place, outside loops."""
-    inside = {n for s in ast.walk(tree) if isinstance(s, (ast.For, ast.While)) for n in ast.walk(s)}
-    stores = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    inside = {n for s in below(tree) if isinstance(s, (ast.For, ast.While)) for n in below(s)}
+    stores = [n for n in below(tree) if isinstance(n, ast.Name)]
     stores = [n for n in stores if not isinstance(n.ctx, ast.Load)]
     count = Counter(n.id for n in stores)
-    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    given = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
     return {n.id for n in stores if count[n.id] == 1 and n not in inside} - given
