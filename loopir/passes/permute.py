@@ -22,17 +22,22 @@ from ..nodes import (
 )
 from ..record import record
 from ..tree import map_children, walk
+from .folds import fold_of
+from .legality import explain
 from .names import reads
+from .promote import promote
+from .simplify import simplify
 from .vectorize_outer import may_run_together
 
 __all__ = ["permute"]
 
 
-def permute(kernel: Kernel) -> Kernel:
+def permute(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Loops of which all but one can run in any order are ordered anew.
 
     A loop that only adds to what the others choose goes inmost, where the sum has a register; each
-    element still adds up in Python's order. The loop whose iterations are neighbours in memory goes
+    element still adds up in Python's order, but where only the terms of a sum are neighbours in
+    memory, which then become its lanes. The loop whose iterations are neighbours in memory goes
     inmost in a map, and outmost around sums, whose loads it shares. Before::
 
         def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
@@ -56,7 +61,7 @@ def permute(kernel: Kernel) -> Kernel:
 
     def visit(n: Any, outside: frozenset[str]) -> Any:
         if isinstance(n, Loop) and (nest := _nest(n)) is not None:
-            order = _order(nest, kernel, outside)
+            order = _order(nest, kernel, outside, reassociate)
             if order is not None and [*order] != [*nest.loops]:
                 return nest.in_order(order)
         inside = outside | {n.var} if isinstance(n, Loop) else outside
@@ -107,7 +112,9 @@ def _nest(outer: Loop) -> _Nest | None:
     return _Nest(tuple(loops), body) if plain and square and simple else None
 
 
-def _order(nest: _Nest, kernel: Kernel, outside: frozenset[str]) -> list[Loop] | None:
+def _order(
+    nest: _Nest, kernel: Kernel, outside: frozenset[str], reassociate: bool
+) -> list[Loop] | None:
     """The loops of `nest` as they should be; `outside`: the variables of those around it."""
     free = [s for s in nest.loops if _is_free(nest.around(s), kernel)]
     bound = [s for s in nest.loops if s not in free]
@@ -119,7 +126,8 @@ def _order(nest: _Nest, kernel: Kernel, outside: frozenset[str]) -> list[Loop] |
         return _neighbours_last(nest, kernel)
     lanes = _best(nest, free, bound, kernel)
     if lanes is None:
-        return None
+        summed = reassociate and bound and _is_best_summed(nest, free, bound[0], kernel)
+        return [*free, *bound] if summed else None
     return [*_outward(nest, lanes, [s for s in free if s is not lanes]), *bound]
 
 
@@ -166,6 +174,19 @@ def _best(nest: _Nest, free: list[Loop], bound: list[Loop], kernel: Kernel) -> L
     if not costs or min(costs) >= min(others):
         return None
     return able[costs.index(min(costs))]
+
+
+def _is_best_summed(nest: _Nest, free: list[Loop], last: Loop, kernel: Kernel) -> bool:
+    """Whether the terms of each sum are better lanes than the sums are, in any order."""
+    order = [*free, last]
+    others = [_cost(nest, o, s, kernel) for o in (nest.loops, order) for s in free]
+    summed = simplify(promote(replace(kernel, body=(nest.in_order(order),))))
+    loops = [n for n in walk(summed) if isinstance(n, Loop)]
+    if len(loops) != len(order) or not (accs := loops[-1].accs):
+        return False
+    if not all(fold_of(a, loops[-1]) for a in accs) or explain(loops[-1], kernel) is not None:
+        return False
+    return loop_set(loops[0], kernel).cost({last.var}) < min(others)
 
 
 def _outward(nest: _Nest, lanes: Loop, others: list[Loop]) -> list[Loop]:

@@ -75,7 +75,7 @@ PIPELINE = (
     Pass(proved, "a check that is gone keeps nothing in its place"),
     Pass(simplify, "what it has decided"),
     Pass(interior, "loops without tests are nests like any other to all that follow"),
-    Pass(permute, "a sum in memory has a register only where it is inmost"),
+    Pass(permute, "a sum in memory has a register only where it is inmost", reorders=True),
     Pass(promote, "an element that each iteration updates is a fold once it has a name"),
     Pass(carry, "an element of the iteration before is an accumulator once it has a name"),
     Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),

@@ -118,3 +118,11 @@ def updated_where_it_is(a):
             for k in range(j):
                 a[i, j] -= a[i, k] * a[j, k]
             a[i, j] = max(-4.0, min(a[i, j], 4.0))
+
+
+@program(sizes=FEW, f64=shaped((SIDE, SIDE), (SIDE, 5)), f32=shaped((SIDE, SIDE), (SIDE, 37)))
+def rows_by_rows(c, a):
+    for i in range(len(a)):
+        for k in range(a.shape[1]):
+            for j in range(i + 1):
+                c[i, j] += 2.0 * a[i, k] * a[j, k]
