@@ -8,13 +8,14 @@ vectors. Where a target has no vectors the width is 1 and the loop is scalar cod
 accumulator for each lane of the group; so it is where a predicated loop asks for a branch per lane.
 Of the two other forms a target has the one that its masks are made for, whichever was asked for.
 A predicated loop branches around a dear body where none of its lanes acts. Of elements in random
-places ``exp(x) + log(x)`` takes, in ns each (f64, AVX-512; without the branch 1.13 wherever):
+places ``exp(x) + log(x)`` takes, in ns each of float64, with GCC:
 
-=====  =====  =====  =====  =====  =====  ======================
-none   1 %    3 %    10 %   50 %   all    10 %, in one place
-=====  =====  =====  =====  =====  =====  ======================
-0.16   0.42   0.79   1.36   1.39   1.39   0.30
-=====  =====  =====  =====  =====  =====  ======================
+======  =====  =====  =====  =====  =====  =====  ==================  ==================
+ISA     none   1 %    3 %    10 %   50 %   all    10 %, in one place  without the branch
+======  =====  =====  =====  =====  =====  =====  ==================  ==================
+avx512  0.11   0.18   0.32   0.86   1.01   1.02   0.20                0.94
+avx2    0.12   0.23   0.35   1.12   1.72   1.76   0.30                1.87
+======  =====  =====  =====  =====  =====  =====  ==================  ==================
 """
 from __future__ import annotations
 

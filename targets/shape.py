@@ -14,8 +14,8 @@ from loopir.types import DTYPES
 from .target import Target, Vec
 
 __all__ = [
-    "aligned_store", "in_registers", "neighbour", "shares_loops", "side_by_side", "streams",
-    "unroll", "weight",
+    "aligned_store", "asks_twice", "in_registers", "neighbour", "shares_loops", "side_by_side",
+    "streams", "unroll", "weight",
 ]
 
 _WRITTEN_OUT = 96.0
@@ -23,6 +23,14 @@ _WRITTEN_OUT = 96.0
 
 _HEAVY = 24.0
 """Weight of a body above which its stores no longer matter: it is not written three times."""
+
+_ASKED = 4.0
+"""Weight of a predicate up to which it is computed once more where that spares a branch."""
+
+
+def asks_twice(loop: ir.PredLoop) -> bool:
+    """Whether a loop that skips looks for what it does not skip in a loop of its own."""
+    return loop.skips and weight(loop.pred) <= _ASKED
 
 
 def weight(n: ir.Node) -> float:

@@ -26,6 +26,7 @@ from targets.c import emit
 from targets.host import available, best
 from targets.isa import TARGETS, Vec
 from targets.legalize import legalize
+from targets.shape import asks_twice
 
 GOLDEN = Path(__file__).parent / "golden"
 SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 300)
@@ -228,6 +229,11 @@ def filter_dear(x: f32[::1], y: mut(f32[::1]), r: mut(f32[()])):
         s = step(s + sqrt(v / (v + broadcast(f32(2.0), W))) / v)
     r[()] = hreduce("add", s)
 """,
+    "filter_dear_predicate": """
+def filter_dear_predicate(x: f32[::1], y: mut(f32[::1])):
+    for i in pred(0, x.shape[0], width=W, where=sqrt(sqrt(abs(x[i:W]))) > broadcast(f32(1.4), W)):
+        y[i:W] = x[i:W] * broadcast(f32(2.0), W)
+""",
     "filter_nothing_read_twice": """
 def filter_nothing_read_twice(x: mut(f32[::1]), y: mut(f32[::1])):
     for i in pred(0, x.shape[0], width=W, where=x[i:W] > broadcast(f32(0.0), W)):
@@ -337,6 +343,12 @@ def test_dear_bodies_are_branched_around() -> None:
     assert {t: loops(dear, t)[0].skips for t in TARGETS} == {t: t != "scalar" for t in TARGETS}
     assert not any(loops(cheap, t)[0].skips for t in TARGETS)
     assert all(loops(asking(cheap, skips=True), t)[0].skips for t in TARGETS if t != "scalar")
+
+
+def test_cheap_predicates_are_asked_twice() -> None:
+    dear, cheap = (parse(KERNELS[name]) for name in ("filter_dear_predicate", "filter_dear"))
+    assert asks_twice(loops(cheap, "avx2")[0])
+    assert not asks_twice(loops(asking(dear, skips=True), "avx2")[0])
 
 
 def means_the_same(k: ir.Kernel, target: str, sizes: tuple[int, ...]) -> None:

@@ -20,7 +20,8 @@ from .variables import held, type_of
 from .vecops import operation
 
 __all__ = [
-    "Block", "Vectored", "accumulator_type", "predicated_bodies", "register_body", "vector_accs",
+    "Block", "Vectored", "accumulator_type", "predicated_bodies", "reads", "register_body",
+    "vector_accs",
 ]
 
 Block: TypeAlias = Callable[..., Iterator[str]]
@@ -47,7 +48,7 @@ def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
         yield from predicated_bodies(n, (s,), block)
         return
     s.loaded = {}
-    yield from _reads(n, s)
+    yield from reads(n, s)
     if isinstance(n, ir.PredLoop):
         yield f"if {bracketed(expr(n.pred, s))} {{"
         yield from _acting(n, s, block)
@@ -63,7 +64,7 @@ def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> 
     for s in scopes:
         assert s.region
         s.loaded = {}
-        yield from _reads(n, s)
+        yield from reads(n, s)
         pred, lanes, on = expr(n.pred, s), s.region.lanes, s.fresh("on")
         both_hold = both((pred, s.region.live), lanes, s.target) or pred
         yield f"const {mask_type(s.target, lanes)} {on} = {plain(both_hold)};"
@@ -102,7 +103,7 @@ def _step(a: ir.VecAccum, s: Scope) -> str:
 # -- loads that occur twice, or beside others
 
 
-def _reads(n: Vectored, s: Scope) -> Iterator[str]:
+def reads(n: Vectored, s: Scope) -> Iterator[str]:
     """Names what would be loaded more than once before anything is stored, and neighbours."""
     early = (x for part in _before_writes(n) for x in walk(part))
     loads = Counter(x for x in early if isinstance(x, ir.Load) and x.lanes != 1 and _known(x, s))

@@ -10,17 +10,11 @@ from loopir.types import DTYPES, INDEX
 
 from ..shape import aligned_store, in_registers, shares_loops, streams
 from ..target import Vec, mask_type, stored
-from .body import (
-    Block,
-    Vectored,
-    accumulator_type,
-    predicated_bodies,
-    register_body,
-    vector_accs,
-)
+from .body import Block, Vectored, accumulator_type, register_body, vector_accs
 from .expressions import expr, pointer, stride
 from .prefix import begin
 from .scope import Region, Registers, Scope
+from .skips import acting_groups
 from .text import bracketed, plain
 
 __all__ = ["vector_loop"]
@@ -141,10 +135,12 @@ class _VectorLoop:
 
     def _groups(self, s: Scope) -> Iterator[str]:
         """All registers of a group, written out or looped over."""
+        if self.written_out and isinstance(self.n, ir.PredLoop) and self.n.skips:
+            beside = partial(self._side_by_side, outer=s)
+            yield from acting_groups(self.n, self.i, self.end, beside)
+            return
         yield f"for (; {self.end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
-        if self.count > 1 and self.written_out and isinstance(self.n, ir.PredLoop) and self.n.skips:
-            yield from self._side_by_side(partial(predicated_bodies, self.n), s)
-        elif self.count > 1 and shares_loops(self.n):
+        if self.count > 1 and shares_loops(self.n):
             yield from self._side_by_side(lambda to, block: block(self.n.body, *to), s)
         elif self.written_out:
             for k in range(self.count):
