@@ -16,7 +16,8 @@ class DType:
     """An element type.
 
     ``kind`` is ``"f"`` (float), ``"i"`` (signed), ``"u"`` (unsigned) or ``"b"`` (bool). ``wide``:
-    the dtype that its operations compute in, where it is merely stored.
+    the dtype that its operations compute in, where it is merely stored. Of a bool, which is a
+    byte in memory, README.md has the figures that bits would have.
     """
 
     name: str
