@@ -42,8 +42,8 @@ def _record(
 
 
 def _slotted(cls: Any) -> Any:
-    """`cls` with a slot for each field, and ``_kept`` for what is worth knowing of an object that
-    never changes: nobody compares, prints or pickles it.
+    """`cls` with a slot for each field, and two for what is found of an object that never changes:
+    its hash, and what ``tree.kept`` keeps. Neither is compared, printed or pickled.
     """
     names = [f.name for f in fields(cls)]
     body = {k: v for k, v in vars(cls).items() if k not in {*names, "__dict__", "__weakref__"}}

@@ -25,7 +25,10 @@ _FIELDS: dict[type, tuple[str, ...]] = {  # those that hold nodes
 
 
 def _below(t: type) -> Callable[[Any], tuple[Node, ...]] | None:
-    """What gives the nodes below one of type `t`, in field order; None where there are none."""
+    """What gives the nodes below one of type `t`, in field order; None where there are none.
+
+    Compiled: a first call asks hundreds of thousands of nodes.
+    """
     kinds = {f.name: str(f.type) for f in fields(t)}
     names = _FIELDS[t]
     if len(names) == 1 and kinds[names[0]].startswith("tuple"):
@@ -59,7 +62,10 @@ def walk(n: Node) -> Iterator[Node]:
 
 
 def kept(f: Callable[[Any], T]) -> Callable[[Any], T]:
-    """`f` of a node, found once for each: nodes do not change, and most stay, pass by pass."""
+    """`f` of a node, found once for each: nodes do not change, and most stay, pass by pass.
+
+    `f` never gives None.
+    """
 
     @wraps(f)
     def known(n: Any) -> Any:

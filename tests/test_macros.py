@@ -15,6 +15,7 @@ from agree import assert_same, outcome
 from worlds import World
 
 from transpile import macros, ops, source
+from transpile.below import below
 from transpile.macros import MACROS, driver
 
 NAN = float("nan")
@@ -22,6 +23,12 @@ NAN = float("nan")
 
 def expanded(fn: Callable[..., Any], *args: Any) -> ast.FunctionDef:
     return macros.expand(source.read(fn).tree, World(fn, args))
+
+
+def test_what_is_below_a_tree_is_all_but_contexts_and_operators() -> None:
+    tree = ast.parse(inspect.getsource(expanded))
+    bare = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+    assert set(below(tree)) == {n for n in ast.walk(tree) if not isinstance(n, bare)}
 
 
 def runnable(tree: ast.FunctionDef, fn: Callable[..., Any]) -> Callable[..., Any]:
