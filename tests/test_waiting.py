@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from random_cases import Wanted, ran
 
-from loopir.nodes import Check, While
+from loopir.nodes import Check, Load, While
 from loopir.parse import parse
 from loopir.tree import walk
 from targets.host import available
@@ -127,6 +127,13 @@ def test_what_the_condition_proves_is_not_asked(function: Callable[..., Any]) ->
     waits = [n for n in walk(kernel) if isinstance(n, While)]
     assert waits
     assert not any(isinstance(n, Check) for wait in waits for n in walk(wait))
+
+
+def test_what_only_the_condition_proves_is_not_loaded_by_lanes_that_have_left() -> None:
+    kernel = parse(fuse(beside_the_loop).emit("loopir", numbers(9)))
+    waits = [n for n in walk(kernel) if isinstance(n, While)]
+    assert waits
+    assert not any(isinstance(n, Load) and n.lanes != 1 for wait in waits for n in walk(wait))
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -7,7 +7,7 @@ from ..nodes import Call, Expr, Var
 from ..ops import OPPOSITE
 from ..types import DTYPES, INDEX
 from .facts import Facts, Term, is_length
-from .intervals import is_whole, whole
+from .intervals import decided, is_whole, whole
 
 __all__ = ["assigned", "assume", "covers", "either", "less", "widened"]
 
@@ -24,10 +24,24 @@ def assume(f: Facts, cond: Expr, holds: bool = True) -> None:
         case Call("and" | "or" as op, (p, q)) if (op == "and") == holds:
             assume(f, p, holds)
             assume(f, q, holds)
+        case Call("or", (p, q)) if holds:
+            for one, other in ((p, q), (q, p)):
+                if _is_refuted(f, one):
+                    assume(f, other)
         case Call(op, (p, q)) if op in OPPOSITE and is_whole(p):
             _compare(f, op if holds else OPPOSITE[op], p, q)
         case _:
             pass
+
+
+def _is_refuted(f: Facts, cond: Expr) -> bool:
+    """Whether the comparison `cond` cannot hold."""
+    if not isinstance(cond, Call) or cond.op not in OPPOSITE or not is_whole(cond.args[0]):
+        return False
+    a, b = cond.args
+    if a.dtype == INDEX:
+        return decided(cond.op, INDEX, (-f.gap(b, a), f.gap(a, b)), (0, 0)) is False
+    return decided(cond.op, a.dtype, f.span(a), f.span(b)) is False
 
 
 def _compare(f: Facts, op: str, p: Expr, q: Expr) -> None:

@@ -1,22 +1,21 @@
 """Loops around a loop that each iteration leaves on its own: lanes that wait for one another."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ..dependence import dependences
+from ..machine import COMMON, Machine
 from ..nodes import (
     Accum,
     Assign,
-    Call,
     Check,
-    Const,
+    Expr,
     If,
     Interval,
     Kernel,
     Load,
     Loop,
-    Node,
     Stmt,
     Store,
     Var,
@@ -24,8 +23,10 @@ from ..nodes import (
     While,
 )
 from ..ops import STATUS
-from ..tree import bottom_up, walk
-from ..types import DTYPES, INDEX
+from ..tree import walk
+from ..types import DTYPES
+from .apart import apart
+from .beyond import loads_within
 from .blocks import map_stmts
 from .if_convert import flattened
 from .legality import SMALL
@@ -33,16 +34,16 @@ from .lift import WIDTH
 from .lift_while import LiftWhile
 from .memory import loaded, written
 from .names import Fresh, reads
-from .rules import rewrite
 from .values import raised, trips
 from .varying import Varying
+from .waiting import waiting
 
 __all__ = ["escape"]
 
-TRUE = Const(True, "bool")
+_WIDE = 32  # bytes of registers from which lanes of 64-bit integers ask faster than scalars
 
 
-def escape(kernel: Kernel) -> Kernel:
+def escape(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
     """The lanes of a vector loop run the ``while`` in it together, until each has left it. What a
     lane has when it leaves, it keeps. It goes on computing meanwhile, and may raise flags that
     Python does not, so the kernel becomes strict of these. It is no predicated loop: the predicate
@@ -77,9 +78,7 @@ def escape(kernel: Kernel) -> Kernel:
     fresh, strict = Fresh(kernel), set(kernel.strict)
     again = loaded(kernel.body).isdisjoint(written(kernel.body))
 
-    def edit(s: Stmt) -> Stmt:
-        if not isinstance(s, Loop):
-            return s
+    def lanes(s: Loop) -> Loop | VecLoop:
         made = _with_while(s, fresh)
         if made is None:
             return s
@@ -89,11 +88,35 @@ def escape(kernel: Kernel) -> Kernel:
         strict.update(flags)
         return _vectorised(made, fresh)
 
-    done = map_stmts(kernel, edit)
+    few = machine.bytes < _WIDE
+    done = map_stmts(kernel, lambda s: _tried(s, lanes, fresh, few))
     if done is kernel:
         return kernel
     stops = kernel.stops or strict != set(kernel.strict)
     return replace(done, strict=tuple(c for c in STATUS if c in strict), stops=stops)
+
+
+def _tried(s: Stmt, lanes: Callable[[Loop], Loop | VecLoop], fresh: Fresh, few: bool) -> Stmt:
+    """`s` as `lanes` makes it, in strips if it folds; not where these are too ``few`` for it."""
+    if not isinstance(s, Loop) or (few and _only_counts(s)):
+        return s
+    strips = apart(s, fresh)
+    if strips is None:
+        return lanes(s)
+    *places, first, second = strips.body
+    assert isinstance(first, Loop)
+    done = lanes(first)
+    return s if done is first else replace(strips, body=(*places, done, second))
+
+
+def _only_counts(loop: Loop) -> bool:
+    """Whether `loop` asks for overflow, and computes with 64-bit integers only: the machine has a
+    say in it, since their lanes have the same bits.
+    """
+    inside = [*walk(loop)]
+    floats = any(DTYPES[n.dtype].kind == "f" for n in inside if isinstance(n, Expr))
+    waits = (n for n in inside if isinstance(n, While))
+    return not floats and any(isinstance(n, Check) for w in waits for n in walk(w))
 
 
 # -- the loop inside
@@ -107,7 +130,7 @@ def _with_while(loop: Loop, fresh: Fresh) -> Loop | None:
         return None
     if not all(isinstance(s, Assign | Store | Check | If) for s in below):
         return None
-    made = _waiting(inner[0], fresh)
+    made = waiting(inner[0], fresh)
     if made is None:
         return None
     at = loop.body.index(inner[0])
@@ -124,56 +147,6 @@ def _without_unread(s: While, after: Iterable[Stmt]) -> While:
 
 def _read_by_others(acc: Accum, accs: Iterable[Accum]) -> frozenset[str]:
     return reads(*(a.step for a in accs if a is not acc))
-
-
-def _waiting(s: Loop | While, fresh: Fresh) -> While | None:
-    below = [n for part in s.body for n in walk(part) if isinstance(n, Stmt)]
-    if not all(isinstance(n, Assign | If) for n in below) or any(map(_may_trap, walk(s))):
-        return None
-    body = tuple(_open(s.body))
-    if isinstance(s, Loop):
-        return _counted(replace(s, body=body), fresh)
-    cond = s.cond
-    simple = isinstance(cond, Var) and any(a.name == cond.name for a in s.accs)
-    return replace(s, body=body) if simple else None
-
-
-def _may_trap(n: Node) -> bool:
-    """Whether `n` divides integers by what may be zero in a lane that has left."""
-    match n:
-        case Call("floordiv" | "mod", (_, divisor), dtype) if DTYPES[dtype].kind in "iu":
-            return not (isinstance(divisor, Const) and divisor.value)
-        case _:
-            return False
-
-
-def _open(stmts: Iterable[Stmt]) -> Iterator[Stmt]:
-    """`stmts`, assignments and branches, with both sides of each branch computed."""
-    for s in stmts:
-        if not isinstance(s, If):
-            yield s
-            continue
-        yield from _open((*s.then, *s.orelse))
-        for y in s.yields:
-            chosen = Call("select", (s.cond, y.then, y.orelse), y.then.dtype)
-            yield Assign(y.name, bottom_up(chosen, rewrite), span=s.span)
-
-
-def _counted(body: Loop, fresh: Fresh) -> While | None:
-    """A counted loop with an exit: it goes on until the exit, or the end of its range."""
-    until = body.until
-    if not isinstance(body.range, Interval) or not isinstance(until, Var):
-        return None
-    lo, hi = body.range.lo, body.range.hi
-    left = next((a for a in body.accs if a.name == until.name), None)
-    if left is None or left.name in reads(*body.body, *(a.step for a in body.accs)):
-        return None
-    k, go = Var(body.var, INDEX), Var(fresh.name("go"), "bool")
-    on = Call("add", (k, Const(1, INDEX)), INDEX)
-    more = Call("lt", (on, hi), "bool")
-    stays = Call("and", (Call("not", (left.step,), "bool"), more), "bool")
-    accs = (*body.accs, Accum(go.name, Call("lt", (lo, hi), "bool"), stays), Accum(k.name, lo, on))
-    return While(go, body.body, accs, span=body.span)
 
 
 # -- whether and how
@@ -195,7 +168,15 @@ def _may_wait(loop: Loop, kernel: Kernel) -> bool:
     moves = [(n, varying.moves(n)) for n in places]
     if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in moves):
         return False
+    if not _stores_last(loop.body) or not loads_within(loop, kernel, varying):
+        return False
     return all(d.distance == 0 for d in dependences(loop, kernel))
+
+
+def _stores_last(body: Iterable[Stmt]) -> bool:
+    """Whether nothing is stored before the last check: what Python may not reach stays as it is."""
+    kinds = [type(n) for s in body for n in walk(s) if isinstance(n, Store | Check)]
+    return Check not in kinds[kinds.index(Store) :] if Store in kinds else True
 
 
 def _vectorised(loop: Loop, fresh: Fresh) -> VecLoop:

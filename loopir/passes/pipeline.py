@@ -96,7 +96,7 @@ PIPELINE = (
     Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
     Pass(reuse, "after if-conversion both sides stand in one block"),
     Pass(thin, "the width of a loop is that of its widest lanes, and many a check asks nothing"),
-    Pass(escape, "it takes the loops that others leave alone, for each iteration ends by itself"),
+    Pass(escape, "it takes what others leave alone, as each iteration ends by itself", fits=True),
     Pass(narrow, "the width of a loop is that of its widest lanes, and these count"),
     Pass(recall, "what lanes hold is settled, and with it what is the same a turn later"),
     Pass(short_folds, "what a fold is left to is settled before its order is", reorders=True),

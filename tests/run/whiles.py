@@ -96,3 +96,62 @@ def quotients_by_numbers(x):
         q[i] = x[i] // 7
         r[i] = x[i] % 10
     return q, r
+
+
+def positive(n: int, rng: np.random.Generator) -> tuple[np.ndarray]:
+    """From one to the end of 62 bits, few of them large."""
+    return (rng.choice(np.array([1, 2, 3, 7, 27, 97, 1 << 40, (1 << 62) - 1]), n),)
+
+
+@program(sizes=(0, 1, 33, 300), i64=positive)
+def halvings_of_all(x):
+    t = -5
+    for v in x:
+        k = int(v)
+        while k != 1:
+            k //= 2
+            t += 1
+    return t
+
+
+@program(sizes=(9, 65), i64=ends(np.int64))
+def bits_of_all(x):
+    t = 0
+    for v in x:
+        k = int(v) & 0x7FFFFFFFFFFFFFFF
+        while k:
+            k &= k - 1
+            t += 1
+    return t
+
+
+@program(sizes=(0, 9, 300), f64=lambda n, rng: (whole(n, rng), n))
+def digits_and_a_float(x, n):
+    s, most, digits = 0.0, 0, 0
+    for i in range(min(n, len(x))):
+        k, d = i * i, 0
+        while k > 0:
+            d += k % 10
+            k //= 10
+        most = max(most, d)
+        s += x[i] * d
+        digits += d
+    return s, most, digits
+
+
+@program(sizes=(1, 17, 300), python_at=(300,), i64=one(integers, np.int64))
+def longest_hailstone(x):
+    best = 0
+    for i in range(len(x)):
+        k, c = i + 1, 0
+        if i == 299:
+            k = 4611686018427387905
+        while k != 1:
+            if k % 2 == 0:
+                k //= 2
+            else:
+                k = 3 * k + 1
+            c += 1
+        if c > best:
+            best = c
+    return best
