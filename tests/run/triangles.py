@@ -126,3 +126,13 @@ def rows_by_rows(c, a):
         for k in range(a.shape[1]):
             for j in range(i + 1):
                 c[i, j] += 2.0 * a[i, k] * a[j, k]
+
+
+@program(sizes=(2, 33, 65), f64=shaped((70, 70)))
+def eliminated_below(a):
+    for i in range(len(a)):
+        for j in range(i):
+            s = a[i, j]
+            for k in range(j):
+                s -= a[i, k] * a[k, j]
+            a[i, j] = max(-4.0, min(s, 4.0))
