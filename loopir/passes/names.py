@@ -8,7 +8,7 @@ from typing import Any
 
 from ..names import bound, used
 from ..nodes import Accum, Assign, Expr, Kernel, Node, Stream, Var, VecAccum, Yield
-from ..tree import N, map_children, walk
+from ..tree import N, kept, map_children, walk
 
 __all__ = ["Fresh", "reads", "rebound", "substitute"]
 
@@ -18,6 +18,7 @@ def reads(*code: Node | None) -> frozenset[str]:
     return used(*(part for part in code if part is not None))
 
 
+@kept
 def rebound(code: Node) -> frozenset[str]:
     """Names that stand for different values in different places of `code`."""
     binders = (Assign, Yield, Accum, VecAccum, Stream)
