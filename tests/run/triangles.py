@@ -128,7 +128,7 @@ def rows_by_rows(c, a):
                 c[i, j] += 2.0 * a[i, k] * a[j, k]
 
 
-@program(sizes=(2, 33, 65), f64=shaped((70, 70)))
+@program(sizes=(2, 33, 37), f64=lambda n, rng: (whole(n * n, rng).reshape(n, n),))
 def eliminated_below(a):
     for i in range(len(a)):
         for j in range(i):
