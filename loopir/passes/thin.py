@@ -4,7 +4,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..nodes import Assign, Call, Check, Const, Expr, Kernel, Load, Store, Var
+from ..names import bound
+from ..nodes import Assign, Call, Check, Const, Expr, Kernel, Load, LoopLike, Store, Var
+from ..ops import OPPOSITE
 from ..tree import map_children, walk
 from ..types import DTYPES, INDEX
 from .intervals import Bounds, Intervals, decided
@@ -24,13 +26,22 @@ _EXACT = frozenset((
 """What has the same result in all dtypes that hold it and its operands."""
 
 _COMPARED = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_BEYOND = {
+    "lt": ("", "or"), "le": ("and", ""), "gt": ("or", ""), "ge": ("", "and"),
+    "eq": ("and", "and"), "ne": ("or", "or"),
+}
+"""How a comparison with a clamped number becomes that with the number: where this is below the
+least, and above the greatest; ``or`` makes it true there, ``and`` false."""
+
 _OVER = frozenset(("add_over", "sub_over", "mul_over"))
 _SHIFTS = frozenset(("shl", "shr"))
 
 
 def thin(kernel: Kernel) -> Kernel:
     """What is computed as 64 bits from elements of fewer has as few as hold it; what this proves
-    is not asked. Before::
+    is not asked. Nor does a number that is known before all loops make elements wider that are
+    compared with it: it is clamped to what they can be. Before::
 
         def k(a: u8[::1], b: u8[::1], y: mut(u8[::1])):
             disjoint(a, y)
@@ -65,6 +76,7 @@ class _Thinning:
         self.narrow: dict[str, str] = {}
         places = [x for n in walk(kernel) if isinstance(n, Load | Store) for x in n.index]
         self.wide = rebound(kernel) | reads(*places)
+        self.turning = bound(*(n for n in walk(kernel) if isinstance(n, LoopLike)))
         self.roots = {x.name for n in walk(kernel) if isinstance(x := _narrow_root(n), Var)}
 
     def node(self, n: Any) -> Any:
@@ -121,8 +133,24 @@ class _Thinning:
         if e.op in ("and", "or", "not", "select") and any(isinstance(x, Const) for x in e.args):
             e = rewrite(e)  # type: ignore[assignment]  # the rest looks what it is
         if isinstance(e, Call) and e.op in _EXACT | _COMPARED:
-            return self.narrower(e)
+            return self.beside_known(e) or self.narrower(e)
         return e
+
+    def beside_known(self, e: Call) -> Expr | None:
+        """``i64(x) > t`` → ``(x > u8(clamp(t, 0, 255))) | (t < 0)``, where `t` is known ahead of
+        all loops: lanes of x then are as narrow as it is.
+        """
+        if e.op not in _COMPARED or e.args[0].dtype != INDEX:
+            return None
+        x, t = e.args
+        if isinstance(x, Var):
+            e, x, t = Call(_MIRRORED[e.op], (t, x), "bool"), t, x
+        thin = _inside(x)
+        if thin is x or DTYPES[thin.dtype].kind == "b":
+            return None
+        if not isinstance(t, Var) or t.name in self.turning:
+            return None
+        return _clamped(e.op, thin, t)
 
     def answer(self, e: Call) -> bool | None:
         if e.op not in _COMPARED | _OVER:
@@ -159,6 +187,20 @@ class _Thinning:
         if e.op in _COMPARED:
             return replace(e, args=args)
         return _cast(replace(e, args=args, dtype=dtype), INDEX)
+
+
+def _clamped(op: str, x: Expr, t: Var) -> Expr:
+    """Whether `x` is as `op` says to `t`, which may be beyond what the dtype of `x` holds."""
+    low, high = (Const(end, INDEX) for end in (DTYPES[x.dtype].low, DTYPES[x.dtype].high))
+    inside = Call("cast", (Call("min", (Call("max", (t, low), INDEX), high), INDEX),), x.dtype)
+    found: Expr = Call(op, (x, inside), "bool")
+    for how, side, end in zip(_BEYOND[op], ("lt", "gt"), (low, high), strict=True):
+        beyond = Call(side, (t, end), "bool")
+        if how == "or":
+            found = Call("or", (found, beyond), "bool")
+        elif how == "and":
+            found = Call("and", (found, Call(OPPOSITE[side], (t, end), "bool")), "bool")
+    return found
 
 
 def _narrow_root(n: Any) -> Expr | None:

@@ -67,3 +67,23 @@ def totals(a, b):
         s += int(a[i])
         t += abs(int(a[i]) - int(b[i]))
     return s, t
+
+
+def beyond(dtype: Any) -> Make:
+    """With two numbers at or beyond the ends of the type, and one that it holds."""
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+    def made(n: int, rng: Rng) -> tuple[np.ndarray, int, int, int, np.ndarray]:
+        under, over = low - 1 + int(rng.integers(3)), high - 1 + int(rng.integers(3))
+        return ends(n, rng, dtype), under, over, 7, np.zeros(n, np.int64)
+
+    return made
+
+
+@program(sizes=(0, 9, 70), u8=beyond(np.uint8), i8=beyond(np.int8), u16=beyond(np.uint16),
+         i32=beyond(np.int32))
+def against_what_elements_cannot_hold(a, low, high, some, y):
+    for i in range(len(a)):
+        v = int(a[i])
+        y[i] = (v < low) + (v <= high) + (v > high) + (low >= v) + (v == high) + (low != v)
+    return [int(v) <= some for v in a], sum(1 for v in a if high < int(v)), (a > some).sum()
