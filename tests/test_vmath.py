@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from native import run_native
 from test_flags import NATIVE
-from ulp import FLOATS, harness, lanes_of, largest_error, runnable
+from ulp import FLOATS, beside_round_numbers, harness, lanes_of, largest_error, runnable
 
 from loopir import nodes as ir
 from loopir.ops import OPS
@@ -65,6 +65,17 @@ def test_error(target: str, op: str) -> None:
         count = 200 if target == "neon" else 3000
         error, where = largest_error(command(target), target, op, dtype, count)
         assert error <= OPS[op].ulps, f"{op} {dtype} at {where}"
+
+
+@pytest.mark.parametrize("op", [op for op in FUNCTIONS if op not in BINARY])
+@each_target
+def test_error_beside_round_numbers(target: str, op: str) -> None:
+    """On both sides of its bounds, which SSE2 tells apart by the upper halves of doubles alone."""
+    for dtype in FLOATS:
+        where = beside_round_numbers(op, dtype)
+        error, place = largest_error(command(target), target, op, dtype, 8, where)
+        assert len(where) >= 6
+        assert error <= OPS[op].ulps, f"{op} {dtype} at {place}"
 
 
 @pytest.mark.long

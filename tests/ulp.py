@@ -10,7 +10,7 @@ import argparse
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +22,9 @@ from targets.c.vmath import BINARY, FUNCTIONS
 from targets.host import available
 from targets.isa import TARGETS
 
-__all__ = ["FLOATS", "RANGES", "harness", "largest_error", "lanes_of"]
+__all__ = [
+    "FLOATS", "RANGES", "beside_round_numbers", "harness", "largest_error", "lanes_of", "ranges",
+]
 
 FLOATS = ("f32", "f64")
 _HARNESS = Path(__file__).with_name("vmath_harness.c")
@@ -98,19 +100,37 @@ def harness(
     return (str(exe),) if native else (str(_QEMU), str(exe))
 
 
+def ranges(op: str, dtype: str) -> list[tuple[float, ...]]:
+    """Those of RANGES for a dtype."""
+    return [b[dtype] if isinstance(b, dict) else b for b in RANGES[op]]
+
+
+def beside_round_numbers(op: str, dtype: str) -> list[tuple[float, ...]]:
+    """The neighbours on both sides of each half of an integer where a function of one argument is
+    of interest: there are the bounds of its cases.
+    """
+    low, high = (f(b[k] for b in ranges(op, dtype)) for k, f in enumerate((min, max)))
+    round_numbers = (k / 2 for k in range(int(2 * max(low, -1100)), int(2 * min(high, 1100)) + 1))
+    pairs = (sorted((x, x * (1 + step))) for x in round_numbers for step in (-1e-6, 1e-6))
+    return [(a, b) for a, b in pairs if low <= a < b <= high]
+
+
 def largest_error(
-    command: tuple[str, ...], target: str, op: str, dtype: str, count: int
+    command: tuple[str, ...], target: str, op: str, dtype: str, count: int,
+    where: Sequence[tuple[float, ...]] = (),
 ) -> tuple[float, str]:
-    """In ULP, and where; of ``count`` arguments a range, or of all float32 where it is 0."""
+    """In ULP, and where; of ``count`` arguments in each range, those of the function if none are
+    given, or of all float32 where it is 0.
+    """
     name = f"{op}_{dtype}x{lanes_of(target, dtype)}"
     if not count and dtype == "f32" and op not in (*BINARY, "sigmoid"):  # its exp overflows sooner
         words = ["all", f"{op}_f64x{lanes_of(target, 'f64')}"]
     else:
-        bounds = (b[dtype] if isinstance(b, dict) else b for b in RANGES[op])
+        bounds = where or ranges(op, dtype)
         words = [str(count or 10**7), *(str(x) for b in bounds for x in b)]
     out = subprocess.run([*command, name, *words], stdout=subprocess.PIPE, check=True, text=True)
     lines = (line.split(None, 1) for line in out.stdout.splitlines())
-    return max((float(error), where) for error, where in lines)
+    return max((float(error), place) for error, place in lines)
 
 
 def _table(targets: list[str], ops: tuple[str, ...], count: int) -> Iterator[str]:
