@@ -7,7 +7,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from .expressions import Expr, Lanes, Range, Spanned
+from .expressions import Expr, Lanes, Range, Spanned, Var
 from .record import record
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ class Accum(Spanned):
     name: str
     init: Expr
     step: Expr
+
+    @property
+    def current(self) -> Var:
+        """Its value in an iteration."""
+        return Var(self.name, self.init.dtype)
 
 
 @record(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ..nodes import (
 from ..tree import walk
 from ..types import INDEX
 from .folds import checks_of, matched
+from .index import minus
 from .intervals import Intervals
 from .legality import SMALL
 from .names import Fresh, reads
@@ -73,7 +74,7 @@ def _anew(loop: Loop, at: int, acc: Accum) -> Loop:
     """`loop`, where `acc` is a sum through the ``while`` in it, as one of sums that start there."""
     inner = loop.body[at]
     assert isinstance(inner, While)
-    through = [a for a in inner.accs if a.init == Var(acc.name, acc.init.dtype)]
+    through = [a for a in inner.accs if a.init == acc.current]
     if len(through) != 1 or acc.step != Var(through[0].name, acc.init.dtype):
         return loop
     part = through[0]
@@ -88,7 +89,7 @@ def _anew(loop: Loop, at: int, acc: Accum) -> Loop:
         return loop
     anew = replace(part, init=_ZERO)
     new = replace(inner, body=bare, accs=tuple(anew if a is part else a for a in inner.accs))
-    total = Call("add", (Var(acc.name, acc.init.dtype), acc.step), acc.init.dtype)
+    total = Call("add", (acc.current, acc.step), acc.init.dtype)
     accs = tuple(replace(a, step=total) if a is acc else a for a in loop.accs)
     return replace(loop, body=(*loop.body[:at], new, *loop.body[at + 1 :]), accs=accs)
 
@@ -115,7 +116,7 @@ def _strips(loop: Loop, at: int, fresh: Fresh) -> Loop:
     read = reads(*rest, *(a.step for a in one.accs))
     kept = {name: dtype for s in ahead for name, dtype in _given(s) if name in read}
     names = {name: fresh.name(name) for name in sorted(bound(*ahead) | {one.var})}
-    where = (Call("sub", (Var(one.var, INDEX), Var(strips.var, INDEX)), INDEX),)
+    where = (minus(Var(one.var, INDEX), Var(strips.var, INDEX)),)
     places = {name: fresh.name(name) for name in kept}
     stores = (Store(places[n], where, Var(n, dtype)) for n, dtype in kept.items())
     first = rename(replace(one, body=(*ahead, *stores), accs=()), names)

@@ -30,11 +30,11 @@ from ..record import record
 from ..tiles import best_tile, strip_length
 from ..tree import bottom_up, ends, map_children, walk
 from ..types import INDEX
+from .index import most, plus, runs
 from .jam import one_lane
 from .lift import WIDTH
 from .memory import Memory
 from .names import Fresh, reads, substitute
-from .rules import rewrite
 from .strip_mine import longest, strip_mine
 from .values import integer
 from .varying import Varying
@@ -192,15 +192,14 @@ class _Blocked:
         assert isinstance(fold.range, Interval)
         assert isinstance(rows.range, Interval)
         lo, hi = fold.range.lo, fold.range.hi
-        once = rewrite(Call("max", (hi, rewrite(Call("add", (lo, integer(1)), INDEX))), INDEX))
+        once = most(hi, plus(lo, 1))
         strips, inside = strip_mine(fold.range, self.length, self.strip)
         strips = replace(strips, end=once)
         body = (*self.packed(inside), self.continued(inside))
         locals_ = [Local(p, n.dtype, self.length, WIDTH) for n, p in self.panels.items()]
         loop = Loop(self.strip.name, strips, body, span=fold.span)
-        runs = rewrite(Call("lt", (rows.range.lo, rows.range.hi), "bool"))
         made: tuple[Stmt, ...] = (*locals_, loop)
-        for cond in (*reversed(self.nest.conds), runs):
+        for cond in (*reversed(self.nest.conds), runs(rows.range)):
             made = (If(cond, made, span=rows.span),)
         return made[0]
 

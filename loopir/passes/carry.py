@@ -7,7 +7,6 @@ from ..affine import affine
 from ..nodes import (
     Accum,
     Assign,
-    Call,
     Check,
     Expr,
     If,
@@ -22,10 +21,10 @@ from ..nodes import (
 from ..tree import bottom_up, walk
 from ..types import INDEX
 from .blocks import map_stmts
+from .index import minus, runs
 from .memory import Memory
 from .names import Fresh, reads, substitute
 from .rules import rewrite
-from .values import integer
 
 __all__ = ["carry"]
 
@@ -83,7 +82,7 @@ def _varies(index: tuple[Expr, ...], loop: Loop) -> bool:
 
 def _is_previous(store: Store, load: Load, var: str) -> bool:
     """Whether `load` reads what `store` has written one iteration ago, and not in this one."""
-    before = {var: Call("sub", (Var(var, INDEX), integer(1)), INDEX)}
+    before = {var: minus(Var(var, INDEX), 1)}
     pairs = list(zip(store.index, load.index, strict=True))
     forms = [(affine(substitute(a, before), (var,)), affine(b, (var,))) for a, b in pairs]
     moves = [affine(a, (var,)) for a, _ in pairs]
@@ -111,5 +110,5 @@ def _carried(loop: Loop, store: Store, load: Load, fresh: Fresh) -> If:
     start = tuple(bottom_up(e, rewrite) for e in at_start)
     before = Assign(first.name, replace(load, index=start))
     accs = (Accum(acc.name, first, now, span=store.span),)
-    runs = rewrite(Call("lt", (loop.range.lo, loop.range.hi), "bool"))
-    return If(runs, (before, replace(loop, body=tuple(body), accs=accs)), span=loop.span)
+    carried = replace(loop, body=tuple(body), accs=accs)
+    return If(runs(loop.range), (before, carried), span=loop.span)

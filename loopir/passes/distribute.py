@@ -9,7 +9,7 @@ from typing import Any
 from ..access import accesses
 from ..dependence import dependences
 from ..machine import COMMON, Machine
-from ..names import bound, rename
+from ..names import bound
 from ..nodes import (
     Assign,
     Break,
@@ -32,6 +32,7 @@ from ..tiles import strip_length
 from ..tree import children, counters, map_children, walk
 from ..types import DTYPES, INDEX
 from .blocks import evaluates, map_stmts, needed
+from .index import minus
 from .legality import explain
 from .names import Fresh, reads
 from .strip_mine import longest
@@ -192,10 +193,9 @@ def _distributed(parts: _Parts, machine: Machine, fresh: Fresh) -> Loop:
     [one] = strips.body
     assert isinstance(one, Loop)
     names = {e: fresh.name(e.name if isinstance(e, Var) else "v") for e in parts.dear}
-    at = (Call("sub", (Var(one.var, INDEX), Var(strips.var, INDEX)), INDEX),)
+    at = (minus(Var(one.var, INDEX), Var(strips.var, INDEX)),)
     places: dict[Expr, Load] = {e: Load(name, at, e.dtype) for e, name in names.items()}
     inner = parts.of(one)
-    first = inner.first(places)
-    first = rename(first, {name: fresh.name(name) for name in sorted(bound(first))})
+    first = fresh.copy(inner.first(places))
     locals_ = tuple(Local(name, e.dtype, size) for e, name in names.items())
     return replace(strips, body=(*locals_, first, inner.second(places)))

@@ -61,7 +61,7 @@ def place_of(mask: Assign, loop: Loop) -> Place | None:
     for a in loop.accs:
         if mask.name in reads(a.step):
             off, on = (_assuming(a.step, mask.name, x) for x in (False, True))
-            if off != Var(a.name, a.init.dtype) or _is_moving(on, loop):
+            if off != a.current or _is_moving(on, loop):
                 return None
             followers.append((a, on))
     if (acc, value) not in followers or len(followers) < 2:
@@ -81,7 +81,7 @@ def _test(cond: Expr, loop: Loop) -> tuple[str, Expr, Accum, Expr | None] | None
                     return (*found[:3], other)
         case Call(op=op, args=(a, b)) if op in _TESTS and a.dtype != "bool":
             for name, value, rel in ((b, a, op), (a, b, _TESTS[op])):
-                acc = next((x for x in loop.accs if Var(x.name, x.init.dtype) == name), None)
+                acc = next((x for x in loop.accs if x.current == name), None)
                 if acc and not _is_moving(value, loop):
                     return rel, value, acc, None
     return None

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from ..access import accesses, unit_stride
-from ..names import bound, rename
 from ..nodes import (
     Accum,
     Assign,
@@ -19,18 +18,16 @@ from ..nodes import (
     Loop,
     Stmt,
     Store,
-    Var,
     While,
     Zip,
 )
 from ..ops import OPS
 from ..record import record
 from ..tree import map_children, walk
-from ..types import INDEX
 from .blocks import needed
+from .index import minus
 from .memory import Memory, loaded, written
 from .names import Fresh, reads, substitute
-from .rules import rewrite
 from .values import integer, trips
 
 __all__ = ["interchange"]
@@ -91,7 +88,7 @@ def _is_wide(outer: Loop) -> Expr | None:
     """Whether a row is long, where that is known only when the kernel runs."""
     if not isinstance(outer.range, Interval) or trips(outer.range) is not None:
         return None
-    length = rewrite(Call("sub", (outer.range.hi, outer.range.lo), INDEX))
+    length = minus(outer.range.hi, outer.range.lo)
     return Call("ge", (length, integer(_NARROW)), "bool")
 
 
@@ -180,10 +177,10 @@ def _interchanged(n: _Nest, fresh: Fresh) -> Iterable[Stmt]:
     body = tuple(substitute(s, held) for s in n.inner.body)
     before = needed(n.names, *_inner_values(n), *(e for s in steps for e in s.index))
     row = replace(n.outer, body=(*before, *body, *steps))
-    swept = replace(n.inner, body=(row,), accs=())
-    yield rename(swept, {name: fresh.name(name) for name in sorted(bound(swept))})
-    last = [replace(s, value=substitute(s.value, held)) for a, s in _pairs(n) if s.value != _var(a)]
-    if last or any(s.value != _var(a) for a, s in _pairs(n)):
+    yield fresh.copy(replace(n.inner, body=(row,), accs=()))
+    changed = [s for a, s in _pairs(n) if s.value != a.current]
+    last = [replace(s, value=substitute(s.value, held)) for s in changed]
+    if last:
         yield _loop(n, last, tuple(substitute(s, held) for s in n.names), fresh)
 
 
@@ -191,12 +188,7 @@ def _pairs(n: _Nest) -> list[tuple[Accum, Store]]:
     return [(a, n.stores[a.name]) for a in n.inner.accs]
 
 
-def _var(a: Accum) -> Var:
-    return Var(a.name, a.init.dtype)
-
-
 def _loop(n: _Nest, stores: list[Store], names: tuple[Assign, ...], fresh: Fresh) -> Loop:
     """A loop like the outer one, for `stores` and what they need of `names`."""
     before = needed(names, *(e for s in stores for e in (s.value, *s.index)))
-    loop = replace(n.outer, body=(*before, *stores))
-    return rename(loop, {name: fresh.name(name) for name in sorted(bound(loop))})
+    return fresh.copy(replace(n.outer, body=(*before, *stores)))

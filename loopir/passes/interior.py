@@ -10,13 +10,12 @@ from functools import reduce
 from typing import Any
 
 from ..affine import Affine, affine
-from ..names import bound, rename
 from ..nodes import Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var, While
 from ..tree import N, bottom_up, map_children, walk
 from ..types import INDEX
 from .asked import Test, tests
+from .index import least, minus, most, plus, times
 from .names import Fresh
-from .rules import rewrite
 from .simplify import simplify
 from .values import integer
 
@@ -84,10 +83,10 @@ class _Splits:
         for (start, known, near), stop in zip(pieces, stops, strict=True):
             piece = self._inside(_decided(n, settled | known), exact=exact or near)
             if stop is not n.range.hi:
-                piece = rename(piece, {x: self._fresh.name(x) for x in sorted(bound(piece))})
+                piece = self._fresh.copy(piece)
             accs = tuple(replace(a, init=e) for a, e in zip(piece.accs, inits, strict=True))
             done.append(replace(piece, range=Interval(start, stop), accs=accs))
-            inits = [Var(a.name, a.init.dtype) for a in accs]
+            inits = [a.current for a in accs]
         return tuple(done)
 
     def _pieces(
@@ -102,8 +101,8 @@ class _Splits:
         if not lows and not highs:
             here = [t for t in tests if t.bound == tests[0].bound]
             place = _expr(tests[0].bound)
-            at = self._named(_least(hi, _most(lo, place)), out)
-            behind = self._named(_most(at, _least(hi, _plus_one(place))), out)
+            at = self._named(least(hi, most(lo, place)), out)
+            behind = self._named(most(at, least(hi, plus(place, 1))), out)
             return [
                 (lo, _outcomes(here), False), (at, _opposite(here), True),
                 (behind, _outcomes(here), False),
@@ -111,12 +110,12 @@ class _Splits:
         pieces, start = list[tuple[Expr, dict[Call, bool], bool]](), lo
         if lows:
             pieces.append((lo, _opposite(lows), True))
-            first = reduce(_most, map(_expr, _bounds(lows)), lo)
-            start = self._named(_least(hi, first), out)
+            first = reduce(most, map(_expr, _bounds(lows)), lo)
+            start = self._named(least(hi, first), out)
         pieces.append((start, _outcomes([*lows, *highs]), False))
         if highs:
-            last = reduce(_least, map(_expr, _bounds(highs)), hi)
-            pieces.append((self._named(_most(start, last), out), _opposite(highs), True))
+            last = reduce(least, map(_expr, _bounds(highs)), hi)
+            pieces.append((self._named(most(start, last), out), _opposite(highs), True))
         return pieces
 
     def _named(self, e: Expr, out: list[Stmt]) -> Expr:
@@ -184,19 +183,6 @@ def _expr(form: Affine) -> Expr:
     """The value of a form without loop variables."""
     out: Expr = integer(form.offset)
     for symbol, c in sorted(form.symbols, key=lambda term: term[1] < 0):
-        size = rewrite(Call("mul", (symbol, integer(abs(c))), INDEX))
-        first, second = (size, out) if c > 0 else (out, size)
-        out = rewrite(Call("add" if c > 0 else "sub", (first, second), INDEX))
+        size = times(symbol, abs(c))
+        out = plus(size, out) if c > 0 else minus(out, size)
     return out
-
-
-def _plus_one(e: Expr) -> Expr:
-    return rewrite(Call("add", (e, integer(1)), INDEX))
-
-
-def _least(a: Expr, b: Expr) -> Expr:
-    return a if a == b else rewrite(Call("min", (a, b), INDEX))
-
-
-def _most(a: Expr, b: Expr) -> Expr:
-    return a if a == b else rewrite(Call("max", (a, b), INDEX))

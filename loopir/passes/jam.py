@@ -24,10 +24,10 @@ from ..nodes import (
     VecLoop,
 )
 from ..tiles import best_tile
-from ..tree import bottom_up, map_children, walk
+from ..tree import map_children, walk
 from ..types import INDEX
+from .index import minus, most, over, plus, times
 from .names import Fresh, substitute
-from .rules import rewrite
 from .values import integer, trips
 from .varying import Varying
 from .vectorize_outer import may_run_together
@@ -124,24 +124,15 @@ def _jammed(loop: Loop, rows: int, fresh: Fresh) -> Iterator[Stmt]:
     assert isinstance(loop.range, Interval)
     lo, hi, count = loop.range.lo, loop.range.hi, trips(loop.range)
     copies = [_iteration(loop, k, fresh) for k in range(rows)]
-    last = rewrite(Call("sub", (hi, integer(rows - 1)), INDEX))
-    yield replace(loop, range=RangeDesc(lo, last, rows), body=_fused(copies))
+    yield replace(loop, range=RangeDesc(lo, minus(hi, rows - 1), rows), body=_fused(copies))
     if count is None or count % rows:
-        yield replace(rename(loop, _own(loop, fresh)), range=Interval(_done(lo, hi, rows), hi))
+        yield replace(fresh.copy(loop), range=Interval(_done(lo, hi, rows), hi))
 
 
 def _done(lo: Expr, hi: Expr, rows: int) -> Expr:
     """Where the iterations begin that do not fill a tile."""
-    length = Call("max", (Call("sub", (hi, lo), INDEX), integer(0)), INDEX)
-    tiles = Call("floordiv", (length, integer(rows)), INDEX)
-    done: Expr = bottom_up(
-        Call("add", (lo, Call("mul", (tiles, integer(rows)), INDEX)), INDEX), rewrite
-    )
-    return done
-
-
-def _own(loop: Loop, fresh: Fresh) -> dict[str, str]:
-    return {name: fresh.name(name) for name in sorted(bound(loop))}
+    length = most(minus(hi, lo), 0)
+    return plus(lo, times(over(length, rows), rows))
 
 
 def _iteration(loop: Loop, k: int, fresh: Fresh) -> tuple[Stmt, ...]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..names import bound, rename
-from ..nodes import Accum, Assign, Break, Call, If, Interval, Kernel, Loop, Return, Stmt, Yield
+from ..nodes import Accum, Assign, Break, If, Interval, Kernel, Loop, Return, Stmt, Yield
 from ..tree import counters, walk
-from ..types import INDEX
 from .blocks import map_stmts, needed
+from .index import minus, runs
 from .memory import Memory, loaded, written
 from .names import Fresh, reads, substitute
-from .rules import rewrite
-from .values import integer, raising
+from .values import raising
 
 __all__ = ["last_value"]
 
@@ -81,11 +80,9 @@ def _bound_by_others(loop: Loop) -> frozenset[str]:
 def _after(acc: Accum, loop: Loop, fresh: Fresh) -> If:
     """Binds the accumulator to its last step, or to its start if there was no iteration."""
     assert isinstance(loop.range, Interval)
-    lo, hi = loop.range.lo, loop.range.hi
-    last = {loop.var: rewrite(Call("sub", (hi, integer(1)), INDEX))}
+    last = {loop.var: minus(loop.range.hi, 1)}
     assigns = needed(loop.body, acc.step)
     names = {s.name: fresh.name(s.name) for s in assigns}
     body: tuple[Stmt, ...] = tuple(rename(substitute(s, last), names) for s in assigns)
     step = rename(substitute(acc.step, last), names)
-    runs = Call("lt", (lo, hi), "bool")
-    return If(runs, body, (), (Yield(acc.name, step, acc.init),), span=acc.span)
+    return If(runs(loop.range), body, (), (Yield(acc.name, step, acc.init),), span=acc.span)

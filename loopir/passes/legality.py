@@ -178,7 +178,7 @@ def _folded(acc: Accum, case: _Case) -> Fold | None:
 
 def _moving_steps(loop: Loop) -> list[Expr]:
     """The steps that do not just keep what a counter has come to."""
-    return [a.step for a in loop.accs if a.step != Var(a.name, a.init.dtype)]
+    return [a.step for a in loop.accs if a.step != a.current]
 
 
 def _wraps_in_order(acc: Accum, loop: Loop) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ..names import bound, used
+from ..names import bound, rename, used
 from ..nodes import Accum, Assign, Expr, Kernel, Node, Stream, Var, VecAccum, Yield
 from ..tree import N, kept, map_children, walk
 
@@ -40,6 +40,14 @@ class Fresh:
             name = f"{base}_{number}"
         self._taken.add(name)
         return name
+
+    def names(self, *code: Node) -> dict[str, str]:
+        """A new name for each that `code` binds."""
+        return {name: self.name(name) for name in sorted(bound(*code))}
+
+    def copy(self, n: N) -> N:
+        """`n` with names of its own."""
+        return rename(n, self.names(n))
 
 
 def substitute(n: N, values: Mapping[str, Expr]) -> N:

@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from ..names import bound, rename
 from ..nodes import (
     Accum,
     Assign,
@@ -91,7 +90,7 @@ def _versions(loop: VecLoop, fresh: Fresh) -> Stmt:
     done: VecLoop = bottom_up(decided, _thin)
     if isinstance(fits, Const):
         return done
-    other = rename(loop, {name: fresh.name(name) for name in sorted(bound(loop))})
+    other = fresh.copy(loop)
     return If(fits, (done,), (other,), span=loop.span)
 
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from ..affine import affine
-from ..names import bound, rename
-from ..nodes import Assign, Call, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var, Yield
+from ..names import bound
+from ..nodes import Assign, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var, Yield
 from ..record import record
 from ..tree import map_children, walk
 from ..types import INDEX
 from .blocks import map_stmts
 from .if_convert import straight
+from .index import least, less, minus, most, plus, runs
 from .legality import explain
 from .memory import Memory, loaded
 from .names import Fresh, reads, substitute
@@ -95,7 +96,7 @@ def _meeting(load: Load, store: Store, var: str, own: frozenset[str]) -> Expr | 
         form = None if reads(written) & own - {var} else affine(written, (var,))
         if form is not None and form.coefficient(var) == 1 and form.variables == {var}:
             rest = rewrite(substitute(written, {var: integer(0)}))
-            apart = rewrite(Call("sub", (e, rest), INDEX))
+            apart = minus(e, rest)
             return apart if affine(apart) is not None else None
     return None
 
@@ -113,38 +114,21 @@ class _Pivot:
         """The loop before the place, the iteration at it, and the loop behind it."""
         lo, hi = self.range.lo, self.range.hi
         at, behind = (Var(fresh.name(name), INDEX) for name in ("at", "behind"))
-        after = rewrite(Call("add", (self.place, integer(1)), INDEX))
-        yield Assign(at.name, _most(lo, _least(self.place, hi)))
-        yield Assign(behind.name, _most(at, _least(after, hi)))
+        yield Assign(at.name, most(lo, least(self.place, hi)))
+        yield Assign(behind.name, most(at, least(plus(self.place, 1), hi)))
         yield from self._named(Interval(lo, at), self.loop, fresh)
-        one, rest = self._copy(fresh), self._copy(fresh)
+        one, rest = fresh.copy(self.loop), fresh.copy(self.loop)
         here = substitute(one, {one.var: at}).body
-        yield If(_less(at, behind), here, (), span=self.loop.span)
+        yield If(less(at, behind), here, (), span=self.loop.span)
         yield from self._named(Interval(behind, hi), rest, fresh)
-
-    def _copy(self, fresh: Fresh) -> Loop:
-        """The loop with names of its own."""
-        return rename(self.loop, {name: fresh.name(name) for name in sorted(bound(self.loop))})
 
     def _named(self, rng: Interval, loop: Loop, fresh: Fresh) -> Iterator[Stmt]:
         """`loop` over a range in which nothing writes what it reads in all iterations."""
         names: dict[Any, Var] = {n: Var(fresh.name(n.array), n.dtype) for n in self.read}
         gives = tuple(Yield(v.name, n, literal(0, v.dtype)) for n, v in names.items())
-        yield If(_less(rng.lo, rng.hi), (), (), gives, span=loop.span)
+        yield If(runs(rng), (), (), gives, span=loop.span)
 
         def known(n: Any) -> Any:
             return names[n] if isinstance(n, Load) and n in names else map_children(n, known)
 
         yield replace(loop, range=rng, body=tuple(map(known, loop.body)))
-
-
-def _least(a: Expr, b: Expr) -> Expr:
-    return rewrite(Call("min", (a, b), INDEX))
-
-
-def _most(a: Expr, b: Expr) -> Expr:
-    return rewrite(Call("max", (a, b), INDEX))
-
-
-def _less(a: Expr, b: Expr) -> Expr:
-    return rewrite(Call("lt", (a, b), "bool"))

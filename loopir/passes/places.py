@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..names import bound, rename
+from ..names import rename
 from ..nodes import (
     Accum,
     Assign,
@@ -128,10 +128,11 @@ class _Search:
     ) -> Loop:
         """The best of all, and the start of the block it stands in; else the end of all."""
         block = Var(fresh.name("block"), INDEX)
-        inner, mine = _own(self.loop, fresh)
+        mine = fresh.names(self.loop)
+        inner = rename(self.loop, mine)
         outer = [replace(a, step=Var(mine[a.name], a.init.dtype)) for a in self.loop.accs]
         accs = [
-            replace(a, init=Var(old.name, a.init.dtype))
+            replace(a, init=old.current)
             for a, old in zip(inner.accs, self.loop.accs, strict=True)
         ]
         for p in self.found:
@@ -162,7 +163,8 @@ class _Search:
         some = Var(fresh.name("some"), "bool")
         is_best = p.where(Call("eq", (p.value, best), "bool"))
         one = replace(self.loop, body=needed(self.loop.body, is_best), accs=())
-        inner, mine = _own(one, fresh)
+        mine = fresh.names(one)
+        inner = rename(one, mine)
         any_best = Accum(some.name, literal(False, "bool"), rename(_or(some, is_best), mine))
         inner = replace(
             inner, range=Interval(chunk, _until(chunk, self.chunk, rng.hi)), accs=(any_best,)
@@ -178,7 +180,7 @@ class _Search:
         found = Var(fresh.name("found"), "bool")
         body = needed(self.loop.body, is_best, *(e for _, e in p.followers))
         steps = (
-            replace(a, step=rewrite(Call("select", (found, e, _var(a)), e.dtype)))
+            replace(a, step=rewrite(Call("select", (found, e, a.current), e.dtype)))
             for a, e in ((p.acc, p.value), *p.followers)
         )
         last = Interval(first, _until(first, self.chunk, end))
@@ -189,12 +191,6 @@ class _Search:
         return rename(loop, own)
 
 
-def _own(loop: Loop, fresh: Fresh) -> tuple[Loop, dict[str, str]]:
-    """`loop` with names of its own."""
-    names = {n: fresh.name(n) for n in sorted(bound(loop))}
-    return rename(loop, names), names
-
-
 def _until(start: Expr, size: int, end: Expr) -> Expr:
     return Call("min", (Call("add", (start, integer(size)), INDEX), end), INDEX)
 
@@ -202,6 +198,3 @@ def _until(start: Expr, size: int, end: Expr) -> Expr:
 def _or(a: Expr, b: Expr) -> Expr:
     return Call("or", (a, b), "bool")
 
-
-def _var(a: Accum) -> Var:
-    return Var(a.name, a.init.dtype)

@@ -14,7 +14,6 @@ from ..nodes import (
     Accum,
     Assign,
     Break,
-    Call,
     Check,
     Const,
     Expr,
@@ -33,9 +32,9 @@ from ..nodes import (
 )
 from ..tree import bottom_up, walk
 from .blocks import map_stmts
+from .index import runs
 from .memory import Memory, loaded, written
 from .names import Fresh, reads
-from .rules import rewrite
 
 __all__ = ["promote"]
 
@@ -149,8 +148,7 @@ class _Promoted:
         body = self.block(s.body)
         steps = tuple(Accum(v.name, Var(start, v.dtype), self.now[at]) for at, start, v in accs)
         done = replace(s, body=body, accs=steps)
-        runs = rewrite(Call("lt", (s.range.lo, s.range.hi), "bool"))
-        return If(runs, (*before, done, *after), (), (), span=s.span)
+        return If(runs(s.range), (*before, done, *after), (), (), span=s.span)
 
     @staticmethod
     def _dtype(s: Loop, array: str) -> str:

@@ -7,15 +7,14 @@ from dataclasses import replace
 from ..access import accesses, advance, unit_stride
 from ..affine import affine
 from ..dependence import dependences
-from ..names import bound, rename
-from ..nodes import Call, Expr, If, Interval, Kernel, Loop, LoopLike, Node, Stmt, Var
+from ..nodes import Call, Expr, If, Interval, Kernel, Loop, LoopLike, Node, Stmt
 from ..tree import children, ends, walk
 from ..types import INDEX
 from .blocks import map_stmts
 from .folds import fold_of
+from .index import most
 from .legality import explain
 from .names import Fresh
-from .rules import rewrite
 from .values import integer, rounded
 
 __all__ = ["recent"]
@@ -111,7 +110,7 @@ def _count(fold: Loop, around: Loop) -> Expr:
     *_, hi = ends(fold.range)
     n, (lo, *_) = affine(hi, (around.var,)), ends(around.range)
     counts = n is not None and n.is_nonnegative and lo == integer(0)
-    return hi if counts else rewrite(Call("max", (hi, integer(0)), INDEX))
+    return hi if counts else most(hi, 0)
 
 
 def _rest(fold: Loop, kernel: Kernel) -> int:
@@ -124,10 +123,10 @@ def _rest(fold: Loop, kernel: Kernel) -> int:
 def _parted(loop: Loop, n: Expr, most: int, fresh: Fresh) -> tuple[Stmt, ...]:
     rest: Expr = Call("bitand", (n, integer(most)), INDEX)
     whole = Call("sub", (n, rest), INDEX)
-    first = rename(loop, {x: fresh.name(x) for x in sorted(bound(loop))})
+    first = fresh.copy(loop)
     first = replace(first, range=Interval(integer(0), whole))
     accs = tuple(
-        replace(a, init=Var(b.name, b.init.dtype))
+        replace(a, init=b.current)
         for a, b in zip(loop.accs, first.accs, strict=True)
     )
     return first, replace(loop, range=Interval(whole, n), accs=accs)

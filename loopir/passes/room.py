@@ -26,6 +26,7 @@ from ..tree import map_children, walk
 from ..types import DTYPES, INDEX
 from .blocks import map_stmts
 from .divide import divide, is_divisible
+from .index import least, minus, most, over, times
 from .legality import explain
 from .memory import Memory, written
 from .names import Fresh
@@ -142,12 +143,11 @@ def _divided(loop: Loop, name: str, rank: int, fresh: Fresh) -> tuple[Stmt, ...]
     both = divide(loop, safe, trusted, fresh)
     dtype = next(n.dtype for n in elements if elements[n] == name)
     dims: list[Expr] = [Dim(name, k) for k in range(rank)]
-    size = reduce(lambda a, b: Call("mul", (a, b), INDEX), dims)
-    search, most = _largest(name, dtype, rank, fresh)
-    left = Call("sub", (integer(min(limits)), rewrite(Call("cast", (most,), INDEX))), INDEX)
-    by = integer(_steps(loop, name, elements) or 1)
-    turns = rewrite(Call("floordiv", (left, by), INDEX))
-    fits = Call("min", (loop.range.hi, rewrite(Call("max", (turns, integer(0)), INDEX))), INDEX)
+    size = reduce(times, dims)
+    search, largest = _largest(name, dtype, rank, fresh)
+    left = minus(integer(min(limits)), rewrite(Call("cast", (largest,), INDEX)))
+    turns = most(over(left, _steps(loop, name, elements) or 1), 0)
+    fits = least(loop.range.hi, turns)
     asks = Call("le", (size, loop.range.hi), "bool")
     asked = If(asks, (search,), (), (Yield(safe.name, fits, integer(0)),), span=loop.span)
     return asked, *both

@@ -109,7 +109,7 @@ def _with_prefix(loop: Loop, acc: Accum, r: Running, fresh: Fresh) -> Loop:
     body = [s for s in loop.body if not (isinstance(s, Assign) and s.name == r.name)]
     old = {acc.name: older}
     body = [rename(s, old) for s in body]
-    kept = Var(acc.name, acc.init.dtype)
+    kept = acc.current
     accs = tuple(
         replace(a, step=kept if a is acc else rename(a.step, old)) for a in loop.accs
     )

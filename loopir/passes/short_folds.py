@@ -6,7 +6,6 @@ from typing import Any
 from ..names import bound, rename
 from ..nodes import (
     Assign,
-    Call,
     Check,
     Expr,
     If,
@@ -19,10 +18,9 @@ from ..nodes import (
     Zip,
 )
 from ..tree import map_children, walk
-from ..types import INDEX
+from .index import less, minus
 from .names import Fresh, reads
-from .rules import rewrite
-from .values import integer, is_const
+from .values import is_const
 from .varying import Varying
 from .vectorize_outer import inner_loops, lanes_of, may_run_together, vectorised
 
@@ -132,8 +130,7 @@ def _is_shared(path: list[Loop]) -> bool:
 
 def _is_short(fold: Loop, terms: int) -> Expr:
     assert isinstance(fold.range, Interval)
-    count = rewrite(Call("sub", (fold.range.hi, fold.range.lo), INDEX))
-    return rewrite(Call("lt", (count, integer(terms)), "bool"))
+    return less(minus(fold.range.hi, fold.range.lo), terms)
 
 
 def _chosen(nest: Loop, test: Expr, fresh: Fresh) -> Stmt:

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from ..nodes import Call, Const, Expr, Interval, Range, RangeDesc, Var
 from ..tree import ends
-from ..types import INDEX
-from .values import integer, trips
+from .index import least, plus
+from .values import trips
 
 __all__ = ["longest", "strip_mine"]
 
@@ -16,7 +16,7 @@ def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
     A range that steps by a divisor of `size` may be cut once more.
     """
     start, end = ends(r)
-    last = Call("min", (Call("add", (strip, integer(size)), INDEX), end), INDEX)
+    last = least(plus(strip, size), end)
     inside = Interval(strip, last) if isinstance(r, Interval) else RangeDesc(strip, last, r.step)
     return RangeDesc(start, end, size), inside
 

@@ -109,11 +109,11 @@ def _blocked(loop: Loop, size: int, dtype: str, fresh: Fresh) -> Loop:
     pairs = list(zip(tiled.accs, inner.accs, strict=True))
     done = {a.name: _cast(Var(b.name, dtype), a.init.dtype) for a, b in pairs}
     over = (
-        Check(Call("not", (Call("add_over", (_var(a), done[a.name]), "bool"),), "bool"), c.code)
+        Check(Call("not", (Call("add_over", (a.current, done[a.name]), "bool"),), "bool"), c.code)
         for a in loop.accs for c in checks[a.name][:1]
     )
     accs = tuple(
-        replace(a, step=Call("add", (_var(a), done[a.name]), a.init.dtype)) for a in loop.accs
+        replace(a, step=Call("add", (a.current, done[a.name]), a.init.dtype)) for a in loop.accs
     )
     inner = replace(inner, accs=tuple(_within(b, folds[a.name], dtype) for a, b in pairs))
     return replace(tiled, body=(inner, *over), accs=accs)
@@ -139,6 +139,3 @@ def _cast(e: Expr, dtype: str) -> Expr:
         case _:
             return Call("cast", (e,), dtype)
 
-
-def _var(a: Accum) -> Var:
-    return Var(a.name, a.init.dtype)

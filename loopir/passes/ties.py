@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from ..names import bound, rename
+from ..names import rename
 from ..nodes import (
     Accum,
     Assign,
@@ -77,7 +77,7 @@ def settled(f: Fold, result: Expr, loop: Loop, fresh: Fresh) -> tuple[Stmt, ...]
 
 def _own(loop: Loop, f: Fold, fresh: Fresh) -> tuple[Loop, Var]:
     """`loop` with names of its own, and its answer."""
-    names = {n: fresh.name(n) for n in sorted(bound(loop))}
+    names = fresh.names(loop)
     return rename(loop, names), Var(names[f.acc.name], f.dtype)
 
 

@@ -91,7 +91,7 @@ def tile_loop(loop: Loop, size: int, partial: Mapping[str, Fold], fresh: Fresh) 
     tiles, inside = strip_mine(loop.range, size, tile)
     inner = rename(loop, names)
     inner_accs = tuple(
-        replace(a, init=partial[old.name].start if old.name in partial else _var(old))
+        replace(a, init=partial[old.name].start if old.name in partial else old.current)
         for a, old in zip(inner.accs, loop.accs, strict=True)
     )
     inner = replace(inner, range=inside, accs=inner_accs)
@@ -99,13 +99,9 @@ def tile_loop(loop: Loop, size: int, partial: Mapping[str, Fold], fresh: Fresh) 
     return Loop(tile.name, tiles, (inner,), accs, span=loop.span)
 
 
-def _var(a: Accum) -> Var:
-    return Var(a.name, a.init.dtype)
-
-
 def _outer(a: Accum, inner: str, fold: Fold | None) -> Accum:
     """The accumulator of the loop over tiles; `inner` is its name in a tile."""
     done = Var(inner, a.init.dtype)
     if fold is None:
         return replace(a, step=done)
-    return replace(a, step=Call(fold.op, (_var(a), done), done.dtype))
+    return replace(a, step=Call(fold.op, (a.current, done), done.dtype))

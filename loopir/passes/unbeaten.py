@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import reduce
 
 from ..affine import affine
-from ..names import bound, rename
 from ..nodes import (
     Accum,
     Assign,
@@ -24,11 +23,11 @@ from ..nodes import (
 from ..types import INDEX
 from .blocks import map_stmts, needed
 from .if_convert import straight
+from .index import both, either, least, most, plus
 from .legality import explain
 from .masks import negated
 from .names import Fresh, reads
-from .rules import rewrite
-from .values import integer, is_const, literal
+from .values import is_const, literal
 
 __all__ = ["unbeaten"]
 
@@ -90,7 +89,7 @@ def unbeaten(kernel: Kernel) -> Kernel:
             return s
         state = _State(flat)
         changes = (_cases(state.changed(a.step, a)) for a in flat.accs)
-        cond = reduce(_or, dict.fromkeys(c for cases in changes for c in cases), _NEVER)
+        cond = reduce(either, dict.fromkeys(c for cases in changes for c in cases), _NEVER)
         if not state.is_rare(cond) or explain(flat, kernel) is None:
             return s
         check = _check(flat, cond)
@@ -131,8 +130,8 @@ class _State:
             case Call(op="select", args=(m, a, b)):
                 first, second = self.changed(a, acc), self.changed(b, acc)
                 if not is_const(first, True):
-                    second = _and(negated(m), second)
-                return _or(_and(m, first), second)
+                    second = both(negated(m), second)
+                return either(both(m, first), second)
             case Call(op="and", args=(a, Var(name=name))) if name == acc.name:
                 return negated(a)
             case Call(op="min" | "max" as op, args=(Var(name=name) as old, v)) if name == acc.name:
@@ -187,53 +186,24 @@ def _cases(cond: Expr) -> Iterator[Expr]:
 
 def _check(loop: Loop, cond: Expr) -> Loop:
     """Whether `cond` holds in an iteration of `loop`."""
-    some = Accum("some", _NEVER, _or(Var("some", "bool"), cond))
+    some = Accum("some", _NEVER, either(Var("some", "bool"), cond))
     return replace(loop, body=needed(loop.body, cond), accs=(some,))
 
 
 def _blocks(s: Loop, rng: Interval, check: Loop, fresh: Fresh) -> Iterator[Stmt]:
     """The first terms one by one, and all others by blocks."""
-    start = _most(rng.lo, _least(_plus(rng.lo, FIRST), rng.hi))
-    first, asked, again = (_own(x, fresh) for x in (s, check, s))
+    start = most(rng.lo, least(plus(rng.lo, FIRST), rng.hi))
+    first, asked, again = (fresh.copy(x) for x in (s, check, s))
     yield replace(first, range=Interval(rng.lo, start))
     block = Var(fresh.name("block"), INDEX)
-    here = Interval(block, _least(_plus(block, BLOCK), rng.hi))
+    here = Interval(block, least(plus(block, BLOCK), rng.hi))
     pairs = list(zip(again.accs, s.accs, strict=True))
-    starts = tuple(replace(a, init=_var(old)) for a, old in pairs)
-    gives = tuple(Yield(fresh.name(old.name), _var(a), _var(old)) for a, old in pairs)
-    found = If(_var(asked.accs[0]), (replace(again, range=here, accs=starts),), (), gives)
+    starts = tuple(replace(a, init=old.current) for a, old in pairs)
+    gives = tuple(Yield(fresh.name(old.name), a.current, old.current) for a, old in pairs)
+    found = If(asked.accs[0].current, (replace(again, range=here, accs=starts),), (), gives)
     accs = tuple(
-        replace(old, init=_var(a), step=Var(y.name, a.init.dtype))
+        replace(old, init=a.current, step=Var(y.name, a.init.dtype))
         for a, old, y in zip(first.accs, s.accs, gives, strict=True)
     )
     body = (replace(asked, range=here), found)
     yield Loop(block.name, RangeDesc(start, rng.hi, BLOCK), body, accs, span=s.span)
-
-
-def _own(loop: Loop, fresh: Fresh) -> Loop:
-    """`loop` with names of its own."""
-    return rename(loop, {name: fresh.name(name) for name in sorted(bound(loop))})
-
-
-def _var(a: Accum) -> Var:
-    return Var(a.name, a.init.dtype)
-
-
-def _and(a: Expr, b: Expr) -> Expr:
-    return rewrite(Call("and", (a, b), "bool"))
-
-
-def _or(a: Expr, b: Expr) -> Expr:
-    return rewrite(Call("or", (a, b), "bool"))
-
-
-def _plus(e: Expr, k: int) -> Expr:
-    return rewrite(Call("add", (e, integer(k)), INDEX))
-
-
-def _most(a: Expr, b: Expr) -> Expr:
-    return rewrite(Call("max", (a, b), INDEX))
-
-
-def _least(a: Expr, b: Expr) -> Expr:
-    return rewrite(Call("min", (a, b), INDEX))

@@ -21,6 +21,7 @@ from ..nodes import (
 )
 from ..tree import bottom_up, walk
 from ..types import DTYPES, INDEX
+from .index import both, either, less, plus
 from .masks import negated
 from .names import Fresh, reads
 from .rules import rewrite
@@ -65,19 +66,15 @@ def _open(stmts: Iterable[Stmt], idle: Expr | None = None) -> Iterator[Stmt]:
     for s in stmts:
         match s:
             case Check(cond) if idle is not None:
-                yield replace(s, cond=_either(idle, cond))
+                yield replace(s, cond=either(idle, cond))
             case If():
                 for cond, side in ((negated(s.cond), s.then), (s.cond, s.orelse)):
-                    yield from _open(side, None if idle is None else _either(idle, cond))
+                    yield from _open(side, None if idle is None else either(idle, cond))
                 for y in s.yields:
                     chosen = Call("select", (s.cond, y.then, y.orelse), y.then.dtype)
                     yield Assign(y.name, bottom_up(chosen, rewrite), span=s.span)
             case _:
                 yield s
-
-
-def _either(p: Expr, q: Expr) -> Expr:
-    return rewrite(Call("or", (p, q), "bool"))
 
 
 def _counted(body: Loop, fresh: Fresh) -> While | None:
@@ -90,8 +87,7 @@ def _counted(body: Loop, fresh: Fresh) -> While | None:
     if left is None or left.name in reads(*body.body, *(a.step for a in body.accs)):
         return None
     k, go = Var(body.var, INDEX), Var(fresh.name("go"), "bool")
-    on = Call("add", (k, Const(1, INDEX)), INDEX)
-    more = Call("lt", (on, hi), "bool")
-    stays = Call("and", (Call("not", (left.step,), "bool"), more), "bool")
-    accs = (*body.accs, Accum(go.name, Call("lt", (lo, hi), "bool"), stays), Accum(k.name, lo, on))
+    on = plus(k, 1)
+    stays = both(negated(left.step), less(on, hi))
+    accs = (*body.accs, Accum(go.name, less(lo, hi), stays), Accum(k.name, lo, on))
     return While(go, body.body, accs, span=body.span)
