@@ -17,6 +17,7 @@ from ..nodes import (
     Kernel,
     Local,
     Loop,
+    Node,
     PredLoop,
     Prefix,
     Return,
@@ -121,9 +122,9 @@ def map_stmts(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]]) -> K
     return map_blocks(kernel, edit, vectors=False)
 
 
-def needed(body: Iterable[Stmt], *exprs: Expr) -> tuple[Assign, ...]:
-    """The assignments of `body` that `exprs`, evaluated at its end, depend on."""
-    names = set(used(*exprs))
+def needed(body: Iterable[Stmt], *code: Node) -> tuple[Assign, ...]:
+    """The assignments of `body` that `code`, run at its end, depends on."""
+    names = set(used(*code))
     kept: list[Assign] = []
     for s in reversed(tuple(body)):
         if isinstance(s, Assign) and s.name in names:

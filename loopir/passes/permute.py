@@ -29,7 +29,7 @@ from .promote import promote
 from .simplify import simplify
 from .vectorize_outer import may_run_together
 
-__all__ = ["permute"]
+__all__ = ["is_better_inside", "permute"]
 
 
 def permute(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -71,6 +71,15 @@ def permute(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 _AROUND = (Kernel, Loop, If, While, Zip)
+
+
+def is_better_inside(
+    loop: Loop, kernel: Kernel, outside: frozenset[str], reassociate: bool
+) -> bool:
+    """Whether `loop` is the head of a nest of which ``permute`` puts another loop outmost."""
+    nest = _nest(loop)
+    order = _order(nest, kernel, outside, reassociate) if nest is not None else None
+    return order is not None and order[0] is not loop
 
 
 @record(frozen=True, slots=True)

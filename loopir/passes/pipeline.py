@@ -16,6 +16,7 @@ from .dead_stores import dead_stores
 from .distribute import distribute
 from .escape import escape
 from .extremes import extremes
+from .fission import fission
 from .halves import halves
 from .hoist import hoist
 from .if_convert import if_convert
@@ -75,6 +76,7 @@ PIPELINE = (
     Pass(proved, "a check that is gone keeps nothing in its place"),
     Pass(simplify, "what it has decided"),
     Pass(interior, "loops without tests are nests like any other to all that follow"),
+    Pass(fission, "permute knows only loops directly inside one another", reorders=True),
     Pass(permute, "a sum in memory has a register only where it is inmost", reorders=True),
     Pass(promote, "an element that each iteration updates is a fold once it has a name"),
     Pass(carry, "an element of the iteration before is an accumulator once it has a name"),
