@@ -30,13 +30,16 @@ APART = (-3, -1, 2, 3, 4, 5)
 
 
 @cache
-def copies(beside: str | None) -> ir.Kernel:
-    """Copies an array of each dtype, alone in its loop or beside one that makes lanes wider."""
+def copies(beside: str | None, *, down: bool = False) -> ir.Kernel:
+    """Copies an array of each dtype, alone in its loop or beside one that makes lanes wider; or
+    neighbours, last to first.
+    """
     params, loops = [], []
     for d in NUMBERS:
-        params += [f"x_{d}: {d}[:]", f"y_{d}: mut({d}[::1])"]
+        params += [f"x_{d}: {d}[{'::1' if down else ':'}]", f"y_{d}: mut({d}[::1])"]
+        element = f"x_{d}[y_{d}.shape[0] - 1 - i:W:-1]" if down else f"x_{d}[i:W]"
         loops.append(f"    for i in vec(0, y_{d}.shape[0], width=W):")
-        loops.append(f"        y_{d}[i:W] = x_{d}[i:W]")
+        loops.append(f"        y_{d}[i:W] = {element}")
         if beside:
             loops.append("        z[i:W] = w[i:W]")
     if beside:
@@ -65,6 +68,17 @@ def test_elements_apart(target: str, beside: str | None) -> None:
                 if p.written:
                     source = args["w" if p.name == "z" else f"x{p.name[1:]}"]
                     assert args[p.name].tobytes() == source.tobytes(), (p.dtype, n, apart)
+
+
+@pytest.mark.parametrize("beside", [None, "f32", "f64"])
+@pytest.mark.parametrize("target", RUNNABLE)
+def test_neighbours_downwards(target: str, beside: str | None) -> None:
+    kernel = copies(beside, down=True)
+    for n in LENGTHS if target != "neon" else (1, 19, 65):
+        args = {p.name: spaced(p.dtype, n, 1) for p in kernel.params}
+        assert run_native(kernel, target, args) == 0
+        for d in NUMBERS:
+            assert args[f"y_{d}"].tobytes() == args[f"x_{d}"][::-1].tobytes(), (d, n)
 
 
 PAIRS = {
@@ -193,10 +207,10 @@ def _between_walls(size: int) -> int:
 
 def _against_walls(target: str, beside: str | None) -> None:
     """Every copy, of arrays that begin with the first byte of their pages or end with the last."""
-    kernel = copies(beside)
+    kernel, down = copies(beside), copies(beside, down=True)
     homes = {p.name: _between_walls(1) for p in kernel.params if not p.written}
     for n in (x for x in LENGTHS if 0 < x < 80):
-        for apart in (2, 3, 4):
+        for apart in (1, 2, 3, 4):
             for last in (False, True):
                 args: dict[str, Any] = {}
                 for p in kernel.params:
@@ -208,7 +222,7 @@ def _against_walls(target: str, beside: str | None) -> None:
                     at = homes[p.name] + (_PAGE - room if last else 0)
                     memory = (ctypes.c_char * room).from_address(at)
                     args[p.name] = np.frombuffer(memory, kind)[::apart]
-                assert run_native(kernel, target, args) == 0
+                assert run_native(down if apart == 1 else kernel, target, args) == 0
                 if apart == 2 and beside is None:
                     _pairs_against_walls(target, homes, n, last)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..access import accesses, advance, unit_stride
+from ..access import accesses, advance
 from ..affine import affine
 from ..dependence import dependences
 from ..nodes import Call, Expr, If, Interval, Kernel, Loop, LoopLike, Node, Stmt
@@ -116,8 +116,9 @@ def _count(fold: Loop, around: Loop) -> Expr:
 def _rest(fold: Loop, kernel: Kernel) -> int:
     """How many terms, at most, are added one by one."""
     params = {p.name: p for p in kernel.params}
-    moving = [a for a in accesses((fold,)) if advance(a, fold.var) is not None]
-    return REST if all(unit_stride(a, params[a.array], fold.var) for a in moving) else APART
+    moves = [(a.array, advance(a, fold.var)) for a in accesses((fold,))]
+    beside = all(m is None or (m[0] == params[a].unit and abs(m[1]) == 1) for a, m in moves)
+    return REST if beside else APART
 
 
 def _parted(loop: Loop, n: Expr, most: int, fresh: Fresh) -> tuple[Stmt, ...]:

@@ -6,11 +6,25 @@ static inline V tp_loadpart_V(const T *p, int64_t n)
     I m = tp_first_I(n);
     return tp_select_V(m, (V)__builtin_ia32_maskloadLETTER256((const void *)p, (NI)m), tp_splat_V(*p));
 }
+/* f32 i32 u32 f64 i64 u64 256 */
+static inline V tp_loaddown_V(const T *p, int64_t n)
+{
+    I m = tp_first_I(n), last = tp_reverse_I(m);
+    V r = (V)__builtin_ia32_maskloadLETTER256((const void *)(p + 1 - L), (NI)last);
+    return tp_select_V(m, tp_reverse_V(r), tp_splat_V(*p));
+}
 /* f32 i32 u32 f64 i64 u64 128 */
 static inline V tp_loadpart_V(const T *p, int64_t n)
 {
     I m = tp_first_I(n);
     return tp_select_V(m, (V)__builtin_ia32_maskloadLETTER((const void *)p, (NI)m), tp_splat_V(*p));
+}
+/* f32 i32 u32 f64 i64 u64 128 */
+static inline V tp_loaddown_V(const T *p, int64_t n)
+{
+    I m = tp_first_I(n), last = tp_reverse_I(m);
+    V r = (V)__builtin_ia32_maskloadLETTER((const void *)(p + 1 - L), (NI)last);
+    return tp_select_V(m, tp_reverse_V(r), tp_splat_V(*p));
 }
 /* f32 i32 u32 f64 i64 u64 256 */
 static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETTER256((void *)p, (NI)m, (NI)v); }

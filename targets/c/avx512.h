@@ -15,6 +15,12 @@ static inline V tp_loadpart_V(const T *p, int64_t n)
 {
     return (V)__builtin_ia32_loaddquSIZEWIDTH_mask((const void *)p, (NI)tp_splat_V(*p), tp_first_M(n));
 }
+/* iuf wide: a register that ends at p */
+static inline V tp_loaddown_V(const T *p, int64_t n)
+{
+    M last = (M)(tp_first_M(n) << (n < L ? L - n : 0));
+    return tp_reverse_V((V)__builtin_ia32_loaddquSIZEWIDTH_mask((const void *)(p + 1 - L), (NI)tp_splat_V(*p), last));
+}
 /* iuf wide */
 static inline void tp_storemask_V(T *p, V v, M m) { __builtin_ia32_storedquSIZEWIDTH_mask((void *)p, (NI)v, m); }
 

@@ -108,7 +108,9 @@ def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
     count = s.region.count if s.region else None
     if s.arrays[e.array].unit == e.axis and e.step == 1:
         return f"tp_loadpart_{v.name}({at}, {count})" if count else f"*(const {v.name}_u *)({at})"
-    if s.arrays[e.array].unit == e.axis and e.step == -1 and not count:
+    if s.arrays[e.array].unit == e.axis and e.step == -1:
+        if count:
+            return f"tp_loaddown_{v.name}({at}, {count})"
         return f"tp_reverse_{v.name}(*(const {v.name}_u *)({at} - {v.lanes - 1}))"
     apart = stride(e.array, e.axis, e.step, s)
     if count:

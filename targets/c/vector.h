@@ -57,6 +57,14 @@ static inline V tp_loadpart_V(const T *p, int64_t n)
     return r;
 }
 
+/* iuf: the same of elements that go down from p */
+static inline V tp_loaddown_V(const T *p, int64_t n)
+{
+    V r;
+    for (int k = 0; k < L; k++) r[k] = p[k < n ? -k : 0];
+    return r;
+}
+
 /* iuf: the elements, of s bytes, before the first at which a register is aligned; none if they are few, or never aligned */
 static inline int64_t tp_peel_V(const T *p, int64_t n, int64_t s)
 {

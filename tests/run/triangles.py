@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from .nests import shaped
-from .programs import program, real, whole
+from .programs import Make, program, real, whole
 
 FEW = (0, 1, 2, 3, 9, 17, 65)
 
@@ -128,6 +128,11 @@ def rows_by_rows(c, a):
                 c[i, j] += 2.0 * a[i, k] * a[j, k]
 
 
+def pair(dtype: type) -> Make:
+    """Two arrays of whole numbers."""
+    return lambda n, rng: (whole(n, rng, dtype), whole(n, rng, dtype))
+
+
 @program(sizes=(2, 33, 37), f64=lambda n, rng: (whole(n * n, rng).reshape(n, n),))
 def eliminated_below(a):
     for i in range(len(a)):
@@ -136,3 +141,12 @@ def eliminated_below(a):
             for k in range(j):
                 s -= a[i, k] * a[k, j]
             a[i, j] = max(-4.0, min(s, 4.0))
+
+
+@program(sizes=(0, 1, 2, 9, 17, 33, 65), f64=pair(np.float64), f32=pair(np.float32))
+def folded_back(r, y):
+    for k in range(1, len(r)):
+        s = r[k]
+        for i in range(k):
+            s += r[k - i - 1] * y[i]
+        y[k] = max(-4.0, min(s, 4.0))
