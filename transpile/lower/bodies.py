@@ -124,6 +124,16 @@ class Bodies(Endings):
             facts = [f for f in implied(b, self.test(node.test)) if not _bound(f, b.names - names)]
         return b.turn(facts, frozenset({frame.var, *(c.var for c in carries.values())}))
 
+    def _with_own_names(self, name: str, carry: Carry) -> Carry:
+        """`carry` under a name that is new, as are those of its flags."""
+        names = self.b.names
+        while True:
+            own = replace(carry, var=replace(carry.var, name=self.b.name(name)))
+            flags = {own.flag.name, own.bound.name}
+            if not flags & names:
+                names |= flags
+                return own
+
     def _build(
         self,
         frame: Frame,
@@ -133,12 +143,7 @@ class Bodies(Endings):
         forgotten: set[str],
     ) -> None:
         b = self.b
-        named = {n: replace(c, var=replace(c.var, name=b.name(n))) for n, c in carries.items()}
-        for c in named.values():
-            if c.flagged or frame.exits:
-                b.names.add(c.flag.name)
-            if c.partial:
-                b.names.add(c.bound.name)
+        named = {n: self._with_own_names(n, c) for n, c in carries.items()}
         body: list[Stmt] = []
         ends, _, left = self._run(frame, named, inits, live, body)
         accs: list[Accum] = []

@@ -12,7 +12,7 @@ from loopir.tree import walk
 
 from ..infer import Num, logic
 from ..plan import Argument, Captured, Chosen, Field, Nothing, Paired, Plan, Ref, Returned
-from ..scope import Scope
+from ..scope import Origin, Scope
 from ..source import span_of
 from ..types import ArgType, ArrayType, Opaque, RecordType
 from .builder import Builder
@@ -48,11 +48,17 @@ def _lowered(
         return _lowered(tree, types, scope, {**names, found.name: found.python}, telling)
 
 
+def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
+    """The names in `tree` that are bound outside: they may become parameters, which keep theirs."""
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    return {n for n in names if scope.find(n)[0] in (Origin.CLOSURE, Origin.GLOBAL)}
+
+
 class _Function(Results):
     def __init__(self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope) -> None:
         self.tree, self.types, self.scope = tree, dict(types), scope
         self.fields, self.spelled = {}, {}
-        self.b = Builder()
+        self.b = Builder(names=set(types) | _around(tree, scope))
         self.refs: dict[str, object] = {}
         self.arguments: dict[str, object] = dict(types)
         self.lists = {}

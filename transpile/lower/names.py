@@ -32,6 +32,7 @@ class Names(Stores):
     ) -> Num | Pair | ArrayRef:
         """A new kernel parameter, and the value it has inside."""
         b = self.b
+        assert b.bindings.get(name, binding) == binding, f"two parameters `{name}`"
         if isinstance(ty, ScalarType) and ty.dtype in PARTS and not isinstance(binding, Field):
             re, im = (self._part_param(part, ty, binding) for part in ("real", "imag"))
             return Pair(re, im)

@@ -1,0 +1,85 @@
+"""A program means the same whatever its names are: also under those that its own kernel made up."""
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from agree import assert_same, outcome
+from run.programs import Program
+from staged import interpreted, through
+from test_run import PROGRAMS, arguments, wanted
+
+from loopir.names import bound
+from loopir.nodes import Kernel
+from transpile.options import Options
+from transpile.signature import parameters, type_of
+from transpile.stages import Stages, compile_stages
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self._names.get(node.id, node.id)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.arg = self._names.get(node.arg, node.arg)
+        return node
+
+
+def _tree(function: Callable[..., Any]) -> ast.FunctionDef:
+    [tree] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(tree, ast.FunctionDef)
+    tree.decorator_list = []
+    return tree
+
+
+def _made_up(kernel: Kernel, function: Callable[..., Any]) -> list[str]:
+    """Names in `kernel` that `function` does not have: of arrays, then of numbers and loops."""
+    own = {getattr(n, "id", getattr(n, "arg", "")) for n in ast.walk(_tree(function))}
+    arrays = [p.name for p in kernel.params]
+    return [n for n in dict.fromkeys([*arrays, *sorted(bound(kernel))]) if n not in own]
+
+
+def _renamed(function: Callable[..., Any], to: list[str], shift: int) -> Callable[..., Any]:
+    """`function` with names of `to` for its parameters and for as many others as there are."""
+    turned = to[shift:] + to[:shift]
+    names = dict(zip(function.__code__.co_varnames, turned, strict=False))
+    text = ast.unparse(_Renamed(names).visit(_tree(function)))
+    file = f"<{function.__name__} {shift}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope = dict(function.__globals__)
+    exec(compile(text, file, "exec"), scope)
+    renamed: Callable[..., Any] = scope[function.__name__]
+    return renamed
+
+
+CASES = {
+    p.function: pytest.param(p, id=p.label)
+    for p in reversed(PROGRAMS)
+    if not p.long and not p.function.__code__.co_freevars
+}
+
+
+def _compiled(function: Callable[..., Any], args: tuple[Any, ...]) -> Stages:
+    types = dict(zip(parameters(function.__code__), map(type_of, args), strict=True))
+    return compile_stages(function, types, Options())
+
+
+@pytest.mark.parametrize("program", CASES.values())
+def test_renamed(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loopir.passes.pipeline.PIPELINE", ())  # they name nothing after the source
+    n = next(n for n in (7, *program.sizes) if n in program.sizes and n not in program.python_at)
+    to = _made_up(_compiled(program.function, arguments(program, n)).vector, program.function)
+    for shift in range(min(len(to), 2)):
+        args = arguments(program, n)
+        stages = _compiled(_renamed(program.function, to, shift), args)
+        got = outcome(through(stages, stages.plan, stages.vector, interpreted(stages.vector)), args)
+        assert_same(got, wanted(program, n), ast.unparse(stages.python), program.ulps)
