@@ -12,9 +12,24 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
-    "carryless_product", "clamp", "error_function", "first_set", "fma", "popcount", "relu",
-    "rotated", "rsqrt", "saturated", "sigmoid",
+    "carryless_product", "clamp", "error_function", "first_set", "fma", "part_of", "popcount",
+    "relu", "rotated", "rsqrt", "saturated", "sigmoid",
 ]
+
+
+def part_of(function: Callable[[Any], Any], part: str) -> Callable[..., Any]:
+    """The real or imaginary part (``"re"``, ``"im"``) of NumPy's `function` of a complex number,
+    which is given as its parts.
+    """
+
+    def run(a: Any, b: Any) -> Any:
+        a, b = np.broadcast_arrays(a, b)
+        z = np.empty(a.shape, np.complex128 if a.itemsize == 8 else np.complex64)
+        z.real, z.imag = a, b
+        value = function(z)
+        return value.real if part == "re" else value.imag
+
+    return run
 
 
 def saturated(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:

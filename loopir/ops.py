@@ -35,7 +35,8 @@ class Op:
     ``sig``: operand letters, a colon, the result. ``a`` is the common dtype, ``m`` a bool (a mask in vectors), ``*`` any.
     ``kinds``: dtype kinds that ``a`` may have. ``c``: ``{0}`` … operands, ``{t}`` the C type of ``a``, ``{d}`` its name, ``{f}``
     the libm suffix, ``{r}`` the C type of the result. ``unit``: neutral element of a reduction; ``idempotent``: x op x is x.
-    ``raises``: flag classes an ordinary operand may raise; ``safe`` is then an operand that raises none, for inactive lanes.
+    ``raises``: flag classes an ordinary operand may raise; ``safe`` is then an operand that raises none, for inactive lanes,
+    in the places ``guards`` (1 does, too), whatever the rest.
     ``exact``: of floats it never rounds: its result needs no more digits than they have.
     ``ulps``: the error it may have, in units of the last place (0: none beside one rounding). ``weight``: cost in units of an add.
     """
@@ -50,6 +51,7 @@ class Op:
     idempotent: bool = False
     raises: tuple[str, ...] = ()
     safe: float | None = None
+    guards: tuple[int, ...] = (0,)
     exact: bool = False
     ulps: float = 0
     weight: float = 1.0
@@ -104,14 +106,23 @@ def _whole_power(a: Any, b: Any) -> Any:
     return np.power(a, np.maximum(b, 0))
 
 
+def _of_complex(name: str, function: Callable[[Any], Any], *raises: str) -> tuple[Op, Op]:
+    """The rows of the two parts of libm's `name`, which are those of NumPy's `function`."""
+    re, im = (
+        Op(name=f"{name}_{part}", sig="aa:a", run=meanings.part_of(function, part), c=f"__builtin_c{c}{{f}}(tp_{name}_both_{{d}}({{0}}, {{1}}))", kinds="f", raises=raises, safe=1.0, guards=(0, 1), ulps=4, weight=20)
+        for part, c in (("re", "real"), ("im", "imag"))
+    )
+    return re, im
+
+
 _ROWS = (
     # arithmetic
     Op(name="add", sig="aa:a", run=np.add, c="({t})({0} + {1})", spellings=("+", "numpy.add"), unit=-0.0, raises=("over", "invalid")),
     Op(name="sub", sig="aa:a", run=np.subtract, c="({t})({0} - {1})", spellings=("-", "numpy.subtract"), raises=("over", "invalid")),
     Op(name="mul", sig="aa:a", run=np.multiply, c="({t})({0} * {1})", spellings=("*", "numpy.multiply"), unit=1, raises=("over", "under", "invalid")),
-    Op(name="div", sig="aa:a", run=np.divide, c="({0} / {1})", spellings=("/", "numpy.divide", "numpy.true_divide"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, weight=4),
-    Op(name="floordiv", sig="aa:a", run=np.floor_divide, c="tp_floordiv_{d}({0}, {1})", spellings=("//", "numpy.floor_divide"), raises=("divide", "over", "invalid"), safe=1, weight=8),
-    Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), safe=1, weight=8),
+    Op(name="div", sig="aa:a", run=np.divide, c="({0} / {1})", spellings=("/", "numpy.divide", "numpy.true_divide"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, guards=(1,), weight=4),
+    Op(name="floordiv", sig="aa:a", run=np.floor_divide, c="tp_floordiv_{d}({0}, {1})", spellings=("//", "numpy.floor_divide"), raises=("divide", "over", "invalid"), safe=1, guards=(0, 1), weight=8),
+    Op(name="mod", sig="aa:a", run=np.remainder, c="tp_mod_{d}({0}, {1})", spellings=("%", "numpy.mod", "numpy.remainder"), raises=("divide", "invalid"), safe=1, guards=(0, 1), weight=8),
     Op(name="pow", sig="aa:a", run=np.power, c="tp_pow_{d}({0}, {1})", spellings=("**", "numpy.power", "numpy.pow", "math.pow"), kinds="f", raises=("divide", "over", "under", "invalid"), safe=1.0, ulps=1.5, weight=12),
     Op(name="ipow", sig="aa:a", run=_whole_power, c="tp_ipow_{d}({0}, {1})", kinds="iu", weight=24),
     Op(name="neg", sig="a:a", run=np.negative, c="({t})(-{0})", spellings=("u-", "numpy.negative"), exact=True),
@@ -187,6 +198,13 @@ _ROWS = (
     Op(name="sigmoid", sig="a:a", run=meanings.sigmoid, c="(1 / (1 + tp_exp_{d}(-{0})))", spellings=("transpile.ops.sigmoid",), kinds="f", raises=("over", "under"), safe=0.0, ulps=2.5, weight=10),
     Op(name="fma", sig="aaa:a", run=meanings.fma, c="__builtin_fma{f}({0}, {1}, {2})", spellings=("transpile.ops.fma",), kinds="f", raises=("over", "under", "invalid"), weight=2),
     Op(name="clamp", sig="aaa:a", run=meanings.clamp, c="tp_min_{d}(tp_max_{d}({0}, {1}), {2})", spellings=("transpile.ops.clamp",), exact=True),
+    # parts of functions of complex numbers
+    *_of_complex("cexp", np.exp, "over", "under", "invalid"),
+    *_of_complex("clog", np.log, "divide", "under"),
+    *_of_complex("csqrt", np.sqrt, "under"),
+    *_of_complex("csin", np.sin, "over", "under", "invalid"),
+    *_of_complex("ccos", np.cos, "over", "under", "invalid"),
+    *_of_complex("ctan", np.tan, "under", "invalid"),
     # predicates
     Op(name="isinf", sig="a:m", run=np.isinf, c="(__builtin_isinf({0}) != 0)", spellings=("numpy.isinf", "math.isinf"), kinds="f"),
     Op(name="isfinite", sig="a:m", run=np.isfinite, c="(__builtin_isfinite({0}) != 0)", spellings=("numpy.isfinite", "math.isfinite"), kinds="f"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects import arith, builtin, func, memref, scf
+from xdsl.dialects import arith, builtin, complex, func, memref, scf
 from xdsl.dialects import math as maths
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
@@ -24,7 +24,8 @@ def parsed(text: str) -> builtin.ModuleOp:
     """The module that `text` is. Raises where xDSL does not know it, or finds it ill-formed."""
     context = Context()
     for dialect in (
-        builtin.Builtin, arith.Arith, func.Func, maths.Math, memref.MemRef, scf.Scf,
+        builtin.Builtin, arith.Arith, complex.Complex, func.Func, maths.Math, memref.MemRef,
+        scf.Scf,
     ):
         context.load_dialect(dialect)
     module = Parser(context, text).parse_module()
@@ -193,6 +194,8 @@ def _numpy(type_: Any) -> str:
             return "int64"
         case builtin.Float16Type() | builtin.Float32Type() | builtin.Float64Type():
             return f"float{type_.bitwidth}"
+        case builtin.ComplexType():
+            return "complex128" if _numpy(type_.element_type) == "float64" else "complex64"
         case _:
             return "object_"
 
@@ -234,6 +237,12 @@ def _divided(op: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
 
 def _quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _paired(a: Any, b: Any, to: Any) -> Any:
+    z = np.empty((), to)
+    z.real, z.imag = a, b
+    return z[()]
 
 
 def _shifted(op: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -312,6 +321,9 @@ _TEXTS = {
         "cos", "tan", "sinh", "cosh", "tanh", "cbrt",
     )},
     **{f"math.a{x}": f"np.arc{x}({{}})" for x in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "complex.create": "paired({}, {}, {type})",
+    "complex.re": "{type}({}.real)", "complex.im": "{type}({}.imag)",
+    **{f"complex.{x}": f"np.{x}({{}})" for x in ("exp", "log", "sqrt", "sin", "cos", "tan")},
     "memref.dim": "dim({}, {})",
     "memref.extract_aligned_pointer_as_index": "np.int64({}.ctypes.data)",
     "memref.extract_strided_metadata": "metadata({})",
@@ -320,6 +332,7 @@ _TEXTS = {
 
 _HELPERS: dict[str, Any] = {
     "np": np, "math": math, "u": _unsigned, "inside": _inside, "indices": _indices,
+    "paired": _paired,
     "arith_floordivsi": _divided(lambda a, b: a // b),
     "arith_ceildivsi": _divided(lambda a, b: -(-a // b)),
     "arith_remsi": _divided(lambda a, b: a - b * _quotient(a, b)),

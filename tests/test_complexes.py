@@ -77,7 +77,25 @@ def whole_quotients(z, w, out):
     out[:] = np.conj(z) / w
 
 
+def of_libm(z, w, out):
+    for i in range(len(z)):
+        a = np.log(z[i]) if i % 2 else np.log10(w[i])
+        b = np.tan(w[i]) if i % 3 else np.tanh(w[i])
+        out[i] = a if i % 7 else b
+
+
+def of_libm_whole(z, w, out):
+    out[:] = np.where(z.real > 0, np.sqrt(w), np.where(z.imag > 0, np.sin(w), np.cosh(w)))
+
+
+def masked_by_libm(z, w, out):
+    for i in range(len(z)):
+        if w[i].real > 0:
+            out[i] = np.sinh(w[i]) - np.cos(z[i])
+
+
 ON_EACH = [
+    of_libm, of_libm_whole, masked_by_libm,
     add, multiply, divide, with_real, squared, as_arrays_are, by_python, divided_by_python,
     whole_products, whole_quotients,
 ]
@@ -104,11 +122,13 @@ def test_bits(
     assert same(got, wanted), [x for x in zip(z, w, got, wanted) if not same(x[2], x[3])][:3]
 
 
-@pytest.mark.parametrize("function", [multiply, divide, squared, whole_products, by_python])
+@pytest.mark.parametrize("function", [
+    multiply, divide, squared, whole_products, by_python, of_libm, of_libm_whole, masked_by_libm,
+])
 def test_warnings(function: Any) -> None:
     for z, w in (
         ([1e308 + 1e308j], [1e308 + 1e308j]), ([1j], [0]), ([0], [0]), ([np.inf], [np.inf]),
-        ([1e308 + 1e308j, 1j, 0], [0, 1e308j, 0]),
+        ([1e308 + 1e308j, 1j, 0], [0, 1e308j, 0]), ([complex(0, np.nan), 1], [800, np.nan]),
     ):
         fused = fuse(function, on_reject="silent")
         for mode in ("warn", "ignore", "raise"):

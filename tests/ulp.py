@@ -58,6 +58,8 @@ RANGES: dict[str, list[tuple[float, ...] | dict[str, tuple[float, float]]]] = {
     "pow": [(0.999, 1.001, -500, 500), (0, 20, -30, 30), (1, 2, -1000, 1000)],
     "atan2": [(-3, 3, -3, 3), (-1e30, 1e30, -1e30, 1e30)],
     "hypot": [(-3, 3, -3, 3), (-1e30, 1e30, -1e30, 1e30)],
+    "cexp_re": [(-1, 1, -4, 4), (-87, 87, -1e4, 1e4)],
+    "cexp_im": [(-1, 1, -4, 4), (-87, 87, -1e4, 1e4)],
 }
 """Where to look, function by function: bounds of each argument."""
 

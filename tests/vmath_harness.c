@@ -8,6 +8,7 @@
  *                       evenly in their bits, judged by the C library one size up
  * The last two print the error, and where it is.
  */
+#include <complex.h>
 #include <fenv.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,6 +36,10 @@ FUNCTIONS
 static float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static long double sigmoidl(long double x) { return 1 / (1 + expl(-x)); }
+#define PARTS(f, type)                                                                                       \
+    static type cexp_re##f(type x, type y) { return creal##f(cexp##f(__builtin_complex(x, y))); } \
+    static type cexp_im##f(type x, type y) { return cimag##f(cexp##f(__builtin_complex(x, y))); }
+PARTS(f, float) PARTS(, double) PARTS(l, long double)
 #define S(op, arity)                                                                                     \
     RUN(libm_##op##_f32, float, op##f, arity) RUN(libm_##op##_f64, double, op, arity)                    \
     static long double wide_##op##_f32(long double x, long double y) { return CALL_##arity(op, (double)x, (double)y); } \

@@ -8,9 +8,6 @@ from .values import evaluated, literal, may_raise, unit
 
 __all__ = ["Masked", "either_way", "negated"]
 
-_GUARDED = {"div": (1,), "floordiv": (0, 1), "mod": (0, 1)}
-"""Operands that, being 1, keep an operation from raising whatever the rest; else the first."""
-
 
 def negated(mask: Expr) -> Expr:
     """The complement of a mask."""
@@ -71,7 +68,7 @@ class Masked:
             if len({args[k] for k in unknown}) == 1:  # all lanes idle with what they are given
                 idle = [v or literal(1, e.args[k].dtype) for k, v in enumerate(idle)]
                 value = _value(e, idle)
-            for k in _GUARDED.get(e.op, (0,)) if value is None else unknown:
+            for k in OPS[e.op].guards if value is None else unknown:
                 args[k] = self.one(args[k])
         return Call(e.op, tuple(args), e.dtype), value
 

@@ -193,3 +193,16 @@ static inline T tp_cos_D(T a) { return __builtin_cosF(a); }
 static inline T tp_tan_D(T a) { return __builtin_tanF(a); }
 /* f */
 static inline T tp_tanh_D(T a) { return __builtin_tanhF(a); }
+
+/* f: of a complex number; the same call is made once for both parts */
+__attribute__((noinline, const)) static T _Complex tp_cexp_both_D(T a, T b) { return __builtin_cexpF(__builtin_complex(a, b)); }
+/* f */
+__attribute__((noinline, const)) static T _Complex tp_clog_both_D(T a, T b) { return __builtin_clogF(__builtin_complex(a, b)); }
+/* f */
+__attribute__((noinline, const)) static T _Complex tp_csqrt_both_D(T a, T b) { return __builtin_csqrtF(__builtin_complex(a, b)); }
+/* f */
+__attribute__((noinline, const)) static T _Complex tp_csin_both_D(T a, T b) { return __builtin_csinF(__builtin_complex(a, b)); }
+/* f */
+__attribute__((noinline, const)) static T _Complex tp_ccos_both_D(T a, T b) { return __builtin_ccosF(__builtin_complex(a, b)); }
+/* f */
+__attribute__((noinline, const)) static T _Complex tp_ctan_both_D(T a, T b) { return __builtin_ctanF(__builtin_complex(a, b)); }

@@ -11,6 +11,7 @@ from .templates import Facts, fill
 
 __all__ = ["define", "lane_by_lane", "operation", "scalar_operation", "vector_named"]
 
+_BOTH = re.compile(r"tp_(\w+)_both_")
 _DIVIDED = re.compile(r"(floordiv|mod)by(\d+)")
 _VECTOR = re.compile(r"([fiu]\d+)x(\d+)")
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
@@ -59,6 +60,8 @@ def define(name: str, target: Target) -> str | None:
     if v and (m := _DIVIDED.fullmatch(op)):
         return _from_header(f"tp_{m[1]}byNUMBER", _divided(facts, int(m[2])), target)
     op = op.removeprefix("each_")
+    if v and op.endswith("_both"):
+        return _both(op.removesuffix("_both"), v)
     return lane_by_lane(op, name, v, target) if v and op in OPS else None
 
 
@@ -165,6 +168,8 @@ def _asm(text: str, result: str, names: tuple[str, ...], target: Target) -> str:
 
 def lane_by_lane(op: str, name: str, v: Vec, target: Target) -> str:
     """The function `name` that takes `op` for each lane in scalar code."""
+    if m := _BOTH.search(OPS[op].c):
+        return _part(m[1], name, v, 0 if op.endswith("_re") else 1)
     result, operands = _signature(op, v, target)
     value = scalar_operation(op, tuple(f"{x}[k]" for x in "abc"[: len(operands)]), v.dtype, v.dtype)
     if target.masks == "bits" and OPS[op].result == "m":
@@ -174,6 +179,24 @@ def lane_by_lane(op: str, name: str, v: Vec, target: Target) -> str:
         sign = "-" if OPS[op].result == "m" else ""
         body = f"{result} r; for (int k = 0; k < {v.lanes}; k++) r[k] = {sign}{value}; return r;"
     return _function(result, name, operands, body)
+
+
+def _part(op: str, name: str, v: Vec, part: int) -> str:
+    """The function `name` that takes a part of `op`, which gives both, one behind the other."""
+    pair = f"{v.dtype}x{2 * v.lanes}"
+    body = f"union {{ {pair} both; {v.name} parts[2]; }} r = {{ tp_{op}_both_{v.name}(a, b) }};"
+    return _function(v.name, name, (v.name, v.name), f"{body} return r.parts[{part}];")
+
+
+def _both(op: str, v: Vec) -> str:
+    """The function that gives both parts of `op`, lane by lane. It is called once for the two."""
+    pair, suffix = f"{v.dtype}x{2 * v.lanes}", "f" if v.dtype == "f32" else ""
+    sides = zip(("k", f"k + {v.lanes}"), ("real", "imag"), strict=True)
+    kept = " ".join(f"r[{k}] = __builtin_c{side}{suffix}(z);" for k, side in sides)
+    one = f"__auto_type z = tp_{op}_both_{v.dtype}(a[k], b[k]);"
+    body = f"{pair} r; for (int k = 0; k < {v.lanes}; k++) {{ {one} {kept} }} return r;"
+    text = _function(pair, f"tp_{op}_both_{v.name}", (v.name, v.name), body)
+    return text.replace("static inline", "__attribute__((noinline, const)) static")
 
 
 # -- casts

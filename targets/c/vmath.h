@@ -1,5 +1,5 @@
 /* Vector math: each algorithm once, for any size of vector and any ISA. This file holds what depends on the ISA, and the
- * common road; vmath_exp.h, _log.h, _trig.h, _arc.h, _root.h, _erf.h and _pow.h the functions.
+ * common road; vmath_exp.h, _log.h, _trig.h, _arc.h, _root.h, _erf.h, _pow.h and _complex.h the functions.
  *
  * Templates. vmath.py takes the sections that a function needs ("//: name needs …" starts one; of several forms
  * "name@tag.tag" that which fits function, dtype, bits and target most closely) and replaces
@@ -156,13 +156,16 @@ TP_INLINE F tp_${op}_F(F x, F y)
     return rarely_F(m) ? patch2_${op}_F(x, y, z, bits_F(m)) : z;
 }
 
-//: patch2
+//: lane2
 extern $s $op$f($s, $s);
+#define lane2_${op}_F $op$f
+
+//: patch2 needs lane2
 static __attribute__((noinline, cold)) F patch2_${op}_F(F x, F y, F z, unsigned bits)
 {
     for (; bits; bits &= bits - 1) {
         int k = __builtin_ctz(bits);
-        z[k] = $op$f(x[k], y[k]);
+        z[k] = lane2_${op}_F(x[k], y[k]);
     }
     return z;
 }
@@ -242,10 +245,9 @@ static inline F tp_${op}_F(F x)
     return x;
 }
 
-//: lanewise2
-extern $s $op$f($s, $s);
+//: lanewise2 needs lane2
 static inline F tp_${op}_F(F x, F y)
 {
-    for (int k = 0; k < $lanes; k++) x[k] = $op$f(x[k], y[k]);
+    for (int k = 0; k < $lanes; k++) x[k] = lane2_${op}_F(x[k], y[k]);
     return x;
 }

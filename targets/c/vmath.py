@@ -19,9 +19,9 @@ __all__ = ["BINARY", "FUNCTIONS", "source"]
 FUNCTIONS = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
     "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-    "cbrt", "erf", "sigmoid", "atan2", "hypot", "pow",
+    "cbrt", "erf", "sigmoid", "atan2", "hypot", "pow", "cexp_re", "cexp_im",
 )
-BINARY = ("atan2", "hypot", "pow")
+BINARY = ("atan2", "hypot", "pow", "cexp_re", "cexp_im")
 
 _SMALLEST = 128  # bits of a register that the headers' instructions know
 

@@ -452,3 +452,88 @@ func.func private @tp_sigmoid_$D(%a: $T) -> $T {
   %r = arith.divf %one, %sum : $T
   func.return %r : $T
 }
+
+// f: parts of functions of complex numbers
+func.func private @tp_cexp_re_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.exp %z : complex<$T>
+  %r = complex.re %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_cexp_im_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.exp %z : complex<$T>
+  %r = complex.im %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_clog_re_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.log %z : complex<$T>
+  %r = complex.re %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_clog_im_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.log %z : complex<$T>
+  %r = complex.im %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_csqrt_re_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.sqrt %z : complex<$T>
+  %r = complex.re %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_csqrt_im_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.sqrt %z : complex<$T>
+  %r = complex.im %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_csin_re_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.sin %z : complex<$T>
+  %r = complex.re %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_csin_im_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.sin %z : complex<$T>
+  %r = complex.im %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_ccos_re_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.cos %z : complex<$T>
+  %r = complex.re %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_ccos_im_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.cos %z : complex<$T>
+  %r = complex.im %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_ctan_re_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.tan %z : complex<$T>
+  %r = complex.re %w : complex<$T>
+  func.return %r : $T
+}
+// f
+func.func private @tp_ctan_im_$D(%a: $T, %b: $T) -> $T {
+  %z = complex.create %a, %b : complex<$T>
+  %w = complex.tan %z : complex<$T>
+  %r = complex.im %w : complex<$T>
+  func.return %r : $T
+}

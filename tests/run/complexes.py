@@ -108,6 +108,28 @@ def sizes(z: Any, size: Any) -> Any:
     return angle, [v.imag + np.real(v) for v in z], np.array([np.conj(v) for v in z])
 
 
+@on(
+    ulps=8,
+    c128=some(C128, C128, fill=wild),
+    c64=some(C64, C64),
+    huge=some(C128, C128, fill=huge),
+    strided=lambda n, rng: (complexes()(2 * n, rng)[::2], complexes()(n, rng)),
+)
+def exponential(z: Any, out: Any) -> Any:
+    for i in range(len(out)):
+        out[i] = np.exp(z[i])
+        if z[i].real > 0:
+            out[i] = np.exp(1j * z[i].imag)
+
+
+@on(ulps=8, c128=some(C128, C128, fill=wild), c64=some(C64, C64, fill=wild))
+def of_libm(z: Any, out: Any) -> Any:
+    logs = [np.log(v) if v.imag > 0 else np.log2(v) if v.real > 0 else np.log10(v) for v in z]
+    circular = np.array([np.sin(v) if v.real > 0 else np.cos(v) for v in z])
+    out[:] = np.where(z.real > 0, np.tan(z), np.sqrt(z))
+    return logs, circular, np.sinh(z), np.cosh(z), np.tanh(z)
+
+
 @on(late=True, c128=some(C128, C64, fill=whole), c64=some(C64, C64, fill=whole))
 def stored(z: Any, out: Any) -> Any:
     kept = np.empty(len(z), np.complex64)

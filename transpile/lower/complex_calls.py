@@ -13,6 +13,8 @@ from loopir.nodes import Call, Const
 
 from ..infer import Num, cast, logic, result
 from ..pair import Pair
+from ..types import ScalarType
+from .analytic import ANALYTIC, analytic
 from .functions import COMPARISONS, OPERATORS, UFUNCS
 from .operands import rounded
 from .python_calls import PythonCalls
@@ -27,8 +29,8 @@ _PART = {np.real: "real", np.imag: "imag"}
 _ORDERING = (np.maximum, np.minimum, np.fmax, np.fmin, np.clip)
 _OF_THEIR_OWN = {
     getattr(module, name) for module in (np, cmath) for name in (
-        "exp", "log", "log10", "log2", "log1p", "expm1", "exp2", "sqrt", "sin", "cos", "tan",
-        "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
+        "exp", "log", "log10", "log1p", "expm1", "exp2", "sqrt", "sin", "cos", "tan", "sinh",
+        "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
         "asin", "acos", "atan", "asinh", "acosh", "atanh", "power", "phase", "polar",
     ) if hasattr(module, name)
 }
@@ -107,6 +109,8 @@ class ComplexCalls(PythonCalls):
                 given = cast(x.im.ir, ty.dtype), cast(x.re.ir, ty.dtype)
                 angle = self.b.apply("atan2", *given)
                 return Num(self.b.warned("atan2", given, angle, "arctan2", node), strong=ty.dtype)
+            if function in ANALYTIC and not x.mixed:
+                return self._by_libm(function, x, ty, node)
             if function in _TESTS:
                 name = UFUNCS[function].name
                 sides = (Call(name, (p.ir,), "bool") for p in (x.re, x.im))
@@ -128,6 +132,12 @@ class ComplexCalls(PythonCalls):
         else:
             why = "of a complex number is not compiled"
         return refuse("LOWER_COMPLEX", f"`{name}` {why}", node)
+
+    def _by_libm(self, function: Any, x: Pair, ty: ScalarType, node: ast.AST) -> Pair:
+        """``np.exp(x)``, and the like."""
+        given = self._parts_of(x, ty, node)
+        parts = analytic(self.b, function, given, node, certain=not self._summed(x))
+        return self._typed_pair(parts, ty, [], "", x, x, node)
 
     def _made_complex(self, function: Any, args: list[Num | Pair], node: ast.Call) -> Pair:
         """``complex(a, b)``, ``np.complex64(z)``."""

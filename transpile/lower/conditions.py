@@ -106,9 +106,11 @@ class Conditions(Block):
         """
         row = OPS[op]
         if self.path is not None and row.safe is not None:
-            k = 1 if op in ("div", "floordiv", "mod") else 0
-            dt = args[k].dtype
+            dt = args[-1].dtype
             value = row.safe if DTYPES[dt].kind == "f" else int(row.safe)
-            safe = Call("select", (self.path, args[k], Const(value, dt)), dt)
-            args = (*args[:k], safe, *args[k + 1 :])
+            places = row.guards if DTYPES[dt].kind == "f" else row.guards[-1:]
+            args = tuple(
+                Call("select", (self.path, a, Const(value, dt)), dt) if k in places else a
+                for k, a in enumerate(args)
+            )
         return Call(op, args, dtype or ("bool" if row.result == "m" else args[-1].dtype))

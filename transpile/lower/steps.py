@@ -29,6 +29,7 @@ class Steps:
     def __init__(self, b: Builder) -> None:
         self.b = b
         self._done: list[tuple[str, tuple[Expr, ...], Expr]] = []
+        self._loud: list[Expr] = []
 
     def __call__(self, op: str, *operands: Expr) -> Expr:
         b = self.b
@@ -39,6 +40,13 @@ class Steps:
             value = b.bind(value)
         self._done.append((op, operands, value))
         return value
+
+    def loud(self, e: Expr) -> None:
+        """`e` is compared in a way that a NaN makes invalid."""
+        if not isinstance(e, Const):
+            nan = Call("isnan", (e,), "bool")
+            self.b.check(logic("not", nan), "invalid")
+            self._loud.append(nan)
 
     def warned(
         self, whole: str, parts: Parts, spelled: str, node: ast.AST, *, certain: bool
@@ -54,7 +62,8 @@ class Steps:
     def _raised(self, status: str) -> list[Expr]:
         if self.b.told is None:
             return [TRUE]
-        return [raised(status, *done) for done in self._done if status in OPS[done[0]].raises]
+        by = [raised(status, *done) for done in self._done if status in OPS[done[0]].raises]
+        return by + self._loud if status == "invalid" else by
 
 
 def _add(a: Parts, c: Parts, do: Steps, *, python: bool) -> Parts:
@@ -82,12 +91,15 @@ def _div(a: Parts, c: Parts, do: Steps, *, python: bool) -> Parts:
     """Smith's algorithm: by the larger part of the divisor first.
 
     Python divides by ``large + small * ratio`` twice, NumPy multiplies by its reciprocal; by 0
-    NumPy divides each part by the divisor's size. (R. L. Smith, CACM 5(8), 1962.)
+    NumPy divides each part by the divisor's size, and a NaN in the divisor it calls invalid.
+    (R. L. Smith, CACM 5(8), 1962.)
     """
     b, one, zero = do.b, Const(1.0, a.re.dtype), Const(0.0, a.re.dtype)
     size = [_size(c.re), _size(c.im)]
     large_re = b.bind(_known(operator.ge, "ge", *size), "large")
     null = FALSE if python else b.bind(logic("not", nonzero(c)), "null")
+    for e in () if python else c:
+        do.loud(e)
     large = b.bind(pick(large_re, c.re, c.im), "large")
     small = b.bind(pick(large_re, c.im, c.re), "small")
     ratio = b.bind(do("div", small, pick(null, one, large)), "ratio")
