@@ -176,7 +176,7 @@ _ROWS = (
     Op(name="exp2", sig="a:a", run=np.exp2, c="__builtin_exp2{f}({0})", spellings=("numpy.exp2", "math.exp2"), kinds="f", raises=("over", "under"), safe=0.0, ulps=1.2, weight=8),
     Op(name="expm1", sig="a:a", run=np.expm1, c="__builtin_expm1{f}({0})", spellings=("numpy.expm1", "math.expm1"), kinds="f", raises=("over", "under"), safe=0.0, ulps=2, weight=8),
     Op(name="log2", sig="a:a", run=np.log2, c="__builtin_log2{f}({0})", spellings=("numpy.log2", "math.log2"), kinds="f", raises=("divide", "invalid"), safe=1.0, ulps=1.6, weight=8),
-    Op(name="log10", sig="a:a", run=np.log10, c="__builtin_log10{f}({0})", spellings=("numpy.log10", "math.log10"), kinds="f", raises=("divide", "invalid"), safe=1.0, ulps=1.8, weight=8),
+    Op(name="log10", sig="a:a", run=np.log10, c="__builtin_log10{f}({0})", spellings=("numpy.log10", "math.log10"), kinds="f", raises=("divide", "invalid"), safe=1.0, ulps=2.5, weight=8),
     Op(name="log1p", sig="a:a", run=np.log1p, c="__builtin_log1p{f}({0})", spellings=("numpy.log1p", "math.log1p"), kinds="f", raises=("divide", "under", "invalid"), safe=0.0, ulps=1.2, weight=8),
     Op(name="sinh", sig="a:a", run=np.sinh, c="__builtin_sinh{f}({0})", spellings=("numpy.sinh", "math.sinh"), kinds="f", raises=("over", "under"), safe=0.0, ulps=2.5, weight=8),
     Op(name="cosh", sig="a:a", run=np.cosh, c="__builtin_cosh{f}({0})", spellings=("numpy.cosh", "math.cosh"), kinds="f", raises=("over",), safe=0.0, ulps=2.5, weight=8),

@@ -12,7 +12,7 @@ __all__ = [
     "neutral", "offsets", "power", "signs", "twice",
 ]
 
-_LARGE = 32  # nodes that a power is not worth writing twice
+_LARGE = 64  # nodes that a product in place of a power has at most
 
 
 def _is_float(dtype: str) -> bool:
@@ -117,15 +117,26 @@ def by_one(e: Call) -> Expr | None:
 
 
 def power(e: Call) -> Expr | None:
-    """``x ** 2`` → ``x * x``, ``x ** 1`` → ``x``, ``x ** -1`` → ``1 / x``."""
+    """``x ** 1`` → ``x``, ``x ** 2`` → ``x * x``, so up to 6, ``x ** -1`` → ``1 / x``.
+
+    Of `n` factors the error is below ``n / 2`` units of the last place; the flags are those of the
+    power, for no product on the way is nearer to a limit than the last one.
+    """
     x, y = e.args
-    if is_const(y, 1):
-        return x
     if is_const(y, -1):
         return Call("div", (Const(1.0, e.dtype), x), e.dtype)
-    if is_const(y, 2) and sum(1 for _ in walk(x)) <= _LARGE:
-        return Call("mul", (x, x), e.dtype)
-    return None
+    size = sum(1 for _ in walk(x))
+    n = next((n for n in range(1, 7) if is_const(y, n) and (n * size <= _LARGE or n == 1)), None)
+    return None if n is None else _product(x, n)
+
+
+def _product(x: Expr, n: int) -> Expr:
+    """`n` times `x`, by squares."""
+    if n == 1:
+        return x
+    half = _product(x, n // 2)
+    square = Call("mul", (half, half), x.dtype)
+    return Call("mul", (square, x), x.dtype) if n % 2 else square
 
 
 def twice(e: Call) -> Expr | None:

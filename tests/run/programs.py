@@ -226,6 +226,18 @@ def powers(x):
     return a, b
 
 
+@program(ulps=3, f32=lambda n, rng: (wild(n, rng, F32),), f64=lambda n, rng: (wild(n, rng),))
+def whole_powers(x):
+    out = np.empty((5, len(x)), x.dtype)
+    for i in range(len(x)):
+        out[0, i] = x[i] ** 3
+        out[1, i] = (x[i] + 1) ** 4
+        out[2, i] = x[i] ** 5 - 1
+        out[3, i] = np.power(x[i], 6)
+        out[4, i] = x[i] ** 7
+    return out
+
+
 def _exponents(dtype: Any) -> Make:
     return lambda n, rng: (integers(n, rng, dtype), np.arange(n).astype(dtype) % 11, n % 7)
 
