@@ -8,6 +8,7 @@ from .exhaustive import unhandled
 from .nodes import (
     Append,
     Assign,
+    Bits,
     Break,
     Check,
     Expr,
@@ -128,7 +129,7 @@ class _Walk:
                 self.known.update({s.name: None, **({s.before: None} if s.before else {})})
             case Check() | Break():
                 self.reads(s.cond)
-            case Return() | Local():
+            case Return() | Local() | Bits():
                 pass
             case If():
                 self.branch(s)

@@ -18,7 +18,7 @@ from .interpret_expr import Values
 from .ops import STATUS
 from .record import record
 from .tree import counters
-from .types import DTYPES, INDEX
+from .types import DTYPES, INDEX, LEAST_BITS
 
 __all__ = ["Outcome", "run"]
 
@@ -84,6 +84,8 @@ class _Machine(Values):
             case ir.Local(name, dtype, length, lanes):
                 row = () if lanes is None else (int(self.active(lanes)[-1]) + 1,)
                 self.arrays[name] = np.full((length, *row), _ANYTHING, DTYPES[dtype].numpy)
+            case ir.Bits(name, array):
+                self.arrays[name] = _bits(self.arrays[array])
             case ir.Store():
                 self.store(s)
             case ir.Append():
@@ -228,6 +230,14 @@ class _Machine(Values):
                 v[mine] = self.names[n]
         self.names.update(groups)
         self.lanes = None
+
+
+def _bits(array: Any) -> Any:
+    """The bits that the memory of an array of bytes starts with, one for each of its elements."""
+    if array.size < LEAST_BITS:
+        raise IndexError(f"{array.size} elements are too few to be bits")
+    flat = np.unpackbits(array.view(np.uint8).reshape(-1), count=array.size, bitorder="little")
+    return flat.astype(bool).reshape(array.shape)
 
 
 def _same(a: Any, b: Any) -> bool:

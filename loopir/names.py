@@ -9,6 +9,7 @@ from .nodes import (
     Accum,
     Append,
     Assign,
+    Bits,
     Load,
     Local,
     Loop,
@@ -74,6 +75,8 @@ _NONE: frozenset[str] = frozenset()
 def _binds(n: Node) -> tuple[str, ...]:
     match n:
         case Assign(name=name) | Yield(name=name) | Stream(name=name) | Local(name=name):
+            return (name,)
+        case Bits(name=name):
             return (name,)
         case Accum(name=name) | VecAccum(name=name):
             return (name,)

@@ -40,7 +40,7 @@ from .loops import (
 from .record import record
 
 __all__ = [
-    "Accum", "Append", "Assign", "Break", "Broadcast", "Call", "Check", "Const", "Dim",
+    "Accum", "Append", "Assign", "Bits", "Break", "Broadcast", "Call", "Check", "Const", "Dim",
     "Disjoint", "Expr", "Guard", "HReduce", "If", "Interval", "Kernel", "Lanes", "Load", "Local",
     "Loop", "LoopLike", "MaskForm", "Node", "Param", "PredLoop", "Prefix", "Ramp", "Range",
     "RangeDesc", "Return", "Scan", "Span", "Stmt", "Store", "Stream", "Var", "VecAccum", "VecLoop",
@@ -93,6 +93,15 @@ class Local(Spanned):
         """It as an array like those that are given."""
         rank = 1 if self.lanes is None else 2
         return Param(self.name, self.dtype, rank, rank - 1, True)
+
+
+@record(frozen=True, slots=True)
+class Bits(Spanned):
+    """As many bools as ``array`` has, which is the kernel's own, and LEAST_BITS or more: each is a
+    bit of the same memory, in order. What ``array`` holds is gone with the first that is stored.
+    """
+    name: str
+    array: str
 
 
 @record(frozen=True, slots=True)
@@ -158,7 +167,8 @@ class Param:
     """A scalar (``rank`` None) or an array; ``unit`` is the axis known to have unit stride.
 
     ``steps``: how many elements apart neighbours along each axis are, where that is known of other
-    axes (None: it is not); empty, where it is of none.
+    axes (None: it is not); empty, where it is of none. ``owned``: nobody sees it after the kernel;
+    before it all elements are 0, or anything.
     """
     name: str
     dtype: str
@@ -166,6 +176,7 @@ class Param:
     unit: int | None = None
     written: bool = False
     steps: tuple[int | None, ...] = ()
+    owned: bool = False
 
     def step(self, axis: int) -> int | None:
         """How many elements apart neighbours along `axis` are, if that is known."""
@@ -203,7 +214,7 @@ class Kernel:
 
 
 Stmt: TypeAlias = (
-    Assign | Local | Store | Append | Prefix | Check | If | Break | Return | LoopLike
+    Assign | Local | Bits | Store | Append | Prefix | Check | If | Break | Return | LoopLike
 )
 Node: TypeAlias = (
     Expr | Range | Stmt | Accum | VecAccum | Yield | Stream | Param | Guard | Disjoint | Kernel

@@ -11,6 +11,7 @@ from .exhaustive import unhandled
 from .nodes import (
     Append,
     Assign,
+    Bits,
     Break,
     Call,
     Check,
@@ -130,7 +131,7 @@ class Builder:
                 self.loop(s)
             case Return():
                 pass
-            case Zip() | VecLoop() | PredLoop() | Scan() | While() | Prefix() | Local():
+            case Zip() | VecLoop() | PredLoop() | Scan() | While() | Prefix() | Local() | Bits():
                 raise ValueError(f"a LoopSet has no {type(s).__name__}")
             case _:
                 unhandled(s)

@@ -68,10 +68,10 @@ def _step(axis: ast.expr) -> int | None:
 
 def _param(a: ast.arg) -> ir.Param:
     match a.annotation:
-        case ast.Call(func=ast.Name(id="mut"), args=[kind]):
-            written = True
+        case ast.Call(func=ast.Name(id="mut" | "own" as word), args=[kind]):
+            written, owned = True, word == "own"
         case kind:
-            written = False
+            written = owned = False
     match kind:
         case ast.Name(id=dtype) if dtype in DTYPES and not written:
             return ir.Param(a.arg, dtype)
@@ -80,6 +80,6 @@ def _param(a: ast.arg) -> ir.Param:
             unit = steps.index(1) if 1 in steps else None
             others = tuple(None if k == unit else step for k, step in enumerate(steps))
             known = others if any(others) else ()
-            return ir.Param(a.arg, dtype, len(steps), unit, written, known)
+            return ir.Param(a.arg, dtype, len(steps), unit, written, known, owned)
         case _:
             raise bad(a, "not a parameter")

@@ -33,6 +33,11 @@ def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
             env[name] = read_name(dtype), 1
             lanes = read_lanes(row[0]) if row else None
             return ir.Local(name, read_name(dtype), read_int(length), lanes)
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="bits"), args=[array])
+        ):
+            env[name] = "bool", 1
+            return ir.Bits(name, read_name(array))
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             e = read_expr(value, env)
             env[name] = e.dtype, e.lanes

@@ -141,6 +141,8 @@ def _stmt(s: ir.Stmt) -> list[str]:
         case ir.Local(name, dtype, length, lanes):
             row = "" if lanes is None else f", {lanes}"
             return [f"{name} = local({dtype}, {length}{row})"]
+        case ir.Bits(name, array):
+            return [f"{name} = bits({array})"]
         case ir.Store(array, index, value, mask, axis, step):
             at = _index(index, value.lanes, axis, step)
             return [f"{array}[{at}] = {_masked(value, mask)}"]
@@ -240,4 +242,5 @@ def _type(p: ir.Param) -> str:
         return p.dtype
     steps = map(p.step, range(p.rank))
     axes = ", ".join(":" if step is None else f"::{step}" for step in steps) or "()"
-    return f"mut({p.dtype}[{axes}])" if p.written else f"{p.dtype}[{axes}]"
+    word = "own" if p.owned else "mut" if p.written else ""
+    return f"{word}({p.dtype}[{axes}])" if word else f"{p.dtype}[{axes}]"

@@ -5,7 +5,10 @@ import numpy as np
 
 from .record import record
 
-__all__ = ["DTYPES", "INDEX", "MAX_RANK", "DType", "dtype_of", "is_converted"]
+__all__ = ["DTYPES", "INDEX", "LEAST_BITS", "MAX_RANK", "DType", "dtype_of", "is_converted"]
+
+LEAST_BITS = 128
+"""Elements that an array of bits has at least: whole words can be read anywhere in its memory."""
 
 MAX_RANK = 5
 """Axes that an array can have: as many as there are places for in ``abi.h``."""

@@ -37,6 +37,7 @@ def _params(kernel: ir.Kernel) -> None:
         else:
             need(p.rank in range(MAX_RANK + 1), p, f"an array has at most {MAX_RANK} axes")
             need(p.unit is None or p.unit in range(p.rank), p, "the unit axis is no axis")
+            need(p.written or not p.owned, p, "what is owned may be written")
             need(len(p.steps) in (0, p.rank), p, "an axis has a step, or may have")
             known = [step for step in p.steps if step is not None]
             need(bool(known) == bool(p.steps) and min(known, default=2) > 1, p,
@@ -69,6 +70,11 @@ class _Stmts(Loops):
                 need(lanes is None or lanes == self.width, s, "rows are as wide as vectors")
                 self.unbound(s, name)
                 self.arrays = {**self.arrays, name: s.param}
+            case ir.Bits(name, array):
+                p = self.array(s, array)
+                need(p.owned and p.dtype == "bool", s, f"{array} is not own(bool[...])")
+                self.unbound(s, name)
+                self.arrays = {**self.arrays, name: p}
             case ir.Store(array, index, value, _, axis, step):
                 self.stored(s, array)
                 for i in index:

@@ -10,6 +10,7 @@ from ..names import used
 from ..nodes import (
     Append,
     Assign,
+    Bits,
     Break,
     Check,
     Expr,
@@ -146,7 +147,7 @@ def evaluates(s: Stmt) -> tuple[Expr, ...]:
             return (s.value, *((s.factor,) if s.factor else ()))
         case Check() | Break() | If():
             return (s.cond,)
-        case Return() | Local():
+        case Return() | Local() | Bits():
             return ()
         case While():
             return tuple(a.init for a in s.accs)
@@ -166,7 +167,7 @@ def map_own(s: Stmt, f: Callable[[Expr], Expr]) -> Stmt:
         case If():
             cond = f(s.cond)
             return s if cond is s.cond else replace(s, cond=cond)
-        case Return() | Local():
+        case Return() | Local() | Bits():
             return s
         case While() | Loop() | Zip() | VecLoop() | PredLoop():
             return _map_head(s, f)

@@ -8,6 +8,7 @@ from ..machine import COMMON, Machine
 from ..nodes import Kernel
 from ..record import record
 from .ahead import ahead
+from .bits import bits
 from .block import block
 from .canonical import canonical
 from .carry import carry
@@ -114,6 +115,7 @@ PIPELINE = (
     Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
     Pass(reuse, "iterations side by side load the same"),
     Pass(simplify, "names that only scalar code needed"),
+    Pass(bits, "no other pass needs to see a loop twice", fits=True),
 )
 
 

@@ -16,7 +16,7 @@ from .text import plain
 from .variables import type_of
 from .vecops import operation, scalar_operation
 
-__all__ = ["element", "expr", "loaded_together", "pointer", "stride"]
+__all__ = ["element", "expr", "loaded_together", "place", "pointer", "stride"]
 
 
 def expr(e: ir.Expr, s: Scope) -> str:
@@ -28,6 +28,8 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return s.use(name)
         case ir.Dim(array, axis):
             return s.use(f"{array}.n{axis}")
+        case ir.Load(array, index, lanes=1) if array in s.bits:
+            return f"tp_getbit_bool({s.use(array)}, {place(array, index, s)})"
         case ir.Load(lanes=1):
             text = element(e.array, e.index, s)
             return f"({text} != 0)" if e.dtype == "bool" else text
@@ -81,6 +83,14 @@ def pointer(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
     return f"{base} + {expr(index[p.unit], s)}"
 
 
+def place(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
+    """Which bit of an array of bits an element is: as far from its start as bytes would be."""
+    unit = s.arrays[array].unit
+    far = (expr(x, s) + ("" if k == unit else f" * {s.use(f'{array}.s{k}')}")
+           for k, x in enumerate(index))
+    return " + ".join(far)
+
+
 def element(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
     """An element, to read or to assign."""
     if s.arrays[array].unit == 0 and len(index) == 1:
@@ -89,7 +99,7 @@ def element(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
 
 
 def stride(array: str, axis: int, step: int, s: Scope) -> str:
-    """Bytes from one lane's element to the next."""
+    """Bytes from one lane's element to the next; of an array of bits, bits."""
     p = s.arrays[array]
     if p.unit == axis:
         return str(DTYPES[p.dtype].bytes * step)
@@ -99,8 +109,21 @@ def stride(array: str, axis: int, step: int, s: Scope) -> str:
 
 def _load(e: ir.Load, s: Scope) -> str:
     assert isinstance(e.lanes, int)
+    if e.array in s.bits:
+        return f"tp_frombits_{mask_type(s.target, e.lanes)}({_bits_from(e, s)})"
     text = _lanes_from(e, stored(e.dtype, e.lanes), s)
     return f"tp_frombytes_{mask_type(s.target, e.lanes)}({text})" if e.dtype == "bool" else text
+
+
+def _bits_from(e: ir.Load, s: Scope) -> str:
+    """The lanes of an array of bits, in an integer."""
+    given = f"{s.use(e.array)}, {place(e.array, e.index, s)}"
+    count = s.region.count if s.region else None
+    if (apart := stride(e.array, e.axis, e.step, s)) != "1":
+        return f"tp_gatherbits_bool({given}, {apart}, {e.lanes}, {count or e.lanes})"
+    if count:
+        return f"tp_partbits_bool({given}, {e.lanes}, {count})"
+    return f"tp_getbits_bool({given}, {e.lanes})"
 
 
 def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
@@ -197,7 +220,7 @@ def _bytes(e: ir.Expr, s: Scope) -> str:
     assert isinstance(e.lanes, int)
     v = Vec("u8", e.lanes)
     match e:
-        case ir.Load() if s.target.masks == "bits":
+        case ir.Load(array=array) if s.target.masks == "bits" and array not in s.bits:
             one = f"tp_splat_{v.name}(1)"
             return operation("min", v, (_lanes_from(e, v, s), one), s.target)
         case ir.Call("and" | "or" | "xor" as op, (a, b)) if s.target.masks == "bits":

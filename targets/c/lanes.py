@@ -6,7 +6,7 @@ from loopir.exhaustive import unhandled
 from loopir.types import DTYPES, INDEX
 
 from ..target import Vec, mask_type, stored
-from .expressions import expr, pointer, stride
+from .expressions import expr, place, pointer, stride
 from .masks import any_lane, as_width, bits_of, both, negated
 from .scope import Scope
 from .text import plain
@@ -42,7 +42,22 @@ def _stored(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
     return stored(value.dtype, value.lanes), text
 
 
+def _store_bits(n: ir.Store, s: Scope) -> str:
+    lanes = n.value.lanes
+    assert isinstance(lanes, int)
+    at = f"{s.use(n.array)}, {place(n.array, n.index, s)}"
+    value, on = bits_of(expr(n.value, s), lanes, s.target), _acting(n.mask, lanes, s)
+    where = "~(uint64_t)0" if on is None else bits_of(on, lanes, s.target)
+    if (apart := stride(n.array, n.axis, n.step, s)) != "1":
+        return f"tp_spreadbits_bool({at}, {apart}, {value}, {where}, {lanes});"
+    if on is None:
+        return f"tp_putbits_bool({at}, {value}, {lanes});"
+    return f"tp_maskbits_bool({at}, {value}, {where}, {lanes});"
+
+
 def _store(n: ir.Store, s: Scope) -> str:
+    if n.array in s.bits:
+        return _store_bits(n, s)
     v, text = _stored(n.value, s)
     on = _acting(n.mask, v.lanes, s)
     at = pointer(n.array, n.index, s)

@@ -11,7 +11,7 @@ from loopir.types import DTYPES, INDEX
 from ..shape import aligned_store, in_registers, shares_loops, streams
 from ..target import Vec, mask_type, stored
 from .body import Block, Vectored, accumulator_type, register_body, vector_accs
-from .expressions import expr, pointer, stride
+from .expressions import expr, place, pointer, stride
 from .prefix import begin
 from .scope import Region, Registers, Scope
 from .skips import acting_groups
@@ -75,14 +75,18 @@ class _VectorLoop:
         here = s.inner()
         here.names[self.n.var] = i
         v = stored(store.value.dtype, self.width)
-        at = pointer(store.array, store.index, here)
-        size = stride(store.array, store.axis, 1, s)
-        yield f"int64_t {stop} = {i} + tp_peel_{v.name}({at}, {end} - {i}, {size});"
+        if store.array in s.bits:
+            first = place(store.array, store.index, here)
+            yield f"int64_t {stop} = {i} + tp_peelbits_bool({first}, {end} - {i});"
+        else:
+            at = pointer(store.array, store.index, here)
+            size = stride(store.array, store.axis, 1, s)
+            yield f"int64_t {stop} = {i} + tp_peel_{v.name}({at}, {end} - {i}, {size});"
         yield "for (;;) {"
         yield from self._registers_until(stop, 0, s)
         yield f"if ({stop} == {end}) break;"
         yield f"{i} = {stop};"
-        if streams(store, v, s.arrays, s.read, s.target):
+        if store.array not in s.bits and streams(store, v, s.arrays, s.read, s.target):
             yield from self._streamed(store, v, at, s)
         yield from self._groups(s)
         yield f"{stop} = {end};"

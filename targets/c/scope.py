@@ -77,7 +77,8 @@ class Scope:
     ``used`` collects what the frame must declare. ``read``: the arrays that the kernel reads.
     ``flagging``: names whose values may raise a flag, and that the C compiler might not compute.
     ``stops``: a check that fails for good ends the kernel, as it must end a ``while``.
-    ``register``: which of its group the code is written for, as a number or in C.
+    ``register``: which of its group the code is written for, as a number or in C. ``bits``: arrays
+    of bits.
     """
 
     target: Target
@@ -93,6 +94,7 @@ class Scope:
     register: int | str = 0
     running: dict[str, Running] = field(default_factory=dict)
     loaded: dict[ir.Load, str] = field(default_factory=dict)
+    bits: frozenset[str] = frozenset()
 
     def inner(self, region: Region | None = None) -> Scope:
         """The scope of a C block within this one."""

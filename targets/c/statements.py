@@ -11,7 +11,7 @@ from loopir.passes.values import raising
 from loopir.types import DTYPES, INDEX
 
 from ..shape import side_by_side
-from .expressions import element, expr
+from .expressions import element, expr, place
 from .heads import begin, flagged, head, steps
 from .lanes import stored_together, vector_statement
 from .loops import vector_loop
@@ -78,6 +78,8 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield vector_statement(n, s)
         case ir.Local():
             yield from _local(n, s)
+        case ir.Bits():
+            _bits(n, s)
         case ir.Assign(name, ir.Load() as x) if x in s.loaded:
             s.names[name] = s.loaded[x]
         case ir.Assign(name, ir.Load() as x) if x.lanes != 1 and x.dtype != "bool":
@@ -97,13 +99,16 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield computed(name, x, s)
             s.names[name] = name
             yield from _statement(replace(n, value=ir.Var(name, x.dtype)), s)
+        case ir.Store(array, index, value, mask) if array in s.bits:
+            given = f"{s.use(array)}, {place(array, index, s)}, {plain(expr(value, s))}"
+            yield from _where(mask, [f"tp_putbit_bool({given});"], s)
         case ir.Store(array, index, value, mask):
             yield from _where(mask, [f"{element(array, index, s)} = {plain(expr(value, s))};"], s)
         case ir.Prefix():
             yield from prefix(n, s)
         case ir.Append(array, count, value, mask):
-            place = element(array, (ir.Var(count, INDEX),), s)
-            kept = [f"{place} = {plain(expr(value, s))};", f"{s.use(count)}++;"]
+            to = element(array, (ir.Var(count, INDEX),), s)
+            kept = [f"{to} = {plain(expr(value, s))};", f"{s.use(count)}++;"]
             yield from _where(mask, kept, s)
         case ir.Check(cond, code):
             yield f"if (!{bracketed(expr(cond, s))}) {s.failed(code)}"
@@ -133,6 +138,15 @@ def _local(n: ir.Local, s: Scope) -> Iterator[str]:
     yield f"static _Thread_local {kind.c} {room}[{n.length * row}] {aligned};"
     yield f"{kind.c} *{c} = {room};"
     yield f'__asm__("" : "+r"({c}));'  # else gcc asks in the innermost loop where it is
+
+
+def _bits(n: ir.Bits, s: Scope) -> None:
+    """An array of bits is another name for its memory."""
+    p = s.arrays[n.array]
+    s.arrays, s.bits = {**s.arrays, n.name: p}, s.bits | {n.name}
+    s.names[n.name] = s.use(n.array)
+    for k in range(p.rank or 0):
+        s.names[f"{n.name}.s{k}"] = s.use(f"{n.array}.s{k}")
 
 
 def _where(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:

@@ -48,7 +48,8 @@ def define(name: str, target: Target) -> str | None:
     op, _, suffix = name.removeprefix("tp_").rpartition("_")
     if suffix in DTYPES:
         facts = _scalar_facts(suffix)
-        return fill("prelude.h", f"tp_{op}", facts) or fill("half.h", f"tp_{op}", facts)
+        found = (fill(file, f"tp_{op}", facts) for file in ("prelude.h", "half.h", "bits.h"))
+        return next((text for text in found if text), None)
     v = vector_named(suffix)
     if v and op.startswith("cast_"):
         return _cast(op.removeprefix("cast_"), v, target)

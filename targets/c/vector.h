@@ -40,6 +40,26 @@ static inline uint64_t tp_bits_V(V a)
 /* m */
 static inline uint64_t tp_bits_M(M a) { return a; }
 
+/* i8 lanes permutes: bit k in lane k */
+static inline V tp_frombits_V(uint64_t x)
+{
+    typedef uint64_t words __attribute__((vector_size(sizeof(V))));
+    V a = (V)((words){0} + x), b = TP_SHUFFLE(I, a, a, EACH((k / 8) | (k & 16)));
+    return (b & (V){EACH((T)(1 << (k & 7)))}) != 0;
+}
+/* i8 lanes: each byte eight times */
+static inline V tp_frombits_V(uint64_t x)
+{
+    typedef uint64_t words __attribute__((vector_size(sizeof(V))));
+    words w = {0};
+    for (int k = 0; k < (int)sizeof(V) / 8; k++) w[k] = (x >> 8 * k & 255) * 0x101010101010101;
+    return ((V)w & (V){EACH((T)(1 << (k & 7)))}) != 0;
+}
+/* i lanes */
+static inline V tp_frombits_V(uint64_t x) { return (tp_splat_V((T)x) & (V){EACH((T)(1 << k))}) != 0; }
+/* m */
+static inline M tp_frombits_M(uint64_t x) { return (M)x; }
+
 /* i lanes: a mask from the bytes of a bool array, and back */
 static inline V tp_frombytes_V(BYTES a) { return tp_cast_u8_V(a) != 0; }
 /* m */

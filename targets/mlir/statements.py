@@ -74,7 +74,7 @@ class Statements(Loops):
                 self.loop(ir.Loop(var, rng, (step, kept), (ir.Accum(acc, init, new),)))
             case ir.While():
                 self.repeated(s)
-            case ir.VecLoop() | ir.PredLoop() | ir.Prefix() | ir.Local():
+            case ir.VecLoop() | ir.PredLoop() | ir.Prefix() | ir.Local() | ir.Bits():
                 raise AssertionError(f"not scalar: {s!r}")
             case _:
                 unhandled(s)

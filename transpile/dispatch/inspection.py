@@ -72,7 +72,7 @@ def _text(stage: str, stages: Stages, target: Target) -> str:
 
             reassociate = stages.options.reassociate
             plans = show_plans(stages.plain, target.model, reassociate=reassociate)
-            made = show_unrolled(legalize(stages.vector, target), target)
+            made = dict.fromkeys(show_unrolled(legalize(stages.vector, target), target))
             return "\n".join((plans, "", *made))
         case "mlir":
             return stages.mlir()

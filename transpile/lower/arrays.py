@@ -14,13 +14,16 @@ from .refusal import refuse
 from .values import ArrayRef
 
 __all__ = [
-    "READY", "allocation", "dtype_named", "given_dtype",
+    "BLANK", "READY", "allocation", "dtype_named", "given_dtype",
     "makes_array", "ready",
 ]
 
 _SHAPED = (np.zeros, np.ones, np.empty, np.full)
 _LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 _ALLOCATORS: tuple[Any, ...] = _SHAPED + _LIKE
+
+BLANK: tuple[Any, ...] = (np.empty, np.empty_like, np.zeros, np.zeros_like)
+"""What gives zeros, or anything."""
 
 READY: tuple[Any, ...] = (
     np.arange, np.eye, np.geomspace, np.identity, np.linspace, np.logspace, np.tri,

@@ -5,7 +5,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 
 from loopir.nodes import Call, Check, Const, Dim, Disjoint, Expr, Guard, Param, Var
 from loopir.record import record
@@ -60,9 +60,11 @@ class Builder(Sources):
                     v.update(before)
                 setattr(self, k, v)
 
-    def allocate(self, name: str, text: str, ty: ArrayType) -> None:
-        """An array that the caller makes for each call by evaluating `text`."""
-        self.params[name] = param_of(name, ty)
+    def allocate(self, name: str, text: str, ty: ArrayType, *, blank: bool = True) -> None:
+        """An array that the caller makes for each call by evaluating `text`. ``blank``: its
+        elements are 0, or anything.
+        """
+        self.params[name] = replace(param_of(name, ty), owned=blank)
         self.bindings[name] = Fresh(name, text, ty)
         self.fresh.add(name)
 

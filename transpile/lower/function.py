@@ -158,8 +158,10 @@ class _Function(Results):
             if {view, of} & written:
                 said = f"`{of}` is written, and read in another shape"
                 refuse("LOWER_UNSUPPORTED", said, self.tree)
+        own = frozenset(b.fresh - _escaping(returned) - {b.told or ""})
         params = tuple(
-            replace(p, written=p.name in written) if p.rank is not None else p
+            replace(p, written=p.name in written, owned=p.owned and p.name in own & written)
+            if p.rank is not None else p
             for p in b.params.values()
         )
         ours = b.fresh | self._slots(params)
@@ -180,7 +182,7 @@ class _Function(Results):
             refs=tuple(Ref(k, v) for k, v in self.refs.items()),
             writes=writes,
             rewrites=rewrites,
-            temporaries=frozenset(b.fresh - _escaping(returned) - {b.told or ""}),
+            temporaries=own,
             sources=tuple(b.sources if b.told else dict.fromkeys(b.sources)),
             told=b.told,
         )

@@ -18,7 +18,7 @@ from ..plan import Argument, Fresh
 from ..ranges import LENGTH
 from ..scope import Origin
 from ..types import ArrayType
-from .arrays import READY, allocation, makes_array, ready
+from .arrays import BLANK, READY, allocation, makes_array, ready
 from .fixed import Fixed
 from .items import as_item
 from .lists import ARRAY_OF
@@ -196,7 +196,7 @@ class Statements(Fixed):
             ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
         text = inlined(call, self.b, frozenset(self.arguments))
         unique = self.array_name(name)
-        b.allocate(unique, text, ty)
+        b.allocate(unique, text, ty, blank=any(function is f for f in BLANK))
         lengths = (b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
         b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape or tuple(lengths))
 
