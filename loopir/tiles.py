@@ -4,7 +4,7 @@ from __future__ import annotations
 from .machine import Machine
 from .record import record
 
-__all__ = ["Tile", "abreast", "best_tile", "columns", "strip_length", "tiles"]
+__all__ = ["Tile", "abreast", "best_tile", "columns", "rows_abreast", "strip_length", "tiles"]
 
 
 @record(frozen=True, slots=True)
@@ -42,6 +42,13 @@ def abreast(machine: Machine, weight: float) -> int:
     while beside > 1 and beside * weight > machine.latency**2 * machine.pipes:
         beside //= 2
     return beside
+
+
+def rows_abreast(machine: Machine, each: int) -> int:
+    """How many sums of rows, in lanes of `each` bytes, have registers together, four left for what
+    is loaded and multiplied.
+    """
+    return (machine.registers - 4) * machine.bytes // each
 
 
 def tiles(machine: Machine, each: int, count: int | None = None) -> tuple[Tile, ...]:

@@ -330,3 +330,29 @@ def test_tiles_fit_the_registers(registers: int, rows: int, beside: int) -> None
     loops = [n for n in walk(optimise(k, machine)) if isinstance(n, ir.Loop)]
     assert max(len(n.accs) for n in loops) == rows
     assert columns(machine, rows) == beside
+
+
+def test_sums_of_rows_share_what_they_load() -> None:
+    """Three rows by two where they have registers; each sum in its own lanes, as if it were alone.
+    """
+    made = parse("""
+def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+    disjoint(a, c)
+    disjoint(b, c)
+    for i in loop(0, a.shape[0]):
+        for j in loop(0, b.shape[0]):
+            for k in loop(0, a.shape[1], s=0.0):
+                s = step(s + a[i, k] * b[j, k])
+            c[i, j] = s
+""")
+    rng = np.random.default_rng(0)
+    for n in (33, 100):
+        args = {"a": rng.random((7, n)), "b": rng.random((5, n))}
+        results = []
+        for machine, accs in ((Machine(), 1), (Machine(registers=32, bytes=64), 6)):
+            fast = optimise(made, machine)
+            rows = [v for v in walk(fast) if isinstance(v, ir.VecLoop) and v.accs]
+            assert max(len(v.accs) for v in rows) == accs
+            results.append(np.zeros((7, 5)))
+            assert run(fast, {**args, "c": results[-1]}).status == 0
+        assert results[0].tobytes() == results[1].tobytes()

@@ -8,6 +8,8 @@ from typing import Any
 from ..machine import COMMON, Machine
 from ..names import bound, rename
 from ..nodes import (
+    Accum,
+    Assign,
     Broadcast,
     Call,
     Expr,
@@ -23,9 +25,10 @@ from ..nodes import (
     Var,
     VecLoop,
 )
-from ..tiles import best_tile
+from ..ops import OPS
+from ..tiles import best_tile, rows_abreast
 from ..tree import map_children, walk
-from ..types import INDEX
+from ..types import DTYPES, INDEX
 from .index import minus, most, over, plus, times
 from .names import Fresh, substitute
 from .values import integer, trips
@@ -67,18 +70,21 @@ def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
 
     def visit(n: Any) -> Any:
         done = map_children(n, visit) if isinstance(n, _AROUND) else n
-        if done is not n or not isinstance(n, Loop):
+        if not isinstance(done, Loop) or (done is not n and not _sums_rows(done)):
             return done
-        view = one_lane(n)
-        if not _shares(n, Varying(view)) or not may_run_together(view, kernel, 2):
-            return n
-        rows = _rows(n, machine)
-        return tuple(_jammed(n, rows, fresh)) if rows > 1 else n
+        view = one_lane(done)
+        if not _shares(done, Varying(view)) or not may_run_together(view, kernel, 2):
+            return done
+        rows = _rows(done, machine, inmost=done is n)
+        return tuple(_jammed(done, rows, fresh)) if rows > 1 else done
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
 
 _AROUND = (Kernel, Loop, VecLoop, If)
+
+BESIDE = 2  # sums of rows side by side in the loop next to them; the rest in the loop around it
+DEAR = 3.0  # weight from which what is summed takes longer than to load it
 
 
 def one_lane(n: Any) -> Any:
@@ -89,18 +95,33 @@ def one_lane(n: Any) -> Any:
             return value
         case Ramp(base):
             return base
-        case VecLoop(var, rng, _, body):
-            return Loop(var, rng, body)
+        case VecLoop(var, rng, _, body, accs):
+            return Loop(var, rng, body, tuple(Accum(a.name, a.init, a.step) for a in accs))
         case _:
             return n if getattr(n, "lanes", 1) == 1 else replace(n, lanes=1)
 
 
-def _folds(loop: Loop) -> Iterator[Loop]:
+def _folds(loop: Loop) -> Iterator[Loop | VecLoop]:
     """The innermost loops in `loop` that carry vectors."""
     for n in (n for s in loop.body for n in walk(s)):
-        inner = isinstance(n, Loop) and not any(isinstance(x, LoopLike) for x in [*walk(n)][1:])
-        if isinstance(n, Loop) and inner and any(a.init.lanes != 1 for a in n.accs):
+        inner = isinstance(n, LoopLike) and not any(isinstance(x, LoopLike) for x in [*walk(n)][1:])
+        if inner and isinstance(n, VecLoop) and n.accs:
             yield n
+        if inner and isinstance(n, Loop) and any(a.init.lanes != 1 for a in n.accs):
+            yield n
+
+
+def _sums_rows(loop: Loop) -> bool:
+    """Whether all folds in `loop` are cheap ones of lanes side by side, with nothing else in them.
+    """
+    folds = list(_folds(loop))
+    return bool(folds) and all(isinstance(n, VecLoop) and _is_plain(n) for n in folds)
+
+
+def _is_plain(n: VecLoop) -> bool:
+    alone = n.group is not None and n.tail is None and n.until is None
+    work = sum(OPS[x.op].weight for x in walk(n) if isinstance(x, Call) and x.lanes != 1)
+    return alone and all(isinstance(s, Assign) for s in n.body) and work <= DEAR * len(n.accs)
 
 
 def _shares(loop: Loop, varying: Varying) -> bool:
@@ -112,11 +133,23 @@ def _shares(loop: Loop, varying: Varying) -> bool:
     )
 
 
-def _rows(loop: Loop, machine: Machine) -> int:
+def _rows(loop: Loop, machine: Machine, *, inmost: bool) -> int:
     """How many iterations to take at once."""
     assert isinstance(loop.range, Interval)
-    each = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in _folds(loop))
-    return best_tile(machine, each, trips(loop.range)).rows
+    folds, count = list(_folds(loop)), trips(loop.range)
+    if not any(isinstance(fold, VecLoop) for fold in folds):
+        each = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in folds)
+        return best_tile(machine, each, count).rows
+    if not _sums_rows(loop):
+        return 1
+    most = rows_abreast(machine, max(map(_bytes, folds)))
+    return min(most, BESIDE if inmost else most, count or most)
+
+
+def _bytes(fold: Loop | VecLoop) -> int:
+    """Of all its accumulators."""
+    assert isinstance(fold, VecLoop)
+    return sum((fold.group or 1) * DTYPES[a.init.dtype].bytes for a in fold.accs)
 
 
 def _jammed(loop: Loop, rows: int, fresh: Fresh) -> Iterator[Stmt]:

@@ -1,11 +1,21 @@
 """Programs whose loops hold other statements beside a nest, which some may leave and some not."""
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from .nests import DEEP, TALL, WIDE, shaped
-from .programs import program, real
+from .programs import Rng, program, real, whole
 
 FEW = (0, 1, 2, 3, 9, 17, 33)
 PRODUCT = ((TALL, DEEP), (DEEP, WIDE), (TALL, WIDE))
+
+
+def rows_of(n: int, rng: Rng, dtype: type) -> tuple[Any, ...]:
+    """A few rows of n elements, others, a place for the product of each with each, and a column."""
+    a, b = (whole(rows * n, rng, dtype).reshape(rows, n) for rows in (7, 5))
+    return a, b, np.zeros((7, 5), dtype), np.zeros(7, dtype)
 
 
 @program(sizes=FEW, f64=shaped(*PRODUCT, fill=real))
@@ -65,3 +75,21 @@ def product_of_rows_kept_for_one_turn(a, b, c, t):
                 c[i, j] += a[i, k] * b[k, j]
         for j in range(c.shape[1]):
             c[i, j] -= t[j]
+
+
+@program(
+    sizes=(1, 33, 67, 100),
+    f64=lambda n, rng: rows_of(n, rng, np.float64), f32=lambda n, rng: rows_of(n, rng, np.float32),
+)
+def rows_with_rows(a, b, c, low):
+    for i in range(len(a)):
+        for j in range(len(b)):
+            s = a[0, 0]
+            for k in range(a.shape[1]):
+                s += a[i, k] * b[j, k]
+            c[i, j] = s
+    for i in range(len(a)):
+        m = b[0, 0]
+        for k in range(a.shape[1]):
+            m = min(m, a[i, k] - b[1, k])
+        low[i] = m
