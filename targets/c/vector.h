@@ -396,6 +396,75 @@ static inline M tp_sub_over_V(V a, V b) { V r = a - b; return tp_lt_V((a ^ b) & 
 /* u */
 static inline M tp_sub_over_V(V a, V b) { return tp_lt_V(a, b); }
 
+/* iu: as NumPy shifts: everything out where the count is negative, or no bit of the type */
+static inline V tp_shl_V(V a, V b)
+{
+    U last = tp_splat_U(8 * sizeof(T) - 1);
+    return (V)((U)a << ((U)b & last) & (U)((U)b <= last));
+}
+/* i */
+static inline V tp_shr_V(V a, V b)
+{
+    U last = tp_splat_U(8 * sizeof(T) - 1), inside = (U)((U)b <= last);
+    return a >> (V)(((U)b & inside) | (last & ~inside));
+}
+/* u */
+static inline V tp_shr_V(V a, V b)
+{
+    U last = tp_splat_U(8 * sizeof(T) - 1);
+    return (V)((U)a >> ((U)b & last) & (U)((U)b <= last));
+}
+/* iu: by a count of any size and sign */
+static inline V tp_rotl_V(V a, V b)
+{
+    U last = tp_splat_U(8 * sizeof(T) - 1);
+    return (V)((U)a << ((U)b & last) | (U)a >> (-(U)b & last));
+}
+/* iu */
+static inline V tp_rotr_V(V a, V b) { return tp_rotl_V(a, -b); }
+
+/* i: at the bound that it would pass */
+static inline V tp_saturating_add_V(V a, V b)
+{
+    U bound = (U)(a >> tp_splat_V(8 * sizeof(T) - 1)) ^ (U)tp_splat_V(tp_bound_D(0));
+    return tp_select_V(tp_add_over_V(a, b), (V)bound, a + b);
+}
+/* u */
+static inline V tp_saturating_add_V(V a, V b) { return tp_select_V(tp_lt_V(a + b, a), ~(V){0}, a + b); }
+/* i */
+static inline V tp_saturating_sub_V(V a, V b)
+{
+    U bound = (U)(a >> tp_splat_V(8 * sizeof(T) - 1)) ^ (U)tp_splat_V(tp_bound_D(0));
+    return tp_select_V(tp_sub_over_V(a, b), (V)bound, a - b);
+}
+/* u */
+static inline V tp_saturating_sub_V(V a, V b) { return tp_max_V(a, b) - b; }
+
+/* iu: the ones below the lowest bit that is on are counted */
+static inline V tp_first_set_V(V a)
+{
+    return tp_select_V(tp_eq_V(a, (V){0}), ~(V){0}, tp_popcount_V((a & -a) - tp_splat_V(1)));
+}
+
+/* f */
+static inline V tp_sign_V(V a)
+{
+    V one = tp_splat_V(1), sized = tp_select_V(tp_lt_V(a, (V){0}), -one, (V){0});
+    return tp_select_V(tp_ne_V(a, a), a, tp_select_V(tp_lt_V((V){0}, a), one, sized));
+}
+/* iu */
+static inline V tp_sign_V(V a)
+{
+    V negative = tp_select_V(tp_lt_V(a, (V){0}), ~(V){0}, (V){0});
+    return tp_select_V(tp_lt_V((V){0}, a), tp_splat_V(1), negative);
+}
+/* iuf */
+static inline V tp_relu_V(V a) { return tp_maximum_V(a, (V){0}); }
+/* iuf */
+static inline V tp_clamp_V(V a, V low, V high) { return tp_min_V(tp_max_V(a, low), high); }
+/* f */
+static inline V tp_rsqrt_V(V a) { return tp_splat_V(1) / tp_sqrt_V(a); }
+
 /* iu: of each pair of bits, each four, each byte; a product adds up the bytes in the highest */
 static inline V tp_popcount_V(V a)
 {
