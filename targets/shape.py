@@ -7,6 +7,7 @@ from itertools import dropwhile
 
 from loopir import nodes as ir
 from loopir.ops import OPS
+from loopir.passes.jam import results_wait
 from loopir.tiles import abreast, columns
 from loopir.tree import children, walk
 from loopir.types import DTYPES
@@ -55,7 +56,10 @@ def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
         waits = any(isinstance(n, ir.While) for n in inside)
         turns = [x for n in inside for x in (*n.body, *(a.step for a in n.accs))]
         loads = waits or any(isinstance(x, ir.Load) for n in turns for x in walk(n))
-        return columns(target.model, 0 if waits else _accumulators(loop), loads=loads)
+        rows = 0 if waits else _accumulators(loop)
+        if rows and isinstance(loop, ir.VecLoop) and results_wait(loop):
+            return max(target.model.latency // rows, 1)
+        return columns(target.model, rows, loads=loads)
     return abreast(target.model, weight(loop))
 
 

@@ -17,11 +17,13 @@ from ..nodes import (
     Interval,
     Kernel,
     Load,
+    Local,
     Loop,
     LoopLike,
     Ramp,
     RangeDesc,
     Stmt,
+    Store,
     Var,
     VecLoop,
 )
@@ -31,11 +33,13 @@ from ..tree import map_children, walk
 from ..types import DTYPES, INDEX
 from .index import minus, most, over, plus, times
 from .names import Fresh, substitute
+from .short_folds import SHORT
+from .strip_mine import longest
 from .values import integer, trips
 from .varying import Varying
 from .vectorize_outer import may_run_together
 
-__all__ = ["jam", "one_lane"]
+__all__ = ["jam", "one_lane", "results_wait"]
 
 
 def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
@@ -68,14 +72,15 @@ def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
     """
     fresh = Fresh(kernel)
 
-    def visit(n: Any) -> Any:
-        done = map_children(n, visit) if isinstance(n, _AROUND) else n
+    def visit(n: Any, wait: bool = False) -> Any:
+        wait = wait or (isinstance(n, VecLoop) and results_wait(n))
+        done = map_children(n, lambda c: visit(c, wait)) if isinstance(n, _AROUND) else n
         if not isinstance(done, Loop) or (done is not n and not _sums_rows(done)):
             return done
         view = one_lane(done)
         if not _shares(done, Varying(view)) or not may_run_together(view, kernel, 2):
             return done
-        rows = _rows(done, machine, inmost=done is n)
+        rows = _rows(done, machine, inmost=done is n, wait=wait)
         return tuple(_jammed(done, rows, fresh)) if rows > 1 else done
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
@@ -84,7 +89,7 @@ def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
 _AROUND = (Kernel, Loop, VecLoop, If)
 
 BESIDE = 2  # sums of rows side by side in the loop next to them; the rest in the loop around it
-DEAR = 3.0  # weight from which what is summed takes longer than to load it
+DEAR = 3.0  # weight above which work takes longer than to load what it is done with
 
 
 def one_lane(n: Any) -> Any:
@@ -133,13 +138,25 @@ def _shares(loop: Loop, varying: Varying) -> bool:
     )
 
 
-def _rows(loop: Loop, machine: Machine, *, inmost: bool) -> int:
+def results_wait(lanes: VecLoop) -> bool:
+    """Whether few terms are folded, all from panels, before dear operations: while these go on, the
+    next folds had better begin, so they are to be near.
+    """
+    panels = [s for s in lanes.body if isinstance(s, Local)]
+    rows = [n for s in lanes.body for n in walk(s) if isinstance(n, Loop) and not n.accs]
+    after = [s for n in rows for s in n.body if isinstance(s, Assign | Store)]
+    dear = any(isinstance(n, Call) and OPS[n.op].weight > DEAR for s in after for n in walk(s))
+    return dear and bool(panels) and all(s.length <= SHORT for s in panels)
+
+
+def _rows(loop: Loop, machine: Machine, *, inmost: bool, wait: bool) -> int:
     """How many iterations to take at once."""
     assert isinstance(loop.range, Interval)
-    folds, count = list(_folds(loop)), trips(loop.range)
+    folds, count = list(_folds(loop)), longest(loop.range)
     if not any(isinstance(fold, VecLoop) for fold in folds):
         each = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in folds)
-        return best_tile(machine, each, count).rows
+        best = best_tile(machine, each, count).rows
+        return min(machine.latency // each, best) if wait else best
     if not _sums_rows(loop):
         return 1
     most = rows_abreast(machine, max(map(_bytes, folds)))

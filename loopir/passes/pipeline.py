@@ -26,6 +26,7 @@ from .interior import interior
 from .jam import jam
 from .last_value import last_value
 from .narrow import narrow
+from .pack import pack
 from .permute import permute
 from .pivot import pivot
 from .places import places
@@ -111,6 +112,7 @@ PIPELINE = (
     Pass(tile, "folds are still scalar, so blocks of them are loops like any other", reorders=True),
     Pass(vectorize, "everything is in place", reorders=True),
     Pass(counts, "the width of a loop is that of its widest lanes, which were its count's"),
+    Pass(pack, "its rows are for jam, and its sums too short for strips"),
     Pass(block, "jam is for the rows of one strip", fits=True),
     Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
     Pass(reuse, "iterations side by side load the same"),

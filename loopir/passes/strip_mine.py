@@ -35,5 +35,7 @@ def _beyond(lo: Expr, hi: Expr) -> int | None:
     match hi:
         case Call(op="add", args=(base, Const(value=n))) if base == lo:
             return int(n)
+        case Const(value=n) if isinstance(lo, Const):
+            return int(n) - int(lo.value)
         case _:
             return None

@@ -118,6 +118,22 @@ def distances(x, d):
             d[i, j] = s
 
 
+@program(
+    f64=shaped((LARGEST, DEEP), (LARGEST, LARGEST)),
+    f32=shaped((LARGEST, DEEP), (LARGEST, LARGEST), dtype=F32),
+    sizes=(0, 1, 9, LARGEST),
+)
+def distances_by_rows(x, d):
+    for i in range(x.shape[0]):
+        first = x[i, 0]
+        for j in range(x.shape[0]):
+            s = first - first
+            for k in range(x.shape[1]):
+                t = x[i, k] - x[j, k]
+                s += t * t
+            d[i, j] = np.sqrt(s)
+
+
 @program(f64=shaped((TALL, WIDE), (TALL, WIDE), fill=real))
 def running_down(a, b):
     for i in range(1, a.shape[0]):
