@@ -162,12 +162,18 @@ def ir_names(e: ir.Expr) -> list[ir.Var]:
 
 @st.composite
 def turning(draw: Any) -> ir.Kernel:
-    """A kernel with a ``while`` that ends after some turns, within one that does."""
+    """A kernel with a loop that ends after some turns, within one that does; one is a ``while``,
+    or what it checks is for Python.
+    """
+    counted = draw(st.sampled_from(((False, False), (False, True), (True, False), (True, True))))
+    code = st.just("replay") if all(counted) else st.sampled_from(("over", "invalid"))
     check = st.builds(
-        lambda op, x, y: ir.Check(ir.Call("not", (ir.Call(op, (x, y), "bool"),), "bool"), "over"),
-        st.sampled_from(("add_over", "sub_over", "mul_over")), whole, whole,
+        lambda op, x, y, code: ir.Check(
+            ir.Call("not", (ir.Call(op, (x, y), "bool"),), "bool"), code
+        ),
+        st.sampled_from(("add_over", "sub_over", "mul_over")), whole, whole, code,
     )
-    asks = st.builds(lambda e: ir.Check(e, "invalid"), conditions)
+    asks = st.builds(ir.Check, conditions, code)
 
     def branch(name: str) -> ir.If:
         gives = (ir.Yield(name, draw(values), draw(values)),)
@@ -176,18 +182,27 @@ def turning(draw: Any) -> ir.Kernel:
     def body(depth: int) -> tuple[ir.Stmt, ...]:
         made: list[ir.Stmt] = [*draw(st.lists(st.one_of(check, asks), min_size=1, max_size=3))]
         made.append(branch(f"x{depth}"))
+        turn = plus(ir.Var(f"n{depth}", "i64"), draw(st.integers(-1, 1)))
+        by_turn = st.builds(lambda op, x: ir.Call(op, (x, turn), "bool"),
+                            st.sampled_from(COMPARED), names)
+        made += draw(st.lists(st.builds(ir.Check, by_turn, code), max_size=2))
         made += draw(st.lists(st.one_of(check, asks), max_size=2))
         return (*made, *([loop(depth + 1)] if depth == 0 and draw(st.booleans()) else []))
 
-    def loop(depth: int) -> ir.While:
+    def loop(depth: int) -> ir.While | ir.Loop:
         own = f"n{depth}"
         most = ir.Const(draw(st.integers(0, 4)), "i64")
         n = ir.Var(own, "i64")
         go, rest = draw(conditions), body(depth)
         accs = [ir.Accum(own, ir.Const(0, "i64"), ir.Call("add", (n, ir.Const(1, "i64")), "i64"))]
-        pool = st.one_of(values, st.just(ir.Var(f"x{depth}", "i64")))
+        accs = [] if counted[depth] else accs
+        pool = st.one_of(values, st.just(ir.Var(f"x{depth}", "i64")), st.just(n))
         if depth == 0:
             accs += [ir.Accum(x, draw(starts), draw(pool)) for x in NAMES[:2]]
+        if counted[depth]:
+            until = draw(st.none() | conditions) if depth == 0 else None
+            lo = draw(st.sampled_from((0, 0, -2, 3)))
+            return ir.Loop(own, ir.Interval(ir.Const(lo, "i64"), most), rest, tuple(accs), until)
         less = ir.Call("lt", (n, most), "bool")
         return ir.While(ir.Call("and", (less, go), "bool"), rest, tuple(accs))
 
@@ -203,7 +218,7 @@ def turning(draw: Any) -> ir.Kernel:
                      (loop(0), *after, out))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(turning(), st.lists(st.tuples(numbers, numbers), min_size=6, max_size=6),
        st.sampled_from((7, 7, 0)))
 def test_whiles_mean_the_same(

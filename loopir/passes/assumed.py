@@ -3,14 +3,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..nodes import Call, Expr, Var
+from ..nodes import Call, Const, Expr, Var
 from ..ops import OPPOSITE
 from ..types import DTYPES, INDEX
 from .facts import Facts, Term, is_length
 from .intervals import decided, is_whole, whole
 
-__all__ = ["assigned", "assume", "covers", "either", "less", "widened"]
+__all__ = ["answer", "assigned", "assume", "covers", "either", "holds", "less", "widened"]
 
+_OVER = frozenset(("add_over", "sub_over", "mul_over"))
 _FAR = 1 << 62  # two that may be farther apart are not related
 
 
@@ -26,7 +27,7 @@ def assume(f: Facts, cond: Expr, holds: bool = True) -> None:
             assume(f, q, holds)
         case Call("or", (p, q)) if holds:
             for one, other in ((p, q), (q, p)):
-                if _is_refuted(f, one):
+                if isinstance(one, Call) and answer(one, f) is False:
                     assume(f, other)
         case Call(op, (p, q)) if op in OPPOSITE and is_whole(p):
             _compare(f, op if holds else OPPOSITE[op], p, q)
@@ -34,14 +35,39 @@ def assume(f: Facts, cond: Expr, holds: bool = True) -> None:
             pass
 
 
-def _is_refuted(f: Facts, cond: Expr) -> bool:
-    """Whether the comparison `cond` cannot hold."""
-    if not isinstance(cond, Call) or cond.op not in OPPOSITE or not is_whole(cond.args[0]):
-        return False
-    a, b = cond.args
-    if a.dtype == INDEX:
-        return decided(cond.op, INDEX, (-f.gap(b, a), f.gap(a, b)), (0, 0)) is False
-    return decided(cond.op, a.dtype, f.span(a), f.span(b)) is False
+def holds(cond: Expr, f: Facts) -> bool:
+    """Whether `cond` cannot but hold."""
+    match cond:
+        case Const(value):
+            return bool(value)
+        case Var(name) if name in f.values:
+            return holds(f.values[name], f)
+        case Call("and", (p, q)):
+            return holds(p, f) and holds(q, f)
+        case Call("or", (p, q)):
+            without = f.copy()
+            assume(without, p, False)
+            return holds(q, without)
+        case Call():
+            return answer(cond, f) is True
+        case _:
+            return False
+
+
+def answer(e: Call, f: Facts) -> bool | None:
+    """What a comparison, or a question for an overflow, gives wherever its operands lie."""
+    if e.op not in OPPOSITE.keys() | _OVER or not is_whole(e.args[0]):
+        return None
+    a, b = e.args
+    found = decided(e.op, a.dtype, f.span(a), f.span(b))
+    if found is not None or a.dtype != INDEX:
+        return found
+    if e.op == "sub_over":
+        return False if f.fits(Call("sub", (a, b), INDEX)) else None
+    if e.op in _OVER:
+        return None
+    up, down = f.gap(a, b), -f.gap(b, a)
+    return decided(e.op, a.dtype, (down, up), (0, 0))
 
 
 def _compare(f: Facts, op: str, p: Expr, q: Expr) -> None:

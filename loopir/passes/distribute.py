@@ -1,7 +1,7 @@
 """Distribution: what a sequential loop computes without waiting has a vector loop of its own."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -111,7 +111,9 @@ class _Parts:
             if isinstance(s, Assign) and self.is_free(s.value):
                 self.free[s.name] = s
         found = dict.fromkeys(e for root in self.roots() for e in self.inside(root))
-        self.dear = [e for e in found if self.can_go(e, kernel)]
+        going = [e for e in found if self.can_go(e, kernel)]
+        left = self.second(dict.fromkeys(going, Load("", (Var(loop.var, INDEX),), INDEX))).body
+        self.dear = [e for e in going if self.weight(e, left) >= HEAVY]
 
     def of(self, strip: Loop) -> _Parts:
         """The same of a loop that differs in its range and its accumulators."""
@@ -145,8 +147,9 @@ class _Parts:
         elif isinstance(e, Call | Var) and self.weight(e) >= HEAVY:
             yield e
 
-    def weight(self, e: Expr) -> float:
-        code = (e, *needed(self.free.values(), e))
+    def weight(self, e: Expr, left: Sequence[Stmt] = ()) -> float:
+        """Of what computes `e`, and is not `left` to the loop all the same."""
+        code = (e, *(s for s in needed(self.free.values(), e) if s not in left))
         return sum(OPS[n.op].weight for part in code for n in walk(part) if isinstance(n, Call))
 
     def can_go(self, e: Expr, kernel: Kernel) -> bool:

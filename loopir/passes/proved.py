@@ -24,24 +24,21 @@ from ..nodes import (
     While,
     Yield,
 )
-from ..ops import OPPOSITE
 from ..tree import bottom_up, map_children, walk
 from ..types import DTYPES, INDEX
-from .assumed import assigned, assume, covers, either, less, widened
+from .assumed import answer, assigned, assume, covers, either, holds, less, widened
 from .facts import Facts
-from .intervals import decided, is_whole, whole
+from .intervals import whole
 from .names import substitute
 from .rules import rewrite
 
 __all__ = ["proved"]
 
 _ROUNDS = 7
-_OVER = frozenset(("add_over", "sub_over", "mul_over"))
 
 
 def proved(kernel: Kernel) -> Kernel:
-    """What a ``while`` asks again and again, and its numbers cannot but answer, is not asked.
-    Before::
+    """What a loop asks again and again, and its numbers cannot but answer, is not asked. Before::
 
         def k(x: f64[::1], v: f64, out: mut(i64[()])):
             while loop(go, lo=0, hi=x.shape[0], go=0 < x.shape[0]):
@@ -77,7 +74,7 @@ def proved(kernel: Kernel) -> Kernel:
                 go = step(low < high)
             out[()] = lo
     """
-    if not any(isinstance(n, While) for n in walk(kernel)):
+    if not any(isinstance(n, While) or _is_asked(n) for n in walk(kernel)):
         return kernel
     facts = Facts()
     for p in kernel.params:
@@ -114,8 +111,7 @@ class _Proof:
                 done = map_children(s, lambda e: self.expr(e, f)) if not own else s
                 for n in own:
                     f.forget(Var(n, INDEX))
-                held = isinstance(done, Check) and done.cond == Const(True, "bool")
-                return () if held else (done,)
+                return () if isinstance(done, Check) and holds(done.cond, f) else (done,)
 
     def branch(self, s: If, f: Facts) -> If:
         cond = self.expr(s.cond, f)
@@ -127,10 +123,8 @@ class _Proof:
         for (a, b), y in zip(gives, s.yields, strict=True):
             yes.bind(Var(y.name, a.dtype), a)
             no.bind(Var(y.name, b.dtype), b)
-        if isinstance(cond, Const):
-            _become(f, yes if cond.value else no)
-        else:
-            _become(f, either(yes, no))
+        taken = yes if cond == Const(True, "bool") else no
+        _become(f, taken if isinstance(cond, Const) else either(yes, no))
         yields = tuple(Yield(y.name, a, b) for (a, b), y in zip(gives, s.yields, strict=True))
         new = replace(s, cond=cond, then=then, orelse=orelse, yields=yields)
         return s if new == s else new
@@ -139,19 +133,20 @@ class _Proof:
 
     def loop(self, s: Loop | While, f: Facts) -> Loop | While:
         """`s`; one that may be left in the middle of a turn tells less."""
-        inits = [(a.name, self.expr(a.init, f)) for a in s.accs]
-        start = _entered(s, f, inits)
+        inits = [self.expr(a.init, f) for a in s.accs]
+        start = _entered(s, f, inits, _first(s))
+        _count(s, start)
         head = self.head(s, start)
         body, end = self.turn(s, head)
-        steps = [(a.name, self.expr(a.step, end)) for a in s.accs]
-        after = either(_entered(s, f, inits, False), _entered(s, end, steps, False))
+        steps = [self.expr(a.step, end) for a in s.accs]
+        after = either(_entered(s, f, inits, goes=False), _entered(s, end, steps, goes=False))
         if any(_leaves(n) for x in body for n in walk(x)):
             after = either(after, head)
+        for name, _ in _first(s):
+            after.forget(Var(name, INDEX))
         _become(f, after)
-        accs = tuple(
-            replace(a, init=i, step=e)
-            for a, (_, i), (_, e) in zip(s.accs, inits, steps, strict=True)
-        )
+        values = zip(s.accs, inits, steps, strict=True)
+        accs = tuple(replace(a, init=i, step=e) for a, i, e in values)
         new = replace(s, body=body, accs=accs)
         return s if new == s else new
 
@@ -161,20 +156,19 @@ class _Proof:
         if isinstance(s, Loop):
             assert isinstance(s.range, Interval)
             i = Var(s.var, INDEX)
-            f.forget(i)
-            f.spans[s.var] = f.span(s.range.lo)[0], f.span(s.range.hi)[1]
             less(f, s.range.lo, i, 0)
             less(f, i, s.range.hi, -1)
         return self.block(s.body, f), f
 
     def head(self, s: Loop | While, start: Facts) -> Facts:
         """What is known at the start of every turn, `start` being the first."""
-        steps = [(a.name, a.step) for a in s.accs]
+        steps = [a.step for a in s.accs]
 
         def again(head: Facts) -> Facts:
-            return either(start, _entered(s, self.turn(s, head)[1], steps))
+            return either(start, _entered(s, self.turn(s, head)[1], steps, _next(s)))
 
         head, dtypes = start, {a.name: a.init.dtype for a in s.accs}
+        dtypes |= {name: INDEX for name, _ in _first(s)}
         for k in range(_ROUNDS if _is_worth_it(s) else 0):
             new = again(head)
             if covers(head, new):
@@ -194,9 +188,8 @@ class _Proof:
                 return value if n.dtype == "bool" else n
             if not isinstance(n, Call) or n.lanes != 1:
                 return n
-            answer = _answer(n, f)
-            if answer is not None:
-                return Const(answer, "bool")
+            if (found := answer(n, f)) is not None:
+                return Const(found, "bool")
             if n.op == "mod" and n.dtype == INDEX and f.span(n.args[0])[0] >= 0 > f.gap(*n.args):
                 return n.args[0]
             known = any(isinstance(x, Const) and x.dtype == "bool" for x in n.args)
@@ -206,41 +199,51 @@ class _Proof:
         return done
 
 
-def _answer(e: Call, f: Facts) -> bool | None:
-    if e.op not in OPPOSITE.keys() | _OVER or not is_whole(e.args[0]):
-        return None
-    a, b = e.args
-    found = decided(e.op, a.dtype, f.span(a), f.span(b))
-    if found is not None or a.dtype != INDEX:
-        return found
-    if e.op == "sub_over":
-        return False if f.fits(Call("sub", (a, b), INDEX)) else None
-    if e.op in _OVER:
-        return None
-    up, down = f.gap(a, b), -f.gap(b, a)
-    return decided(e.op, a.dtype, (down, up), (0, 0))
-
-
 def _is_worth_it(s: Loop | While) -> bool:
     """Whether to go through `s` again and again; what loops around loops carry is dear to know."""
     below = (n for x in s.body for n in walk(x))
     return isinstance(s, While) or not any(isinstance(n, Loop | While) for n in below)
 
 
+def _first(s: Loop | While) -> list[tuple[str, Expr]]:
+    """What a loop counts, in its first turn."""
+    return [(s.var, s.range.lo)] if isinstance(s, Loop) and isinstance(s.range, Interval) else []
+
+
+def _count(s: Loop | While, start: Facts) -> None:
+    """Says how far what a loop carries is above its count, which it may count along with."""
+    for name, _ in _first(s):
+        for a in s.accs:
+            if a.init.dtype == INDEX and a.init.lanes == 1:
+                here, turn = Var(a.name, INDEX), Var(name, INDEX)
+                less(start, here, turn, start.gap(here, turn))
+
+
+def _next(s: Loop | While) -> list[tuple[str, Expr]]:
+    """The same in the turn after one."""
+    return [(n, Call("add", (Var(n, INDEX), Const(1, INDEX)), INDEX)) for n, _ in _first(s)]
+
+
 def _entered(
-    s: Loop | While, f: Facts, names: Iterable[tuple[str, Expr]], goes: bool = True
+    s: Loop | While, f: Facts, values: Iterable[Expr], counted: Iterable[tuple[str, Expr]] = (),
+    goes: bool = True,
 ) -> Facts:
-    """`f` when a turn starts with such names; or, unless it ``goes``, when none does."""
-    names, f = list(names), f.copy()
+    """`f` when a turn starts with such values; or, unless it ``goes``, when none does."""
+    names, f = [*((a.name, e) for a, e in zip(s.accs, values, strict=True)), *counted], f.copy()
     if isinstance(s, While):
         assume(f, substitute(s.cond, dict(names)), goes)
     assigned(f, names)
     return f
 
 
+def _is_asked(n: Any) -> bool:
+    """Whether `n` is a check that fails for good."""
+    return isinstance(n, Check) and n.code == "replay"
+
+
 def _leaves(n: Any) -> bool:
     """Whether `n` may end a loop around it: a ``while`` ends where a check fails for good."""
-    return isinstance(n, Break) or (isinstance(n, Check) and n.code == "replay")
+    return isinstance(n, Break) or _is_asked(n)
 
 
 def _become(f: Facts, new: Facts) -> None:

@@ -155,3 +155,44 @@ def longest_hailstone(x):
         if c > best:
             best = c
     return best
+
+
+def sorted_two(n, rng):
+    a, b = (np.sort(whole(k, rng)) for k in (n, n // 2))
+    return a, b, np.zeros(n + n // 2)
+
+
+@program(sizes=FEW, python_at=(1,), f64=sorted_two)
+def merged(a, b, out):
+    i = j = 0
+    for k in range(len(out)):
+        if j >= len(b) or (i < len(a) and a[i] <= b[j]):
+            out[k] = a[i]
+            i += 1
+        else:
+            out[k] = b[j]
+            j += 1
+    return i, j
+
+
+@program(sizes=FEW, python_at=(1, 2, 9, 33),
+         f64=lambda n, rng: (*sorted_two(n, rng)[:2], np.zeros(2 * n)))
+def merged_beyond_both(a, b, out):
+    i = j = 0
+    for k in range(len(out)):
+        if j >= len(b) or (i < len(a) and a[i] <= b[j]):
+            out[k] = a[i]
+            i += 1
+        else:
+            out[k] = b[j]
+            j += 1
+
+
+@program(f64=lambda n, rng: (whole(n, rng), 0.5))
+def hits_that_keep_apart(x, t):
+    count, last = 0, -1
+    for i in range(len(x)):
+        if x[i] > t and i - last > 3:
+            count += 1
+            last = i
+    return count, last
