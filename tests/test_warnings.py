@@ -2,6 +2,8 @@
 # ruff: noqa: B007, B905, F841 (as people write them)
 from __future__ import annotations
 
+import contextlib
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +15,7 @@ from loopir.ops import STATUS
 from targets.host import available
 from transpile import fuse, ops
 from transpile.dispatch.contract import Contract
-from transpile.dispatch.floats import judge, judge_told
+from transpile.dispatch.floats import Verdicts, judge, judge_told
 from transpile.plan import Nothing
 
 TARGETS = [t.name for t in available()]
@@ -292,11 +294,13 @@ def test_a_strict_condition_is_pythons_whoever_judges() -> None:
         params=(), guards=(), in_place=(), strict=("over",), bindings=(), returned=Nothing(),
         refs=(), writes=(), rewrites=False, snapshot=False, sources=(), told="told",
     )
+    known = Verdicts()
     with np.errstate(all="ignore"):
         for status in (STATUS["over"], STATUS["over"] | STATUS["invalid"]):
-            assert judge(contract, either, status, again=True) == "GUARD_FLOAT_STATUS"
+            code = judge(contract, either, status, again=True, known=known)
+            assert code == "GUARD_FLOAT_STATUS"
             assert judge_told(contract, either, status, np.zeros(1, int)) == "GUARD_FLOAT_STATUS"
-        assert judge(contract, either, STATUS["invalid"], again=True) is None
+        assert judge(contract, either, STATUS["invalid"], again=True, known=known) is None
         assert judge_told(contract, either, STATUS["invalid"], np.zeros(1, int)) is None
 
 
@@ -333,3 +337,62 @@ def test_underflow_is_python_s_to_tell() -> None:
         with np.errstate(under="warn", over="ignore"), pytest.warns(RuntimeWarning) as caught:
             function(x, np.ones(9))
         assert {str(w.message) for w in caught} == {"underflow encountered in scalar divide"}
+
+
+def hashed(x: np.ndarray) -> Any:
+    h = np.uint32(1)
+    for v in x:
+        h = (h ^ v) * np.uint32(16777619)
+    return h
+
+
+MOODS: tuple[Callable[[], None], ...] = (
+    lambda: None,
+    lambda: None,
+    lambda: warnings.simplefilter("ignore"),
+    lambda: warnings.simplefilter("default"),
+    lambda: warnings.filterwarnings("ignore", "overflow .* scalar"),
+    lambda: warnings.filters.pop(0),
+    lambda: warnings.simplefilter("always"),
+    lambda: warnings.resetwarnings(),
+    lambda: warnings.simplefilter("error"),
+    lambda: warnings.simplefilter("once"),
+    lambda: warnings.simplefilter("module"),
+    lambda: HERE.update(__name__="elsewhere"),
+    lambda: warnings.filterwarnings("error", module="elsewhere"),
+    lambda: HERE.update(__name__=__name__),
+    lambda: HERE.update(__name__="elsewhere"),
+)
+HERE = globals()
+STATES = ({}, {"over": "ignore"}, {"over": "raise"}, {"invalid": "raise"}, {"all": "warn"}, {})
+
+
+def in_moods(function: Callable[..., Any]) -> list[Any]:
+    """What each call comes to, and warns of, while filters and error states change."""
+    seen: list[Any] = []
+    name = HERE["__name__"]
+    registry = HERE.setdefault("__warningregistry__", {})
+    registry.clear()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for change, (k, state) in itertools.product(MOODS, enumerate(STATES)):
+            if k == 0:
+                change()
+            with np.errstate(**state) if state else contextlib.nullcontext():
+                try:
+                    got = function(np.arange(9, dtype=np.uint32))
+                except (FloatingPointError, RuntimeWarning) as error:
+                    got = repr(error)
+            shown = [(str(w.message), w.lineno) for w in caught]
+            seen.append((got, shown, sorted(repr(k) for k in registry if k != "version")))
+            caught.clear()
+    HERE["__name__"] = name
+    return seen
+
+
+def test_what_a_warning_comes_to_follows_filters_and_error_states() -> None:
+    fused = fuse(hashed)
+    with np.errstate(over="ignore"):
+        fused(np.arange(9, dtype=np.uint32))
+    assert in_moods(fused) == in_moods(hashed)
+    assert fused.stats.compiled > 40

@@ -5,8 +5,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from dataclasses import field
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from targets.whole import calm
 from ..plan import StatusSource
 from .contract import Contract
 
-__all__ = ["CALM", "errstate", "judge", "judge_told", "nervous", "tellable", "watched"]
+__all__ = ["CALM", "errstate", "judge", "judge_told", "nervous", "tellable", "Verdicts", "watched"]
 
 _CLASSES = ("divide", "over", "under", "invalid")
 _ONE_IS_ENOUGH = ("default", "ignore", "module", "once")
 """Filter actions under which one warning looks the same as one an iteration."""
+
+_Verdict: TypeAlias = "tuple[str | None, tuple[StatusSource, ...]]"
 
 _SCALAR = " in scalar "
 """Part of NumPy's warnings of operators that were not on arrays."""
@@ -81,27 +84,54 @@ def _warnings_may_raise() -> bool:
     return any(f[0] == "error" and issubclass(RuntimeWarning, f[2]) for f in warnings.filters)
 
 
-def judge(contract: Contract, function: FunctionType, status: int, *, again: bool) -> str | None:
+@record(slots=True)
+class Verdicts:
+    """What statuses came to under the last error state and warning filters: a code, and what warns.
+
+    Finding that out costs ten times what a warning does that is not shown.
+    """
+
+    mood: tuple[Any, list[Any]] | None = None
+    known: dict[tuple[int, bool, object], _Verdict] = field(default_factory=dict)
+
+    def of(self, contract: Contract, function: FunctionType, status: int, again: bool) -> _Verdict:
+        """As `_verdict`, which is asked where it is not known."""
+        key = status, again, function.__globals__.get("__name__")
+        if (errstate(), warnings.filters) != self.mood or _FILTERS_ARE_CONTEXTUAL:
+            self.mood, self.known = (errstate(), list(warnings.filters)), {}
+        if key not in self.known:
+            self.known[key] = _verdict(contract, function, status, again)
+        return self.known[key]
+
+
+def judge(
+    contract: Contract, function: FunctionType, status: int, *, again: bool, known: Verdicts
+) -> str | None:
     """What follows from the status of a kernel that ran: None if its result stands, else a code.
 
     Warnings are shown from here where that cannot be told from Python's own, and where Python
     cannot run `again`, for what the kernel has overwritten cannot be had back.
     """
+    code, warning = known.of(contract, function, status, again)
+    for source in warning:
+        _warn(source, function)
+    return code
+
+
+def _verdict(contract: Contract, function: FunctionType, status: int, again: bool) -> _Verdict:
     raised = [c for c in _CLASSES if status & STATUS[c]]
     if (code := _raises(contract, status)) is not None:
-        return code
+        return code, ()
     modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
     active = [c for c in raised if modes[c] != "ignore"]
     if not active:
-        return None
+        return None, ()
     if any(modes[c] != "warn" for c in active):
-        return "GUARD_ERRSTATE"
+        return "GUARD_ERRSTATE", ()
     found = dict.fromkeys(s for s in contract.sources if s.status in active)
     if again and not (len(found) == 1 and _tells(found, function)):
-        return "GUARD_FLOAT_STATUS"
-    for source in {s.status: s for s in reversed(found)}.values():
-        _warn(source, function)
-    return None
+        return "GUARD_FLOAT_STATUS", ()
+    return None, tuple({s.status: s for s in reversed(found)}.values())
 
 
 def _raises(contract: Contract, status: int) -> str | None:

@@ -18,7 +18,7 @@ from ..plan import Argument, Field
 from ..signature import parameters
 from ..types import ScalarType
 from .contract import Contract
-from .floats import judge, judge_told
+from .floats import Verdicts, judge, judge_told
 from .standin import Values
 from .whole import whole_call
 from .wrapper import Saved, applies, wrapper
@@ -50,6 +50,7 @@ class Variant:
     teller: Variant | None = None
     entry: Entry | None = None
     sought: bool = False
+    verdicts: Verdicts = field(default_factory=Verdicts)
 
     def __post_init__(self) -> None:
         self.applies = applies(self.function, self.contract)
@@ -89,7 +90,7 @@ class Variant:
             return contract.guards[(status >> 8) - 1]
         again = bool(saved) or not (contract.rewrites or self._in_place(given))
         if contract.told is None:
-            code = judge(contract, self.function, status, again=again)
+            code = judge(contract, self.function, status, again=again, known=self.verdicts)
         else:
             names = [p.name for p in contract.params]
             code = judge_told(contract, self.function, status, given[names.index(contract.told)])
@@ -99,6 +100,8 @@ class Variant:
 
     def _in_place(self, given: tuple[Any, ...]) -> bool:
         """Whether an array that is written was also given as another, which may be read."""
+        if not self.contract.in_place:
+            return False
         arrays = dict(zip((p.name for p in self.contract.params), given, strict=True))
         pairs = self.contract.in_place
         return any(np.may_share_memory(arrays[a], arrays[b]) for a, b in pairs)
