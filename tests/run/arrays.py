@@ -66,6 +66,13 @@ def extremes_over_axes(X):
     return X.min(axis=0), np.max(X, axis=1), X.max(), np.min(X, axis=(0, 1), keepdims=True)
 
 
+@on_arrays(f64=wide(), f32=fortran(F32), i32=tall(np.int32))
+def folds_from_a_number_of_some(X):
+    high, low = X.max(axis=1, initial=-9), np.min(X, initial=2)
+    some = X.max(axis=0, initial=-2, where=X > 1)
+    return high, low, X.sum(initial=3), some, np.sum(X, axis=1, where=X < 2, keepdims=True)
+
+
 @on_arrays(long=True, python_at=EMPTY, ulps=4, f64=tall(), i16=tall(np.int16))
 def means(X):
     return X.mean(), np.mean(X, axis=0), X.mean(axis=1), np.var(X, axis=0), X.std(axis=1)

@@ -5,7 +5,8 @@ import ast
 
 from ..types import ScalarType
 from .context import Context
-from .reductions import MOMENTS, fold_of, product
+from .nests import product
+from .reductions import MOMENTS, fold_of
 from .views import held
 
 __all__ = ["array_moment"]

@@ -9,7 +9,7 @@ from .context import Context
 from .flow import PYTHON
 from .views import is_one, unique
 
-__all__ = ["Body", "allocated", "dtype", "indices", "nest", "unless"]
+__all__ = ["Body", "allocated", "dtype", "indices", "nest", "product", "unless"]
 
 Body = Callable[[Sequence[ast.expr]], "list[ast.stmt]"]
 
@@ -58,3 +58,11 @@ def unless(
     mark = ast.Expr(ast.Constant(PYTHON))
     text = "if TEST:\n    MARK\n    PYTHON\nelse:\n    LINES"
     return cx.code(text, TEST=test, MARK=[mark], PYTHON=[original], LINES=lines)
+
+
+def product(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """The product of `lengths`."""
+    out = lengths[0]
+    for n in lengths[1:]:
+        out = cx.expr("A * B", A=out, B=n)
+    return out

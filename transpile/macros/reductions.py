@@ -9,10 +9,11 @@ from loopir.record import record
 from ..types import ArrayType, ScalarType
 from .context import Context
 from .integers import integer_constant
-from .nests import allocated, dtype, indices, unless
-from .views import View, element, view
+from .nests import allocated, dtype, indices, product, unless
+from .starts import may_start
+from .views import View, element, unique, view
 
-__all__ = ["MOMENTS", "Fold", "array_fold", "fold_of", "product"]
+__all__ = ["MOMENTS", "Fold", "array_fold", "fold_of"]
 
 _FOLDS: dict[str, tuple[str, int | None]] = {
     "sum": ("add", 0), "prod": ("multiply", 1), "mean": ("add", 0),
@@ -22,6 +23,8 @@ _FOLDS: dict[str, tuple[str, int | None]] = {
 }
 """The function that takes in one element, and what it starts from: None for the first element."""
 
+_NUMBERS = ("sum", "prod", "min", "max", "amin", "amax")
+
 MOMENTS = ("ptp", "count_nonzero", "var", "std")
 """What is made of them."""
 
@@ -30,7 +33,7 @@ _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 
 @record(frozen=True, slots=True)
 class Fold:
-    """A call ``np.name(array, axis, keepdims=…, …)``."""
+    """A call ``np.name(array, axis, keepdims=…, …)``; ``where`` chooses the elements."""
 
     name: str
     array: ast.expr
@@ -38,6 +41,8 @@ class Fold:
     rank: int
     keepdims: bool = False
     ddof: int = 0
+    initial: ast.expr | None = None
+    where: ast.expr | None = None
 
 
 def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -46,6 +51,7 @@ def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         s = np.sum(x * y)
         u = X.max(axis=0)
         w = np.mean(X, axis=1, keepdims=True)
+        p = x.max(initial=0, where=x < y)
     →
         if x.shape[0] != y.shape[0]:
             "Python's to answer"
@@ -77,11 +83,19 @@ def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
                     _acc_1 = np.add(_acc_1, X[_i_3, _i_4])
                 _mean[_i_3, 0] = np.divide(_acc_1, X.shape[1])
         w = _mean
+        if x.shape[0] != y.shape[0]:
+            "Python's to answer"
+            _max_1 = x.max(initial=0, where=x < y)
+        else:
+            _max_1 = np.float64(0)
+            for _i_5 in range(x.shape[0]):
+                if np.less(x[_i_5], y[_i_5]):
+                    _max_1 = np.maximum(_max_1, x[_i_5])
+        p = _max_1
     """
     fold = fold_of(node, cx)
-    if fold is None or fold.name not in _FOLDS:
+    if fold is None or fold.name not in _FOLDS or not isinstance(node, ast.expr):
         return None
-    assert isinstance(node, ast.expr)
     name = cx.fresh(fold.name)
     return cx.made(name, lambda: _lines(fold, name, node, cx))
 
@@ -108,10 +122,12 @@ def fold_of(node: ast.AST, cx: Context) -> Fold | None:
     keepdims = given.pop("keepdims", ast.Constant(False))
     ddof = integer_constant(given.pop("ddof", None), 0) if name in ("var", "std") else 0
     known = isinstance(keepdims, ast.Constant) and isinstance(keepdims.value, bool)
+    initial = given.pop("initial", None) if name in _NUMBERS else None
+    where = given.pop("where", None) if name in _FOLDS and name != "mean" else None
     if given or axes is None or not known or ddof is None or ddof < 0:
         return None
     assert isinstance(keepdims, ast.Constant)
-    return Fold(name, array, axes, rank, bool(keepdims.value), ddof)
+    return Fold(name, array, axes, rank, bool(keepdims.value), ddof, initial, where)
 
 
 def _axes(given: ast.expr | None, rank: int) -> tuple[int, ...] | None:
@@ -132,15 +148,25 @@ def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt]
     if of is None or ty is None or len(types) != 1:
         return None
     (out,) = types
-    if out.dtype == "f16" and fold.name in ("sum", "prod", "mean"):
-        return None  # NumPy's partial sums have more bits
+    wider = out.dtype == "f16" and fold.name in ("sum", "prod", "mean")  # NumPy's partial sums
+    if wider or (fold.initial is not None and not may_start(fold.initial, out.dtype, cx)):
+        return None
     folded = [of.shape[k] for k in fold.axes]
-    checks = list(of.checks)
-    if _FOLDS[fold.name][1] is None or fold.name == "mean":
+    checks = [*of.checks]
+    from_first = _FOLDS[fold.name][1] is None and fold.initial is None
+    mask = view(fold.where, cx) if fold.where is not None else None
+    if fold.where is not None:
+        fact = cx.fact(fold.where).array
+        if not mask or not fact or (fact.dtype, fact.rank) != ("bool", ty.rank) or from_first:
+            return None
+        lengths = (unique(ab) for ab in zip(of.shape, mask.shape, strict=True))
+        checks += (cx.expr("A != B", A=ab[0], B=ab[1]) for ab in lengths if len(ab) > 1)
+        checks = unique([*checks, *mask.checks])
+    if from_first or fold.name == "mean":
         unsure = [n for n in folded if (integer_constant(n, None) or 0) < 1]
         checks += [cx.expr("N < 1", N=n) for n in unsure]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    nests = _Nests(fold, of, ty, out, cx)
+    nests = _Nests(fold, of, mask, ty, out, cx)
     lines = nests.scalar(name) if isinstance(out, ScalarType) else nests.array(name, out)
     return unless(checks, original, lines, cx)
 
@@ -149,9 +175,10 @@ class _Nests:
     """The loops of one fold, in the order of memory."""
 
     def __init__(
-        self, fold: Fold, of: View, ty: ArrayType, out: ArrayType | ScalarType, cx: Context
+        self, fold: Fold, of: View, mask: View | None, ty: ArrayType, out: ArrayType | ScalarType,
+        cx: Context,
     ) -> None:
-        self.fold, self.of, self.cx, self.dtype = fold, of, cx, out.dtype
+        self.fold, self.of, self.mask, self.cx, self.dtype = fold, of, mask, cx, out.dtype
         self.names = indices(of.shape, cx)
         self.at = [n or ast.Constant(0) for n in self.names]
         self.back = ty.rank > 1 and (of.order == "F" or (of.order == "C+F" and ty.unit == 0))
@@ -160,7 +187,7 @@ class _Nests:
     def scalar(self, name: str) -> list[ast.stmt]:
         """Over all axes."""
         acc = ast.Name(name, ast.Load())
-        lines = [self._set(acc, self._start()), *self._loops(self.order, [self._step(acc)])]
+        lines = [self._set(acc, self._start()), *self._loops(self.order, self._step(acc))]
         end = self._end(acc)
         return lines if end is acc else [*lines, self._set(acc, end)]
 
@@ -174,7 +201,7 @@ class _Nests:
         acc = ast.Name(self.cx.fresh("acc"), ast.Load())
         body = [
             self._set(acc, self._start()),
-            *self._loops([k for k in self.order if k in fold.axes], [self._step(acc)]),
+            *self._loops([k for k in self.order if k in fold.axes], self._step(acc)),
             self._set(place, self._end(acc)),
         ]
         back = self.back and ty.rank > 1
@@ -189,6 +216,8 @@ class _Nests:
 
     def _start(self) -> ast.expr:
         value = _FOLDS[self.fold.name][1]
+        if self.fold.initial is not None:
+            return self.cx.expr("T(V)", T=dtype(self.dtype, self.cx), V=self.fold.initial)
         if value is None:
             zero = ast.Constant(0)
             at = [zero if k in self.fold.axes else i for k, i in enumerate(self.at)]
@@ -196,13 +225,15 @@ class _Nests:
         given = ast.Constant(bool(value) if self.dtype == "bool" else value)
         return self.cx.expr("T(V)", T=dtype(self.dtype, self.cx), V=given)
 
-    def _step(self, acc: ast.expr) -> ast.stmt:
+    def _step(self, acc: ast.expr) -> list[ast.stmt]:
         function = _FOLDS[self.fold.name][0]
         if self.dtype == "bool":
             function = _ON_BOOLS.get(function, function)
         text = f"NP.{function}(ACC, E)"
         e = self.cx.expr(text, NP=self.cx.numpy, ACC=acc, E=self.of.at(self.at))
-        return self._set(acc, e)
+        step = [self._set(acc, e)]
+        where = self.mask and self.mask.at(self.at)
+        return self.cx.code("if C: BODY", C=where, BODY=step) if where else step
 
     def _end(self, acc: ast.expr) -> ast.expr:
         if self.fold.name != "mean":
@@ -217,11 +248,3 @@ class _Nests:
                 text = "for I in range(N): BODY"
                 body = self.cx.code(text, I=name, N=self.of.shape[k], BODY=body)
         return body
-
-
-def product(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
-    """The product of `lengths`."""
-    out = lengths[0]
-    for n in lengths[1:]:
-        out = cx.expr("A * B", A=out, B=n)
-    return out
