@@ -137,6 +137,46 @@ def later_mutation_is_seen(x):
 
 
 @on(*ONE)
+def bound_within(x):
+    y = s = 0
+    for i in range(len(x)):
+        t = y + (y := x[i]) - y * (y := i + 2) + y
+        if (y > 2 and (s := s + 1) > 1) or (u := i) == 0:
+            t = t if (y := t) > 1 else -(y := s)
+        s += (s := s + 1) * 2
+        x[i] = t + (i := 0)
+    return y, s, t, u, i
+
+
+@on(*ONE)
+def bound_in_tuples(x):
+    y, k = 1, 0
+    a, y = y, (y := 3) + len(x)
+    z = [y, (y := 5), y]
+    k, x[k] = (k := 1) - 1, 2 + (y := 7)
+    x[k] += (j := 0) + k
+    x[j] -= y
+    return a, y, z, k, j
+
+
+@on(*ONE)
+def target_bound_after_it_is_read(x):
+    k = 0
+    x[k] += (k := 1)
+    return k
+
+
+@on(*ONE)
+def bound_in_comprehensions(x):
+    last = 0
+    big = [y for v in x if (y := v * 2) > 1]
+    sums = [last := last + v for v in x]
+    some = any((hit := v) > 1.5 for v in x)
+    low = min((w := v) * 2 for v in x)
+    return big, sums, some, hit, low, w, sum((y := v) * y for v in x), y, last
+
+
+@on(*ONE)
 def break_and_continue(x):
     s = 0
     for v in x:

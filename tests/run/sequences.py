@@ -31,3 +31,12 @@ def filled_beforehand(X, n):
     t += X
     u = np.arange(0.1, 2.0, 0.3) * 3
     return t @ np.tri(n, n, 1), np.identity(2), u, np.arange(n, dtype=np.float32) + 1, np.zeros(3)
+
+
+@program(into=PROGRAMS, sizes=(1, 3, 9, 17), f64=lambda n, rng: (whole(n, rng),))
+def doubles_above(x):
+    last, total = 0.0, 0.0
+    for v in x:
+        if v > 0 and (w := v * 2) > 1:
+            total += w
+    return [last := y for v in x if (y := v * 2) > 1], y, last, total

@@ -29,10 +29,12 @@ from .rewriting import array_copied, array_said
 from .running import array_place, array_scan
 from .shaping import array_shaped
 from .subscripts import row_element
+from .walrus import walrus
 
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
 
 MACROS: tuple[Macro, ...] = (
+    walrus,              # (t := e)
     annotated,           # s: float = 0.0
     chained,             # a = b = e
     unpacked,            # a, b = b, a

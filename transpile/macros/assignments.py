@@ -5,7 +5,7 @@ import ast
 from collections.abc import Sequence
 
 from .context import Context
-from .names import bound, free_of
+from .names import bound, free_of, used
 
 __all__ = ["annotated", "augmented", "chained", "unpacked"]
 
@@ -118,7 +118,8 @@ def augmented(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 return None
             before: list[ast.stmt] = []
         case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-            if cx.fact(target).rank != 0 or not _is_row(target.value):
+            late = used(target) & bound(value)  # by a walrus, after the target is evaluated
+            if late or cx.fact(target).rank != 0 or not _is_row(target.value):
                 return None
             target, before = _steady(target, cx)
         case _:

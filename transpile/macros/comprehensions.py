@@ -10,7 +10,7 @@ import numpy as np
 from .context import Context
 from .names import bound, rename
 
-__all__ = ["all_of", "collected", "has_walrus", "list_comprehension", "nested", "own_names"]
+__all__ = ["all_of", "collected", "list_comprehension", "nested", "own_names", "waits"]
 
 C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
 
@@ -27,7 +27,7 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
                 _list.append(_v * 2)
         out = _list
     """
-    if not isinstance(node, ast.ListComp) or has_walrus(node):
+    if not isinstance(node, ast.ListComp) or waits(node):
         return None
     comprehension = own_names(node, cx)
     name = cx.fresh("list")
@@ -60,7 +60,7 @@ def collected(node: ast.AST, cx: Context) -> ast.expr | None:
         z = _list_2
     """
     match node:
-        case ast.Call(func=func, args=[ast.GeneratorExp() as g, *rest]) if not has_walrus(g):
+        case ast.Call(func=func, args=[ast.GeneratorExp() as g, *rest]) if not waits(g):
             items = ast.copy_location(ast.ListComp(g.elt, g.generators), g)
             if cx.builtin(node) == "list" and not rest and not node.keywords:
                 return items
@@ -103,7 +103,7 @@ def nested(
     body = nested(rest, innermost, cx)
     if g.ifs:
         body = cx.code("if C: BODY", C=all_of(g.ifs, cx), BODY=body)
-    if isinstance(g.iter, ast.GeneratorExp) and not has_walrus(g.iter):
+    if isinstance(g.iter, ast.GeneratorExp) and not waits(g.iter):
         inner = own_names(g.iter, cx)  # a generator over a generator: one loop nest
         bind = cx.code("TARGET = E", TARGET=g.target, E=inner.elt)
         return nested(inner.generators, [*bind, *body], cx)
@@ -117,9 +117,9 @@ def all_of(conditions: Sequence[ast.expr], cx: Context) -> ast.expr:
     return ast.copy_location(ast.BoolOp(ast.And(), list(conditions)), cx.at)
 
 
-def has_walrus(node: ast.AST) -> bool:
-    """Whether a comprehension does more than compute: binds outside, waits, yields."""
-    banned = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+def waits(node: ast.AST) -> bool:
+    """Whether a comprehension does more than compute: waits, or yields."""
+    banned = (ast.Await, ast.Yield, ast.YieldFrom)
     return any(
         isinstance(n, banned) or (isinstance(n, ast.comprehension) and n.is_async)
         for n in ast.walk(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from .comprehensions import all_of, has_walrus, nested, own_names
+from .comprehensions import all_of, nested, own_names, waits
 from .context import Context
 from .loops import pairs
 from .streams import stream
@@ -141,7 +141,7 @@ _EMPTY = {"min": _message(min), "max": _message(max)}  # worded differently by e
 def _items(a: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
     """What a fold runs over, its variables renamed."""
     if isinstance(a, (ast.GeneratorExp, ast.ListComp)):
-        return None if has_walrus(a) else own_names(a, cx)
+        return None if waits(a) else own_names(a, cx)
     if cx.fact(a).rank != 1:
         return None
     each = cx.expr("(V for V in X)", V=cx.fresh("v"), X=a)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from .context import Context
-from .names import COMPREHENSIONS
+from .names import COMPREHENSIONS, bound, used
 
 __all__ = ["Lifted", "Rewrite", "lift_statement"]
 
@@ -45,6 +45,8 @@ class _Lifter:
                 return self._search(name, value) or self._fields(s, ["value"])
             case ast.Assign(targets=[_]):
                 return self._fields(s, ["value", "targets"])
+            case ast.AugAssign(target=target, value=value) if used(target) & bound(value):
+                return None  # the target is read before its name is bound
             case ast.AugAssign(target=ast.Name()) | ast.Return(value=ast.expr()) | ast.Expr():
                 return self._fields(s, ["value"])
             case ast.If():
@@ -108,19 +110,22 @@ class _Lifter:
             before += part.before
             value = part.value
             if k < last and slot.field != "func":
-                value = self._bind(value, before)
+                later = bound(*(s for p in parts[k + 1 :] for s in p.before))
+                value = self._bind(value, before, later)
             slot.set(value)
         return before
 
-    def _bind(self, e: ast.expr, before: list[ast.stmt]) -> ast.expr:
-        """`e` computed now."""
+    def _bind(self, e: ast.expr, before: list[ast.stmt], later: set[str]) -> ast.expr:
+        """`e` computed now; the names of `later` are bound anew."""
         match e:
-            case ast.Constant() | ast.Name() | ast.Lambda():
+            case ast.Constant() | ast.Lambda():
+                return e
+            case ast.Name(id=name) if name not in later:
                 return e
             case ast.Slice() | ast.Tuple() | ast.Starred():
                 new: ast.expr = _spine(e)
                 for slot in _slots(new):
-                    slot.set(self._bind(slot.get(), before))
+                    slot.set(self._bind(slot.get(), before, later))
                 return new
             case ast.Attribute() if self.cx.resolve(e) is not None:
                 return e
