@@ -98,6 +98,17 @@ def unread_condition(x, y):
 
 
 @listed
+def unread_branches(x, y):
+    for a, b in zip(x, y):
+        t = a / b
+        if t > 3.0:
+            t = -(2.0**2)
+        if a * b - a > 0.0:
+            u = 1 if np.sqrt(b) > a else 2
+    return len(x)
+
+
+@listed
 def last_read(x, y):
     for a, b in zip(x, y):
         product = a * b

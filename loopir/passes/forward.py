@@ -87,7 +87,8 @@ def _used_part(s: Stmt, live: set[str]) -> Stmt | None:
         case If():
             yields = tuple(y for y in s.yields if y.name in live or raising(y))
             if not (yields or s.then or s.orelse):
-                return None
+                raises = s.yields and raising(s.cond)
+                return Assign(s.yields[0].name, s.cond, span=s.span) if raises else None
             return s if len(yields) == len(s.yields) else replace(s, yields=yields)
         case Loop() | Zip():
             return _used_accumulators(s, live)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..nodes import (
     Append,
@@ -15,14 +15,16 @@ from ..nodes import (
     Interval,
     Kernel,
     Loop,
+    Node,
     Stmt,
     Store,
     Var,
 )
-from ..tree import kept, map_children
+from ..tree import kept, map_children, walk
 from .forward import forward
+from .names import Fresh
 from .rules import rewrite
-from .values import trips
+from .values import raising, trips
 
 __all__ = ["simplify"]
 
@@ -50,10 +52,27 @@ def simplify(kernel: Kernel) -> Kernel:
     """
     for _ in range(_ROUNDS):
         before = kernel
-        kernel = forward(_simplest(kernel))
+        kernel = forward(_without_bare(_simplest(kernel)))
         if kernel is before:
             break
     return kernel
+
+
+def _without_bare(kernel: Kernel) -> Kernel:
+    """`kernel` with a name for what a branch asks that does nothing, but may raise a flag."""
+
+    def visit(n: Any) -> Any:
+        n = map_children(n, visit)
+        return Assign(fresh.name("cond"), n.cond, span=n.span) if _is_bare(n) else n
+
+    if not any(map(_is_bare, walk(kernel))):
+        return kernel
+    fresh = Fresh(kernel)
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _is_bare(n: Node) -> TypeGuard[If]:
+    return isinstance(n, If) and not (n.then or n.orelse or n.yields)
 
 
 def _simplest(n: Any) -> Any:
@@ -96,7 +115,7 @@ def _branch(s: If) -> If | tuple[Stmt, ...]:
         given = (Assign(y.name, y.then if s.cond.value else y.orelse) for y in s.yields)
         return (*taken, *given)
     if not (s.then or s.orelse or s.yields):
-        return ()
+        return s if raising(s.cond) else ()
     if not s.then and s.orelse and not s.yields:
         return replace(s, cond=rewrite(Call("not", (s.cond,), "bool")), then=s.orelse, orelse=())
     return s
