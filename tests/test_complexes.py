@@ -350,6 +350,14 @@ def bound_in_a_branch(x, f):
     return z
 
 
+def spread(x):
+    return x.var(), np.std(x, ddof=1)
+
+
+def spread_of_rows(x):
+    return x.var(axis=1), np.std(x, axis=0, keepdims=True)
+
+
 def order(x):
     return [v > 1j for v in x], max(x)
 
@@ -364,7 +372,8 @@ CASES: list[tuple[Any, ...]] = [
     (scaled, NONE, np.float64(2)), (scaled, Z, np.float64(2)), (selected, 1.1 * Z),
     (by_functions, Z, 1 - 2j),
     (scaled_over_and_over, 3, np.float64(0.1)), (folds, Z), (times, Z4, Z.real),
-    (first_equal, Z, Z[3]), (through_temporaries, Z),
+    (first_equal, Z, Z[3]), (through_temporaries, Z), (spread, Z), (spread, Z4),
+    (spread_of_rows, np.outer(Z, Z)),
 ]
 LATE: list[tuple[Any, ...]] = [
     (from_complex, Z), (from_complex, Z4[:0]), (product, Z4), (difference, Z),
@@ -382,7 +391,7 @@ LATE: list[tuple[Any, ...]] = [
     (grown, C128(0.1j)), (grown, 0), (added, Z4, np.float16(2)), (added, Z, np.float16(0.1)),
     (added, Z.real, 2j), (times, Z4, np.arange(5, dtype=np.int8)), (times, Z4, np.arange(5)),
     (times, Z4, Z.real > 2), (bound_in_a_branch, Z, True), (bound_in_a_branch, Z, False),
-    (order, Z), (from_int, Z.astype(">c16")), (from_int, Z.astype(np.clongdouble)),
+    (order, Z), (spread, NONE), (spread_of_rows, np.outer(Z4, Z4)), (from_int, Z.astype(">c16")), (from_int, Z.astype(np.clongdouble)),
     (from_int, np.array(3j)), (from_table, np.broadcast_to(Z, (5,))), (from_int, Z[::-2]),
 ]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 
-from ..types import ScalarType
+from ..types import PARTS, ScalarType
 from .context import Context
 from .nests import product
 from .reductions import MOMENTS, fold_of
@@ -36,7 +36,7 @@ def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
         weak = ScalarType("i64", weak=True) in cx.fact(node).types  # type: ignore[arg-type]
         return cx.expr("int(E)", E=call) if weak else call
     mean = held(cx.expr("NP.mean(X, axis=A, keepdims=True)", **parts), "mean", cx)
-    square = cx.expr("NP.square(NP.subtract(X, M))", M=mean, **parts)
+    square = _square(cx.expr("NP.subtract(X, M)", M=mean, **parts), cx)
     lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in fold.axes]
     count = product(lengths, cx)
     if fold.ddof:
@@ -44,3 +44,12 @@ def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
     text = "NP.divide(NP.sum(S, axis=A, keepdims=K), N)"
     variance = cx.expr(text, S=square, N=count, **parts)
     return variance if fold.name == "var" else cx.expr("NP.sqrt(V)", NP=cx.numpy, V=variance)
+
+
+def _square(x: ast.expr, cx: Context) -> ast.expr:
+    """The square of what is real; of complex numbers that of their size."""
+    of = cx.fact(x).array
+    if of is None or of.dtype not in PARTS:
+        return cx.expr("NP.square(X)", NP=cx.numpy, X=x)
+    parts = {"NP": cx.numpy, "X": held(x, "from_mean", cx)}
+    return cx.expr("NP.add(NP.square(X.real), NP.square(X.imag))", **parts)
