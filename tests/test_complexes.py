@@ -391,7 +391,8 @@ LATE: list[tuple[Any, ...]] = [
     (grown, C128(0.1j)), (grown, 0), (added, Z4, np.float16(2)), (added, Z, np.float16(0.1)),
     (added, Z.real, 2j), (times, Z4, np.arange(5, dtype=np.int8)), (times, Z4, np.arange(5)),
     (times, Z4, Z.real > 2), (bound_in_a_branch, Z, True), (bound_in_a_branch, Z, False),
-    (order, Z), (spread, NONE), (spread_of_rows, np.outer(Z4, Z4)), (from_int, Z.astype(">c16")), (from_int, Z.astype(np.clongdouble)),
+    (spread, NONE), (spread_of_rows, np.outer(Z4, Z4)), (order, Z),
+    (from_int, Z.astype(">c16")), (from_int, Z.astype(np.clongdouble)),
     (from_int, np.array(3j)), (from_table, np.broadcast_to(Z, (5,))), (from_int, Z[::-2]),
 ]
 
