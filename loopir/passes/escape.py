@@ -134,7 +134,8 @@ def _with_while(loop: Loop, fresh: Fresh) -> Loop | None:
     if made is None:
         return None
     at = loop.body.index(inner[0])
-    before, after = flattened(loop.body[:at], fresh), flattened(loop.body[at + 1 :], fresh)
+    before = flattened(loop.body[:at], fresh, *loop.body[at:])
+    after = flattened(loop.body[at + 1 :], fresh)
     return replace(loop, body=(*before, _without_unread(made, after), *after))
 
 

@@ -93,6 +93,8 @@ def matched(acc: Accum, step: Expr) -> Fold | None:
             return _conditional(matched(acc, taken), cond)
         case Call(op="select", args=(cond, kept, taken)) if _is(acc, kept):
             return _conditional(matched(acc, taken), negated(cond))
+        case Call(op="select", args=(cond, taken, other)):
+            return _either(matched(acc, taken), matched(acc, other), cond)
         case Call(op="sub", args=(first, value)):
             minus = rewrite(Call("neg", (value,), value.dtype))
             return _chained(acc, "add", first, minus)
@@ -139,6 +141,13 @@ def _conditional(fold: Fold | None, cond: Expr) -> Fold | None:
         return replace(fold, cond=cond)
     value = rewrite(Call("select", (cond, fold.value, none), fold.dtype))
     return replace(fold, value=value)
+
+
+def _either(a: Fold | None, b: Fold | None, cond: Expr) -> Fold | None:
+    """`a` where `cond` holds, else `b`: a fold of a select, where they differ in the value only."""
+    if a is None or b is None or a.cond is not None or replace(a, value=b.value) != b:
+        return None
+    return replace(a, value=rewrite(Call("select", (cond, a.value, b.value), a.dtype)))
 
 
 def _is(acc: Accum, e: Expr) -> bool:

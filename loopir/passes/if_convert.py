@@ -4,13 +4,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..nodes import Append, Assign, Call, Check, If, Kernel, Loop, Stmt, Store, Var
+from ..nodes import Append, Assign, Call, Check, Expr, If, Kernel, Loop, Node, Stmt, Store, Var
 from ..tree import bottom_up, walk
 from .blocks import map_inner, map_stmts
 from .forward import tidier
 from .legality import STRAIGHT, explain
-from .masks import Masked, either_way, negated
-from .names import Fresh
+from .masks import Masked, either_way, in_common, negated
+from .names import Fresh, reads
 from .rules import rewrite
 
 __all__ = ["flattened", "if_convert", "straight"]
@@ -61,15 +61,18 @@ def straight(loop: Loop, kernel: Kernel, fresh: Fresh) -> Loop | None:
     """`loop` as straight-line code; None where it is that already, or cannot be."""
     if not _convertible(loop):
         return None
-    flat = replace(loop, body=tuple(_Flattening(fresh).block(loop.body, Masked(None))))
+    flat = replace(loop, body=flattened(loop.body, fresh, *(a.step for a in loop.accs)))
     tidied = map_inner(bottom_up(flat, rewrite), tidier(kernel))
     made: Loop = bottom_up(tidied, rewrite)
     return made
 
 
-def flattened(stmts: Iterable[Stmt], fresh: Fresh) -> tuple[Stmt, ...]:
-    """`stmts` without branches; loops among them stay as they are."""
-    return tuple(bottom_up(s, rewrite) for s in _Flattening(fresh).block(stmts, Masked(None)))
+def flattened(stmts: Iterable[Stmt], fresh: Fresh, *others: Node) -> tuple[Stmt, ...]:
+    """`stmts` without branches; loops among them stay as they are. `others` read their names."""
+    flattening = _Flattening(fresh)
+    flat = [bottom_up(s, rewrite) for s in flattening.block(stmts, Masked(None))]
+    idle = flattening.merged - reads(*flat, *others)
+    return tuple(s for s in flat if not (isinstance(s, Assign) and s.name in idle))
 
 
 def _convertible(loop: Loop) -> bool:
@@ -81,10 +84,16 @@ def _convertible(loop: Loop) -> bool:
 
 
 class _Flattening:
-    """Turns blocks into straight-line code under a mask."""
+    """Turns blocks into straight-line code under a mask.
+
+    ``given``: what branches bind their names to. ``merged``: those among them whose operation is
+    done by the branch around, for both its sides.
+    """
 
     def __init__(self, fresh: Fresh) -> None:
         self.fresh = fresh
+        self.given: dict[Expr, Expr] = {}
+        self.merged: set[str] = set()
 
     def block(self, stmts: Iterable[Stmt], masked: Masked) -> Iterator[Stmt]:
         for s in stmts:
@@ -114,4 +123,11 @@ class _Flattening:
         yield from self.block(s.then, then)
         yield from self.block(s.orelse, orelse)
         for y in s.yields:
-            yield Assign(y.name, either_way(cond, y.then, y.orelse, then, orelse), span=s.span)
+            a, b = (self.given.get(e, e) for e in (y.then, y.orelse))
+            value = in_common(cond, a, b, then, orelse)
+            if value is None:
+                value = either_way(cond, y.then, y.orelse, then, orelse)
+            else:
+                self.merged |= reads(y.then, y.orelse) - reads(value)
+            self.given[Var(y.name, value.dtype)] = value
+            yield Assign(y.name, value, span=s.span)

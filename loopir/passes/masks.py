@@ -6,7 +6,7 @@ from ..ops import OPS
 from .rules import rewrite
 from .values import evaluated, literal, may_raise, unit
 
-__all__ = ["Masked", "either_way", "negated"]
+__all__ = ["Masked", "either_way", "in_common", "negated"]
 
 
 def negated(mask: Expr) -> Expr:
@@ -88,8 +88,15 @@ def either_way(cond: Expr, a: Expr, b: Expr, then: Masked, orelse: Masked) -> Ex
 
     ``s + x`` or ``s`` is ``s + select(cond, x, -0.0)``: a fold remains one.
     """
+    shared = in_common(cond, a, b, then, orelse)
+    return shared or rewrite(Call("select", (cond, then(a), orelse(b)), a.dtype))
+
+
+def in_common(cond: Expr, a: Expr, b: Expr, then: Masked, orelse: Masked) -> Expr | None:
+    """As `either_way`, where both have an operation in common; else None."""
     if a == b:
         return a
+    a, b = _added(a, b), _added(b, a)
     if isinstance(a, Call) and isinstance(b, Call) and (a.op, a.dtype) == (b.op, b.dtype):
         differ = [k for k, (x, y) in enumerate(zip(a.args, b.args, strict=True)) if x != y]
         if len(differ) == 1 and a.args[differ[0]].dtype == b.args[differ[0]].dtype:
@@ -103,7 +110,16 @@ def either_way(cond: Expr, a: Expr, b: Expr, then: Masked, orelse: Masked) -> Ex
             taken, other = (none, value) if flip else (value, none)
             chosen = either_way(cond, taken, other, then, orelse)
             return Call(op, (part, chosen), part.dtype)
-    return rewrite(Call("select", (cond, then(a), orelse(b)), a.dtype))
+    return None
+
+
+def _added(e: Expr, other: Expr) -> Expr:
+    """``s - x`` as ``s + -x`` beside an `other` that is added to `s`."""
+    match e, other:
+        case Call(op="sub", args=(s, x)), Call(op="add", args=(t, _)) if s == t:
+            return Call("add", (s, rewrite(Call("neg", (x,), x.dtype))), e.dtype)
+        case _:
+            return e
 
 
 def _step(whole: Expr, part: Expr) -> tuple[str, Expr, Const] | None:

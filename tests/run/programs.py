@@ -238,6 +238,42 @@ def whole_powers(x):
     return out
 
 
+@program(f64=lambda n, rng: (wild(n, rng), whole(n, rng), integers(n, rng, np.int64)))
+def three_ways(x, y, k):
+    ups = 0
+    total = np.float64(0.0)
+    number = np.int64(0)
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            ups += 1
+        elif x[i] < -0.5:
+            ups -= 1
+        if y[i] <= 0:
+            if x[i] > 0:
+                total += 1
+            elif x[i] == 0:
+                total += 0.5
+            number ^= k[i]
+        else:
+            total -= y[i]
+            number ^= 3
+    return ups, total, number
+
+
+@program(f64=lambda n, rng: (wild(n, rng), wild(n, rng)))
+def warns_in_one_branch(x, y):
+    total = np.float64(1.0)
+    worst = np.float64(0.0)
+    for i in range(len(x)):
+        if x[i] > 0:
+            total *= 2.0
+            total *= y[i]
+        elif x[i] < 0:
+            total *= 0.5
+        worst = max(worst, abs(y[i])) if x[i] > 1 else max(worst, abs(x[i]))
+    return total, worst
+
+
 def _exponents(dtype: Any) -> Make:
     return lambda n, rng: (integers(n, rng, dtype), np.arange(n).astype(dtype) % 11, n % 7)
 
