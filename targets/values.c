@@ -197,8 +197,9 @@ static object *result(const whole *w, const int64_t *r, object *const *given, sl
         made = real(&slots[r[2]], r[3]) != 0 ? py.truth : more.untruth;
         return more.hold(made), made;
     case SCALAR:
-        narrow = (float)slots[r[2]].f64;
-        return more.scalar(r[3] ? (void *)&narrow : (void *)&slots[r[2]], (object *)r[1], 0);
+        if (!r[3]) return more.scalar(&slots[r[2]], (object *)r[1], 0);
+        narrow = (float)slots[r[2]].f64; /* of another number it may raise flags, which the next call would have to clear */
+        return more.scalar(&narrow, (object *)r[1], 0);
     case CHOSEN: return result(w, &w->program[slots[r[1]].u8 ? r[2] : r[3]], given, slots);
     case CALLED: {
         object *args = result(w, &w->program[r[2]], given, slots);

@@ -11,9 +11,9 @@ import pytest
 
 from loopir.nodes import Check, Const, Kernel, Param
 from loopir.ops import STATUS
+from transpile.dispatch import floats
 from transpile.dispatch.compiling import contract_of
 from transpile.dispatch.contract import Contract, strided, weak
-from transpile.dispatch.floats import judge
 from transpile.dispatch.wrapper import applies, wrapper
 from transpile.plan import (
     Argument,
@@ -391,6 +391,11 @@ def test_other_errors_do_not_matter() -> None:
     assert call.saved == [()]
 
 
+def judged(contract: Any, function: Any, status: int, *, again: bool) -> str | None:
+    known = floats.Verdicts()
+    return floats.judge(contract, function, status, again=again, known=known)
+
+
 @pytest.mark.parametrize(
     ("status", "modes", "what", "code"),
     [
@@ -408,7 +413,7 @@ def test_other_errors_do_not_matter() -> None:
 def test_what_a_condition_means(status: str, modes: Any, what: Any, code: str | None) -> None:
     with np.errstate(**modes), warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("default")
-        assert judge(plan(X, **what), original, STATUS[status], again=True) == code
+        assert judged(plan(X, **what), original, STATUS[status], again=True) == code
     told = [] if code or not what.get("sources") else [(SOURCE.message, SOURCE.line, __file__)]
     assert [(str(w.message), w.lineno, w.filename) for w in shown] == told
 
@@ -419,7 +424,7 @@ def test_what_cannot_run_again_is_told_from_here() -> None:
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         status = STATUS["over"] | STATUS["invalid"]
-        assert judge(plan(X, sources=sources), original, status, again=False) is None
+        assert judged(plan(X, sources=sources), original, status, again=False) is None
     assert sorted(w.lineno for w in shown) == [7, 9]
 
 
@@ -427,7 +432,7 @@ def test_what_cannot_run_again_is_told_from_here() -> None:
 def test_one_warning_stands_for_many_only_where_it_looks_the_same(action: Any) -> None:
     with warnings.catch_warnings(record=True):
         warnings.simplefilter(action)
-        code = judge(plan(X, sources=(SOURCE,)), original, STATUS["over"], again=True)
+        code = judged(plan(X, sources=(SOURCE,)), original, STATUS["over"], again=True)
     assert (code is None) == (action not in ("always", "error"))
 
 
@@ -435,5 +440,5 @@ def test_a_sum_that_may_overflow_only_in_our_order_runs_again() -> None:
     uncertain = StatusSource("over", "overflow encountered in scalar add", 7, certain=False)
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("default")
-        code = judge(plan(X, sources=(uncertain,)), original, STATUS["over"], again=True)
+        code = judged(plan(X, sources=(uncertain,)), original, STATUS["over"], again=True)
     assert (code, shown) == ("GUARD_FLOAT_STATUS", [])
