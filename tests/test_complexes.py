@@ -54,6 +54,15 @@ def squared(z, w, out):
         out[i] = z[i] ** 2 if i % 3 else np.square(z[i])
 
 
+def powers(z, w, out):
+    for i in range(len(z)):
+        out[i] = w[i] ** 3 if i % 3 else w[i] ** 4 if i % 2 else w[i] ** 7 - np.power(w[i], 5)
+
+
+def whole_powers(z, w, out):
+    out[:] = np.where(z.real > 0, w**3, w**6)
+
+
 def as_arrays_are(z, w, out):
     for i in range(len(z)):
         out[i] = np.multiply(z[i], w[i])
@@ -95,7 +104,7 @@ def masked_by_libm(z, w, out):
 
 
 ON_EACH = [
-    of_libm, of_libm_whole, masked_by_libm,
+    of_libm, of_libm_whole, masked_by_libm, powers, whole_powers,
     add, multiply, divide, with_real, squared, as_arrays_are, by_python, divided_by_python,
     whole_products, whole_quotients,
 ]
@@ -124,6 +133,7 @@ def test_bits(
 
 @pytest.mark.parametrize("function", [
     multiply, divide, squared, whole_products, by_python, of_libm, of_libm_whole, masked_by_libm,
+    powers, whole_powers,
 ])
 def test_warnings(function: Any) -> None:
     for z, w in (

@@ -25,15 +25,15 @@ from .operands import convert, truth, typed
 from .pairs import (
     as_complex,
     by_ufunc,
+    exponent,
     in_two_ways,
-    is_one_of,
     mixed,
     numbers,
     only,
     python_by_one,
 )
 from .refusal import refuse
-from .steps import BY_PARTS, Parts, Steps, nonzero, pick
+from .steps import BY_PARTS, Parts, Steps, nonzero, pick, power
 
 __all__ = ["Complexes"]
 
@@ -58,7 +58,7 @@ class Complexes(ComplexNames):
         if isinstance(x, Num) and isinstance(y, Num):
             return self.binary(op, x, y, node, ufunc=bool(ufunc))
         if op is ast.Pow:
-            return self._squared(x, y, node)
+            return self._powered(x, y, node, spelled=ufunc or "scalar power")
         name, function, spelled = BINARY[op]
         if name not in BY_PARTS:
             refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
@@ -145,16 +145,16 @@ class Complexes(ComplexNames):
 
     # -- by parts
 
-    def _squared(self, x: Num | Pair, y: Num | Pair, node: ast.AST) -> Pair:
+    def _powered(self, x: Num | Pair, y: Num | Pair, node: ast.AST, *, spelled: str) -> Pair:
         """``x ** 2``: Python's begins with 1, NumPy's is a product but for zeros, of scalars."""
-        two = isinstance(y, Num) and y.weak == "i64" and y.strong is None and is_one_of(y, "2")
-        two = two and not any(n.boxed for n in numbers(x))
+        n = exponent(y) if not any(n.boxed for n in numbers(x)) else 0
         either = isinstance(x, Pair) and x.strong is not None and x.weak is not None
-        if not two or not isinstance(x, Pair) or not _OLD_RULES or (either and not x.simple):
-            return refuse("LOWER_COMPLEX", "of complex powers only squares are compiled", node)
+        fits = isinstance(x, Pair) and (n == 2 or (n > 2 and x.weak is None))
+        if not fits or not isinstance(x, Pair) or not _OLD_RULES or (either and not x.simple):
+            return refuse("LOWER_COMPLEX", f"`{ast.unparse(node)}` is not compiled", node)
         (ty, open_), do = self._complex_type(operator.pow, x, y, node), Steps(self.b)
         a, zero = self._parts_of(x, ty, node), Const(0.0, PARTS[ty.dtype])
-        square = Parts(*map(self.b.bind, BY_PARTS["mul"](a, a, do, python=ty.weak)))
+        square = power(a, n, do)
         if ty.weak and not either:
             one = Parts(Const(1.0, "f64"), zero)
             out = Parts(*map(self.b.bind, BY_PARTS["mul"](one, square, do, python=True)))
@@ -162,7 +162,7 @@ class Complexes(ComplexNames):
             self.b.require(logic("not", infinite), "GUARD_RAISES", node)
             return self._typed_pair(out, ty, open_, "mul", x, x, node)
         certain = not (either or self._summed(x))
-        square = do.warned("mul", square, "scalar power", node, certain=certain)
+        square = do.warned("mul", square, spelled, node, certain=certain)
         null = self.b.bind(logic("not", nonzero(a)), "null")
         out = Parts(*(pick(null, zero, e) for e in square))
         return self._typed_pair(out, ty, open_, "mul", x, x, node)

@@ -13,7 +13,7 @@ from ..pair import Pair
 from ..types import ELEMENTS, ScalarType
 
 __all__ = [
-    "as_complex", "by_ufunc", "in_two_ways", "is_one_of", "mixed", "numbers", "only",
+    "as_complex", "by_ufunc", "exponent", "in_two_ways", "is_one_of", "mixed", "numbers", "only",
     "python_by_one",
 ]
 
@@ -47,6 +47,13 @@ def _one_type(n: Num, weak: bool) -> Num:
 def is_one_of(n: Num, *values: str) -> bool:
     """Whether `n` is one of these constants."""
     return isinstance(n.ir, Const) and repr(n.ir.value) in values
+
+
+def exponent(n: Num | Pair) -> int:
+    """The number from 2 to 99 that `n`, a constant int of Python's, is; else 0."""
+    if isinstance(n, Num) and n.weak == "i64" and n.strong is None and isinstance(n.ir, Const):
+        return int(n.ir.value) if 2 <= n.ir.value < 100 else 0
+    return 0
 
 
 def by_ufunc(x: Num | Pair, y: Num | Pair, ty: ScalarType) -> bool:

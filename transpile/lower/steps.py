@@ -13,7 +13,7 @@ from ..infer import FALSE, TRUE, logic
 from .builder import Builder
 from .raised import raised
 
-__all__ = ["BY_PARTS", "Parts", "Steps", "nonzero", "pick"]
+__all__ = ["BY_PARTS", "Parts", "Steps", "nonzero", "pick", "power"]
 
 
 class Parts(NamedTuple):
@@ -117,6 +117,27 @@ def _div(a: Parts, c: Parts, do: Steps, *, python: bool) -> Parts:
         pick(null, do("div", a.re, whole), do("mul", re, inverse)),
         pick(null, do("div", a.im, whole), do("mul", im, inverse)),
     )
+
+
+def power(a: Parts, n: int, do: Steps) -> Parts:
+    """``a ** n`` for n from 2 to 99, as NumPy multiplies: the cube has an order of its own, and
+    higher powers begin with 1.
+    """
+    def times(x: Parts, y: Parts) -> Parts:
+        return Parts(*map(do.b.bind, _mul(x, y, do, python=False)))
+
+    if n == 2:
+        return times(a, a)
+    if n == 3:
+        return times(a, times(a, a))
+    value = Parts(Const(1.0, a.re.dtype), Const(0.0, a.re.dtype))
+    while True:
+        if n & 1:
+            value = times(value, a)
+        n >>= 1
+        if not n:
+            return value
+        a = times(a, a)
 
 
 BY_PARTS = {"add": _add, "sub": _sub, "mul": _mul, "fused mul": _fused_mul, "div": _div}
