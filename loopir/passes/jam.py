@@ -39,7 +39,7 @@ from .values import integer, trips
 from .varying import Varying
 from .vectorize_outer import may_run_together
 
-__all__ = ["jam", "one_lane", "results_wait"]
+__all__ = ["DEAR", "jam", "jammed", "one_lane", "results_wait"]
 
 
 def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
@@ -81,7 +81,7 @@ def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
         if not _shares(done, Varying(view)) or not may_run_together(view, kernel, 2):
             return done
         rows = _rows(done, machine, inmost=done is n, wait=wait)
-        return tuple(_jammed(done, rows, fresh)) if rows > 1 else done
+        return tuple(jammed(done, rows, fresh)) if rows > 1 else done
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
@@ -169,7 +169,7 @@ def _bytes(fold: Loop | VecLoop) -> int:
     return sum((fold.group or 1) * DTYPES[a.init.dtype].bytes for a in fold.accs)
 
 
-def _jammed(loop: Loop, rows: int, fresh: Fresh) -> Iterator[Stmt]:
+def jammed(loop: Loop, rows: int, fresh: Fresh) -> Iterator[Stmt]:
     """The loop over `rows` iterations at a time, then the loop over the rest."""
     assert isinstance(loop.range, Interval)
     lo, hi, count = loop.range.lo, loop.range.hi, trips(loop.range)

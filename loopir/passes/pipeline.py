@@ -7,6 +7,7 @@ from functools import partial
 from ..machine import COMMON, Machine
 from ..nodes import Kernel
 from ..record import record
+from .abreast import abreast
 from .ahead import ahead
 from .bits import bits
 from .block import block
@@ -115,6 +116,7 @@ PIPELINE = (
     Pass(pack, "its rows are for jam, and its sums too short for strips"),
     Pass(block, "jam is for the rows of one strip", fits=True),
     Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
+    Pass(abreast, "these have no folds, which jam is for; the next shares their loads", fits=True),
     Pass(reuse, "iterations side by side load the same"),
     Pass(simplify, "names that only scalar code needed"),
     Pass(bits, "no other pass needs to see a loop twice", fits=True),

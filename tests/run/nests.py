@@ -134,6 +134,21 @@ def distances_by_rows(x, d):
             d[i, j] = np.sqrt(s)
 
 
+@program(
+    f64=shaped((13, WIDE), (3, 3), (13, WIDE), fill=real),
+    f32=shaped((13, WIDE), (3, 3), (13, WIDE), dtype=F32, fill=real),
+    sizes=(3, 7, 9, LARGEST),
+)
+def convolved(x, w, y):
+    for i in range(x.shape[0] - 2):
+        for j in range(x.shape[1] - 2):
+            s = 0.0
+            for p in range(3):
+                for q in range(3):
+                    s += x[i + p, j + q] * w[p, q]
+            y[i, j] = s
+
+
 @program(f64=shaped((TALL, WIDE), (TALL, WIDE), fill=real))
 def running_down(a, b):
     for i in range(1, a.shape[0]):
