@@ -5,6 +5,7 @@ What a call gives is Python's answer, by whatever road; where machine code has t
 # ruff: noqa: B905 (functions as people write them)
 from __future__ import annotations
 
+import cmath
 import warnings
 from typing import Any
 
@@ -368,6 +369,10 @@ def spread_of_rows(x):
     return x.var(axis=1), np.std(x, axis=0, keepdims=True)
 
 
+def by_cmath(x):
+    return [cmath.exp(v) for v in x], [cmath.phase(v) for v in x], cmath.exp(-0.5j * len(x))
+
+
 def order(x):
     return [v > 1j for v in x], max(x)
 
@@ -383,7 +388,7 @@ CASES: list[tuple[Any, ...]] = [
     (by_functions, Z, 1 - 2j),
     (scaled_over_and_over, 3, np.float64(0.1)), (folds, Z), (times, Z4, Z.real),
     (first_equal, Z, Z[3]), (through_temporaries, Z), (spread, Z), (spread, Z4),
-    (spread_of_rows, np.outer(Z, Z)),
+    (spread_of_rows, np.outer(Z, Z)), (by_cmath, Z), (by_cmath, Z4),
 ]
 LATE: list[tuple[Any, ...]] = [
     (from_complex, Z), (from_complex, Z4[:0]), (product, Z4), (difference, Z),
@@ -401,6 +406,8 @@ LATE: list[tuple[Any, ...]] = [
     (grown, C128(0.1j)), (grown, 0), (added, Z4, np.float16(2)), (added, Z, np.float16(0.1)),
     (added, Z.real, 2j), (times, Z4, np.arange(5, dtype=np.int8)), (times, Z4, np.arange(5)),
     (times, Z4, Z.real > 2), (bound_in_a_branch, Z, True), (bound_in_a_branch, Z, False),
+    (by_cmath, 200 * Z), (by_cmath, -200 * Z), (by_cmath, np.array([np.inf, 1j])),
+    (by_cmath, -0.0 * Z),
     (spread, NONE), (spread_of_rows, np.outer(Z4, Z4)), (order, Z),
     (from_int, Z.astype(">c16")), (from_int, Z.astype(np.clongdouble)),
     (from_int, np.array(3j)), (from_table, np.broadcast_to(Z, (5,))), (from_int, Z[::-2]),

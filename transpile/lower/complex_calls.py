@@ -88,6 +88,8 @@ class ComplexCalls(PythonCalls):
             return self._made_complex(function, args, node)
         x = args[0]
         assert callable(function)
+        if function in (cmath.exp, cmath.phase) and len(args) == 1 and isinstance(x, Pair):
+            return self._by_python(function, x, node)
         if function is builtins.abs and isinstance(x, Pair):
             return self.magnitude(x, node)
         ty = result(function, *args)
@@ -132,6 +134,21 @@ class ComplexCalls(PythonCalls):
         else:
             why = "of a complex number is not compiled"
         return refuse("LOWER_COMPLEX", f"`{name}` {why}", node)
+
+    def _by_python(self, function: Any, x: Pair, node: ast.AST) -> Num | Pair:
+        """``cmath.exp(x)`` and ``cmath.phase(x)``: Python must answer for what is not finite."""
+        re, im = self._parts_of(x, ScalarType("c128", weak=True), node)
+        if x.mixed:
+            refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
+        fits = logic("and", *(Call("isfinite", (e,), "bool") for e in (re, im)))
+        if function is cmath.phase:
+            self.b.require(fits, "GUARD_RAISES", node)
+            return Num(self.b.apply("atan2", im, re), weak="f64")
+        small = Call("le", (re, Const(708.0, "f64")), "bool")
+        self.b.require(logic("and", fits, small), "GUARD_RAISES", node)
+        parts = (self.b.bind(self.b.apply(f"cexp_{part}", re, im)) for part in ("re", "im"))
+        whole, imaginary = (Num(e, weak="f64") for e in parts)
+        return Pair(whole, imaginary)
 
     def _by_libm(self, function: Any, x: Pair, ty: ScalarType, node: ast.AST) -> Pair:
         """``np.exp(x)``, and the like."""
