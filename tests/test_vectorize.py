@@ -347,12 +347,12 @@ def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
 """)
     rng = np.random.default_rng(0)
     for n in (33, 100):
-        args = {"a": rng.random((7, n)), "b": rng.random((5, n))}
+        args = {"a": rng.random((7, n)), "b": rng.random((11, n))}
         results = []
         for machine, accs in ((Machine(), 1), (Machine(registers=32, bytes=64), 6)):
             fast = optimise(made, machine)
             rows = [v for v in walk(fast) if isinstance(v, ir.VecLoop) and v.accs]
             assert max(len(v.accs) for v in rows) == accs
-            results.append(np.zeros((7, 5)))
+            results.append(np.zeros((7, 11)))
             assert run(fast, {**args, "c": results[-1]}).status == 0
         assert results[0].tobytes() == results[1].tobytes()

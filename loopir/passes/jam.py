@@ -39,7 +39,7 @@ from .values import integer, trips
 from .varying import Varying
 from .vectorize_outer import may_run_together
 
-__all__ = ["DEAR", "jam", "jammed", "one_lane", "results_wait"]
+__all__ = ["DEAR", "jam", "jammed", "one_lane", "results_wait", "sums_rows"]
 
 
 def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
@@ -75,7 +75,7 @@ def jam(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
     def visit(n: Any, wait: bool = False) -> Any:
         wait = wait or (isinstance(n, VecLoop) and results_wait(n))
         done = map_children(n, lambda c: visit(c, wait)) if isinstance(n, _AROUND) else n
-        if not isinstance(done, Loop) or (done is not n and not _sums_rows(done)):
+        if not isinstance(done, Loop) or (done is not n and not sums_rows(done)):
             return done
         view = one_lane(done)
         if not _shares(done, Varying(view)) or not may_run_together(view, kernel, 2):
@@ -116,7 +116,7 @@ def _folds(loop: Loop) -> Iterator[Loop | VecLoop]:
             yield n
 
 
-def _sums_rows(loop: Loop) -> bool:
+def sums_rows(loop: Loop) -> bool:
     """Whether all folds in `loop` are cheap ones of lanes side by side, with nothing else in them.
     """
     folds = list(_folds(loop))
@@ -157,7 +157,7 @@ def _rows(loop: Loop, machine: Machine, *, inmost: bool, wait: bool) -> int:
         each = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in folds)
         best = best_tile(machine, each, count).rows
         return min(machine.latency // each, best) if wait else best
-    if not _sums_rows(loop):
+    if not sums_rows(loop):
         return 1
     most = rows_abreast(machine, max(map(_bytes, folds)))
     return min(most, BESIDE if inmost else most, count or most)

@@ -37,6 +37,7 @@ from .recall import recall
 from .recent import recent
 from .reuse import reuse
 from .room import room
+from .rows import rows
 from .search import search
 from .short_folds import short_folds
 from .simplify import simplify
@@ -115,6 +116,7 @@ PIPELINE = (
     Pass(counts, "the width of a loop is that of its widest lanes, which were its count's"),
     Pass(pack, "its rows are for jam, and its sums too short for strips"),
     Pass(block, "jam is for the rows of one strip", fits=True),
+    Pass(rows, "jam is for the rows of one strip, here too", fits=True),
     Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
     Pass(abreast, "these have no folds, which jam is for; the next shares their loads", fits=True),
     Pass(reuse, "iterations side by side load the same"),

@@ -1,0 +1,77 @@
+"""Rows: what sums of rows with rows come back to stays in the cache meanwhile."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..machine import COMMON, Machine
+from ..nodes import If, Interval, Kernel, Load, Loop, Var
+from ..tiles import strip_length
+from ..tree import map_children, walk
+from ..types import INDEX
+from .jam import one_lane, sums_rows
+from .names import Fresh, reads
+from .strip_mine import longest, strip_mine
+from .tile import BLOCK
+from .vectorize_outer import may_run_together
+
+__all__ = ["rows"]
+
+FILL = 4  # eighths of the second cache that rows of one block of a fold fill, if they are so long
+
+
+def rows(kernel: Kernel, *, machine: Machine = COMMON) -> Kernel:
+    """Each row is summed with a few of the others, before any is with the next few. Before::
+
+        def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for i in loop(0, n):
+                for j in loop(0, n):
+                    for k in vec(0, n, width=W, group=32, s=-0.0):
+                        s = step(s + a[i, k:W] * b[j, k:W])
+                    c[i, j] = hreduce("add", s)
+
+    after::
+
+        def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for j_1 in loop(range(0, n, 8)):
+                for i in loop(0, n):
+                    for j in loop(j_1, min(j_1 + 8, n)):
+                        for k in vec(0, n, width=W, group=32, s=-0.0):
+                            s = step(s + a[i, k:W] * b[j, k:W])
+                        c[i, j] = hreduce("add", s)
+    """
+    fresh = Fresh(kernel)
+    few = FILL * strip_length(machine.caches[1], BLOCK * 8)
+
+    def visit(n: Any) -> Any:
+        if isinstance(n, Loop) and (inner := _inner(n, kernel)) is not None:
+            assert isinstance(inner.range, Interval)
+            count = longest(inner.range)
+            if count is not None and count <= few:
+                return n
+            strip = Var(fresh.name(inner.var), INDEX)
+            strips, inside = strip_mine(inner.range, few, strip)
+            body = (replace(n, body=(replace(inner, range=inside),)),)
+            return Loop(strip.name, strips, body, span=n.span)
+        return map_children(n, visit) if isinstance(n, Kernel | Loop | If) else n
+
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _inner(n: Loop, kernel: Kernel) -> Loop | None:
+    """The loop in `n`, where both may take their iterations in any order, and the sums in it load
+    rows that are the same for each iteration of `n`.
+    """
+    if len(n.body) != 1 or not isinstance(inner := n.body[0], Loop) or not sums_rows(n):
+        return None
+    if n.var in reads(inner.range) or not isinstance(inner.range, Interval):
+        return None
+    view = one_lane(n)
+    loads = [x for x in walk(inner) if isinstance(x, Load) and x.lanes != 1]
+    shared = [x for x in loads if inner.var in reads(*x.index) and n.var not in reads(*x.index)]
+    free = all(may_run_together(s, kernel, 2) for s in (view, *view.body))
+    return inner if shared and free else None
