@@ -140,7 +140,8 @@ class _Fuser:
         aligned = self.aligned(first, second)
         p = pair(self.kernel, first, tuple(between), aligned, outer, self.known, self.gates)
         if found := judge(p):
-            self.rejections += [r for r in found if r not in self.rejections]
+            if first.span or not second.span:  # else the first is none of the user's
+                self.rejections += [r for r in found if r not in self.rejections]
             return None
         self.tighten(p)
         nested = len(nest(first)) > 1 and len(nest(second)) > 1

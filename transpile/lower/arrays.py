@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
+from loopir.types import INDEX
+
 from ..infer import Num
 from ..macros.samples import Exactly, Sample, ask, modest
 from ..types import ELEMENTS, ArrayType, ScalarType
@@ -15,7 +18,7 @@ from .values import ArrayRef
 
 __all__ = [
     "BLANK", "READY", "allocation", "dtype_named", "given_dtype",
-    "makes_array", "ready",
+    "makes_array", "ones", "ready", "unfilled",
 ]
 
 _SHAPED = (np.zeros, np.ones, np.empty, np.full)
@@ -80,6 +83,34 @@ def allocation(
         dtype = value.strong or value.weak
     unit = 0 if order.value == "F" else len(shape) - 1
     return ArrayType(dtype or "f64", len(shape), unit), shape
+
+
+def unfilled(function: Any, call: ast.Call) -> ast.Call | None:
+    """What makes the same array without its elements, where `call` fills bools with True."""
+    like = function in (np.ones_like, np.full_like)
+    args, keywords = call.args, call.keywords
+    if function in (np.full, np.full_like):
+        match args:
+            case [shape, ast.Constant(value=True), *rest]:
+                args = [shape, *rest]
+            case _:
+                return None
+        if len(args) == 1 and not any(k.arg == "dtype" for k in keywords):
+            keywords = [*keywords, ast.keyword("dtype", ast.Constant("bool"))]
+    elif function not in (np.ones, np.ones_like):
+        return None
+    made = ast.parse("_np.empty_like" if like else "_np.empty", mode="eval").body
+    return ast.copy_location(ast.Call(made, args, keywords), call)
+
+
+def ones(array: str, rank: int, name: Callable[[str], str]) -> Loop:
+    """Loops that store True in all elements; they are none of the user's, and have no span."""
+    at = [Var(name("i"), INDEX) for _ in range(rank)]
+    body: Stmt = Store(array, tuple(at), Const(True, "bool"))
+    for axis in reversed(range(rank)):
+        body = Loop(at[axis].name, Interval(Const(0, INDEX), Dim(array, axis)), (body,))
+    assert isinstance(body, Loop)
+    return body
 
 
 def ready(

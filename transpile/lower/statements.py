@@ -18,7 +18,7 @@ from ..plan import Argument, Fresh
 from ..ranges import LENGTH
 from ..scope import Origin
 from ..types import ArrayType
-from .arrays import BLANK, READY, allocation, makes_array, ready
+from .arrays import BLANK, READY, allocation, makes_array, ones, ready, unfilled
 from .fixed import Fixed
 from .items import as_item
 from .lists import ARRAY_OF
@@ -194,9 +194,12 @@ class Statements(Fixed):
             shape = None
         else:
             ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
-        text = inlined(call, self.b, frozenset(self.arguments))
+        ours = unfilled(function, call) if ty.dtype == "bool" else None
+        text = inlined(ours or call, self.b, frozenset(self.arguments))
         unique = self.array_name(name)
-        b.allocate(unique, text, ty, blank=any(function is f for f in BLANK))
+        b.allocate(unique, text, ty, blank=bool(ours) or any(function is f for f in BLANK))
+        if ours:
+            b.block.insert(0, ones(unique, ty.rank, b.name))
         lengths = (b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
         b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape or tuple(lengths))
 

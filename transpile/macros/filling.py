@@ -26,8 +26,7 @@ _LIKE = (np.zeros_like, np.ones_like, np.full_like)
 
 
 def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Outside loops it comes as it is asked for, unless it is small, or of bools that are not
-    all False: code of ours may keep them as bits.
+    """Outside loops it comes as it is asked for, unless it is small.
 
         for i in range(n):
             u = np.full(n, 0.5)
@@ -41,8 +40,7 @@ def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, *_]) as call) if (
-            any(cx.resolve(call.func) is f for f in _VALUES)
-            and (cx.loops or _is_small(call, cx) or _is_true(call, cx))
+            any(cx.resolve(call.func) is f for f in _VALUES) and (cx.loops or _is_small(call, cx))
         ):
             return cx.whole(lambda: _filled(name, call, cx))
     return None
@@ -54,14 +52,6 @@ def _is_small(call: ast.Call, cx: Context) -> bool:
     shape = None if any(function is f for f in _LIKE) else _shape(function, call.args[0], cx)
     lengths = [integer_constant(n, None) for n in shape or [None]]
     return math.prod(n if n and n > 0 else SMALL + 1 for n in lengths) <= SMALL
-
-
-def _is_true(call: ast.Call, cx: Context) -> bool:
-    """Whether it is of bools that are, or may be, True."""
-    if _VALUES[cx.resolve(call.func)] == 0:
-        return False
-    array = cx.fact(call).array
-    return array is not None and array.dtype == "bool"
 
 
 def _filled(name: str, call: ast.Call, cx: Context) -> list[ast.stmt] | None:
