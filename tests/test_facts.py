@@ -18,7 +18,8 @@ from loopir.ops import evaluate
 from loopir.passes.assumed import assigned, assume, either
 from loopir.passes.facts import Facts
 from loopir.passes.proved import proved
-from loopir.text import show
+from loopir.text import parse, show
+from loopir.tree import walk
 from loopir.verify import verify
 
 LOW, HIGH = -(1 << 63), (1 << 63) - 1
@@ -235,3 +236,21 @@ def test_whiles_mean_the_same(
             before, after = run(kernel, args), run(done, other)
         assert before.status == after.status, show(done)
         assert args["out"] == other["out"], show(done)
+
+
+COUNTED = """
+def k(x: f64[::1], y: f64[::1], out: mut(i64[::1])):
+    guard(out.shape[0] >= y.shape[0], "GUARD_BOUNDS")
+    for i in loop(0, y.shape[0]):
+        for j in loop(0, x.shape[0], c=START):
+            t = i64(x[j] < y[i])
+            check(~add_over(c, t), "over")
+            c = step(c + t)
+        out[i] = c
+"""
+
+
+@pytest.mark.parametrize(("start", "asks"), [(0, False), (1 << 61, False), (HIGH, True)])
+def test_counts_do_not_overflow(start: int, asks: bool) -> None:
+    done = proved(parse(COUNTED.replace("START", str(start))))
+    assert any(isinstance(n, ir.Check) for n in walk(done)) is asks
