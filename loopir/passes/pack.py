@@ -1,7 +1,6 @@
 """Packing: what the lanes of short folds gather is laid side by side, once for some rows."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +9,8 @@ from ..nodes import (
     Assign,
     Expr,
     If,
-    Interval,
     Kernel,
     Load,
-    Local,
     Loop,
     LoopLike,
     Param,
@@ -23,17 +20,13 @@ from ..nodes import (
     VecLoop,
 )
 from ..record import record
-from ..tree import bottom_up, map_children, walk
+from ..tree import map_children, walk
 from ..types import INDEX
-from .index import least, less, minus, plus
 from .jam import one_lane
-from .lift import WIDTH
 from .memory import Memory, loaded, written
-from .names import Fresh, reads, substitute
-from .short_folds import SHORT
-from .strip_mine import longest, strip_mine
-from .values import integer
-from .varying import Varying
+from .names import Fresh, reads
+from .panels import Panels, gathers, is_short
+from .strip_mine import strip_mine
 from .vectorize_outer import may_run_together
 
 __all__ = ["pack"]
@@ -114,33 +107,12 @@ def _nest(rows: Loop, tests: tuple[Expr, ...], params: dict[str, Param]) -> _Nes
         return None
     inside = [n for s in lanes.body for n in walk(s) if isinstance(n, LoopLike)]
     fold = next((s for s in lanes.body if inside == [s]), None)
-    if not isinstance(fold, Loop) or not _is_short(fold, tests):
+    if not isinstance(fold, Loop) or not is_short(fold, tests):
         return None
     if not all(isinstance(s, Assign | Store | Loop) for s in lanes.body):
         return None
-    gathers = tuple(_gathers(rows, lanes, fold, params))
-    return _Nest(rows, before, lanes, fold, gathers) if gathers else None
-
-
-def _is_short(fold: Loop, tests: tuple[Expr, ...]) -> bool:
-    if fold.until is not None or not isinstance(fold.range, Interval):
-        return False
-    if not all(isinstance(s, Assign) for s in fold.body):
-        return False
-    asked = less(minus(fold.range.hi, fold.range.lo), SHORT)
-    return (longest(fold.range) or SHORT + 1) <= SHORT or asked in tests
-
-
-def _gathers(
-    rows: Loop, lanes: VecLoop, fold: Loop, params: dict[str, Param]
-) -> Iterator[Load]:
-    """What the fold loads from places that lie apart, the same for all rows."""
-    varying, own = Varying(one_lane(rows)), bound(fold, *lanes.body) - {fold.var}
-    for n in dict.fromkeys(n for n in walk(fold) if isinstance(n, Load) and n.lanes != 1):
-        apart = n.array in params and (params[n.array].unit, n.step) != (n.axis, 1)
-        shared = not varying.differs(*n.index) and not own & reads(*n.index)
-        if apart and shared and fold.var in reads(*n.index):
-            yield n
+    shared = tuple(gathers(rows, lanes.body, fold, params))
+    return _Nest(rows, before, lanes, fold, shared) if shared else None
 
 
 def _is_legal(n: _Nest, memory: Memory, kernel: Kernel) -> bool:
@@ -156,36 +128,11 @@ def _is_legal(n: _Nest, memory: Memory, kernel: Kernel) -> bool:
 
 
 def _packed(n: _Nest, fresh: Fresh) -> Loop:
-    assert isinstance(n.fold.range, Interval)
-    lo, terms = n.fold.range.lo, _bounded(n.fold.range)
-    panels = {x: fresh.name(x.array) for x in n.gathers}
-
-    def row(k: Expr) -> tuple[Expr, Expr]:
-        return minus(k, lo), integer(0)
-
-    def unpacked(x: Any) -> Any:
-        if not isinstance(x, Load) or x not in panels:
-            return x
-        return Load(panels[x], row(Var(n.fold.var, INDEX)), x.dtype, x.lanes, axis=1)
-
-    def filled(x: Load, panel: str) -> Iterator[Stmt]:
-        k = Var(fresh.name(n.fold.var), INDEX)
-        yield Local(panel, x.dtype, SHORT, WIDTH)
-        store = Store(panel, row(k), substitute(x, {n.fold.var: k}), axis=1)
-        yield Loop(k.name, terms, (store,))
-
-    fold = replace(bottom_up(n.fold, unpacked), range=terms)
-    inside = tuple(fold if s is n.fold else s for s in n.lanes.body)
+    panels = Panels(n.fold, n.gathers, fresh)
+    packing = (s for pair in zip(panels.locals, panels.filled(), strict=True) for s in pair)
+    inside = tuple(panels.fold if s is n.fold else s for s in n.lanes.body)
     strip = Var(fresh.name(n.rows.var), INDEX)
     strips, some = strip_mine(n.rows.range, _ROWS, strip)
     rows = replace(n.rows, range=some, body=(*n.before, *inside))
-    packing = (s for x, panel in panels.items() for s in filled(x, panel))
     lanes = replace(n.lanes, body=(*packing, rows))
     return replace(n.rows, var=strip.name, range=strips, body=(lanes,))
-
-
-def _bounded(r: Interval) -> Interval:
-    """`r`, which is short, so that it says so."""
-    if longest(r) is not None:
-        return r
-    return Interval(r.lo, least(plus(r.lo, SHORT), r.hi))

@@ -19,6 +19,7 @@ from .distribute import distribute
 from .escape import escape
 from .extremes import extremes
 from .fission import fission
+from .gathered import gathered
 from .halves import halves
 from .hoist import hoist
 from .if_convert import if_convert
@@ -115,6 +116,7 @@ PIPELINE = (
     Pass(vectorize, "everything is in place", reorders=True),
     Pass(counts, "the width of a loop is that of its widest lanes, which were its count's"),
     Pass(pack, "its rows are for jam, and its sums too short for strips"),
+    Pass(gathered, "vectors around a loop have no rows, and here too the sums are short"),
     Pass(block, "jam is for the rows of one strip", fits=True),
     Pass(rows, "jam is for the rows of one strip, here too", fits=True),
     Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),

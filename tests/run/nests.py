@@ -118,6 +118,21 @@ def distances(x, d):
             d[i, j] = s
 
 
+@program(f64=shaped((TALL, DEEP), (WIDE, DEEP)), sizes=(0, 1, 9, LARGEST))
+def nearest(x, q):
+    place = np.empty(len(q), np.int64)
+    for j in range(len(q)):
+        best, at = np.inf, -1
+        for i in range(len(x)):
+            d = 0.0
+            for k in range(x.shape[1]):
+                d += (x[i, k] - q[j, k]) ** 2
+            if d < best:
+                best, at = d, i
+        place[j] = at
+    return place
+
+
 @program(
     f64=shaped((LARGEST, DEEP), (LARGEST, LARGEST)),
     f32=shaped((LARGEST, DEEP), (LARGEST, LARGEST), dtype=F32),
