@@ -254,3 +254,25 @@ def k(x: f64[::1], y: f64[::1], out: mut(i64[::1])):
 def test_counts_do_not_overflow(start: int, asks: bool) -> None:
     done = proved(parse(COUNTED.replace("START", str(start))))
     assert any(isinstance(n, ir.Check) for n in walk(done)) is asks
+
+
+GUARDED = """
+def k(x: f64[::1], far: i64, y: mut(f64[::1])):
+    guard(x.shape[0] >= 1, "GUARD_BOUNDS")
+    for i in loop(0, y.shape[0]):
+        check(i >= 0, "replay")
+        v = i + far
+        if (v >= 0) & (v < x.shape[0]):
+            inside = v < x.shape[0]
+            check(inside, "replay")
+            y[i] = x[select(inside, v, 0)]
+"""
+
+
+def test_loads_of_a_branch_stay_within() -> None:
+    """All lanes may load what one of them is to have."""
+    done = proved(parse(GUARDED))
+    assert not any(isinstance(n, ir.Check) for n in walk(done))
+    clamped = [n for n in walk(done) if isinstance(n, ir.Call) and n.op == "select"]
+    assert [n.args[0] for n in clamped] == [ir.Var("inside", "bool")], show(done)
+    assert "inside = v < x.shape[0]" in show(done)

@@ -48,6 +48,8 @@ def holds(cond: Expr, f: Facts) -> bool:
             without = f.copy()
             assume(without, p, False)
             return holds(q, without)
+        case Call("not", (Call() as inner,)):
+            return answer(inner, f) is False
         case Call():
             return answer(cond, f) is True
         case _:

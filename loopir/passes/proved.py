@@ -88,7 +88,15 @@ def proved(kernel: Kernel) -> Kernel:
 
 
 class _Proof:
-    """Goes through code as it runs, and gives it back without such questions."""
+    """Goes through code as it runs, and gives it back without such questions.
+
+    ``counted``: the loop around is, so that its branches may become lanes; ``lanes``: the code is
+    in such a branch. What its condition proves then holds for what it asks, but not for what it
+    loads: lanes do so that do not take it.
+    """
+
+    def __init__(self, counted: bool = False, lanes: bool = False) -> None:
+        self.counted, self.lanes = counted, lanes
 
     def block(self, stmts: tuple[Stmt, ...], f: Facts) -> tuple[Stmt, ...]:
         """`stmts`, after which `f` is what is known."""
@@ -118,8 +126,9 @@ class _Proof:
         yes, no = f.copy(), f.copy()
         assume(yes, cond)
         assume(no, cond, False)
-        then, orelse = self.block(s.then, yes), self.block(s.orelse, no)
-        gives = [(self.expr(y.then, yes), self.expr(y.orelse, no)) for y in s.yields]
+        inside = _Proof(self.counted, self.lanes or self.counted)
+        then, orelse = inside.block(s.then, yes), inside.block(s.orelse, no)
+        gives = [(inside.expr(y.then, yes), inside.expr(y.orelse, no)) for y in s.yields]
         for (a, b), y in zip(gives, s.yields, strict=True):
             yes.bind(Var(y.name, a.dtype), a)
             no.bind(Var(y.name, b.dtype), b)
@@ -134,6 +143,11 @@ class _Proof:
     def loop(self, s: Loop | While, f: Facts) -> Loop | While:
         """`s`; one that may be left in the middle of a turn tells less."""
         inits = [self.expr(a.init, f) for a in s.accs]
+        counted = isinstance(s, Loop)
+        return _Proof(counted, self.lanes and counted).turns(s, inits, f)
+
+    def turns(self, s: Loop | While, inits: list[Expr], f: Facts) -> Loop | While:
+        """`s`, which starts with `inits`."""
         start = _entered(s, f, inits, _first(s))
         _count(s, start)
         head = self.head(s, start)
@@ -183,6 +197,9 @@ class _Proof:
 
     def expr(self, e: Expr, f: Facts) -> Expr:
         """`e` without what has one answer."""
+        if self.lanes:
+            return e
+
         def edit(n: Any) -> Any:
             if isinstance(n, Var) and isinstance(value := f.values.get(n.name), Const):
                 return value if n.dtype == "bool" else n
