@@ -11,6 +11,7 @@ from typing import Any
 
 from ..affine import Affine, affine
 from ..nodes import Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var, While
+from ..ops import OPPOSITE
 from ..tree import N, bottom_up, map_children, walk
 from ..types import INDEX
 from .asked import Test, tests
@@ -167,13 +168,30 @@ def _at_least(form: Affine, least: int) -> bool:
 
 
 def _decided(n: Loop, known: Mapping[Call, bool]) -> Loop:
-    """`n` with the outcomes of comparisons in their place."""
+    """`n` with the outcomes of comparisons in their place, and of extrema what these tell."""
     if not known:
         return n
-    done: Loop = bottom_up(
-        n, lambda e: Const(known[e], "bool") if isinstance(e, Call) and e in known else e
-    )
+    ordered = {_ordered(call if holds else replace(call, op=OPPOSITE[call.op]))
+               for call, holds in known.items()}
+
+    def edit(e: Any) -> Any:
+        match e:
+            case Call("min" | "max" as op, (a, b)):
+                least, largest = (a, b) if (a, b) in ordered else (b, a)
+                return e if (least, largest) not in ordered else least if op == "min" else largest
+            case Call():
+                return Const(known[e], "bool") if e in known else e
+            case _:
+                return e
+
+    done: Loop = bottom_up(n, edit)
     return done
+
+
+def _ordered(e: Call) -> tuple[Expr, Expr] | None:
+    """What is not above the other where `e` holds, and the other."""
+    a, b = e.args
+    return (a, b) if e.op in ("lt", "le") else (b, a) if e.op in ("gt", "ge") else None
 
 
 # -- bounds as expressions

@@ -25,6 +25,20 @@ def padded_with_zeros(x, w, out):
         out[i] = s
 
 
+@program(
+    sizes=FEW,
+    short=lambda n, rng: (whole(n, rng), whole(5, rng), np.zeros(n)),
+    long=lambda n, rng: (whole(n, rng), whole(40, rng), np.zeros(n)),
+)
+def filtered(x, h, y):
+    for i in range(len(x)):
+        s = 0.0
+        for k in range(len(h)):
+            if i - k >= 0:
+                s += h[k] * x[i - k]
+        y[i] = s
+
+
 @program(sizes=FEW, f64=lambda n, rng: (whole(n, rng), whole(n, rng), np.zeros(max(0, 2 * n - 1))))
 def correlated(x, y, out):
     n = len(x)
