@@ -77,7 +77,8 @@ def _from_header(name: str, facts: Facts, target: Target) -> str | None:
 def _scalar_facts(dtype: str) -> Facts:
     t = DTYPES[dtype]
     suffix = "f" if dtype == "f32" else ""
-    return Facts(dtype, frozenset(), {"D": dtype, "T": t.c, "F(": f"{suffix}("})
+    tokens = {"D": dtype, "T": t.c, "F(": f"{suffix}(", "SUFFIX": "s" if suffix else "d"}
+    return Facts(dtype, frozenset(), tokens)
 
 
 def _mask_facts(name: str) -> Facts:
