@@ -35,7 +35,16 @@ def is_settled(f: Fold, calm: Container[str] = ()) -> bool:
     extremum = f.op in ("min", "max", "minimum", "maximum")
     if not extremum or DTYPES[f.dtype].kind != "f":
         return True
-    return (_has_one_zero(f) or f.acc.name in calm) and not f.restarts
+    return (_has_one_zero(f) or _keeps_its_zero(f) or f.acc.name in calm) and not f.restarts
+
+
+def _keeps_its_zero(f: Fold) -> bool:
+    """Whether a zero that it comes to can only be the one that it starts as."""
+    match f.acc.init:
+        case Const(value) if not f.takes_last:
+            return value >= 0 if f.op == "max" else value <= 0 if f.op == "min" else False
+        case _:
+            return False
 
 
 def _has_one_zero(f: Fold) -> bool:

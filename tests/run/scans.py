@@ -308,3 +308,20 @@ def bins_of_rows(b, h):
         for j in range(b.shape[1]):
             if b[i, j] >= 0:
                 h[b[i, j] >> 4, j] += b[i, j]
+
+
+@program(
+    down=lambda n, rng: (rng.choice([np.nan, 0.0, -0.0, -1.0], n),),
+    up=lambda n, rng: (rng.choice([np.nan, 0.0, -0.0, 1.0], n).astype(F32),),
+    sizes=(0, 1, 2, 9, 33, 64, 1000),
+)
+def extrema_from_zero(x):
+    """Each zero is the one that it started as; the highest so far is seen on the way."""
+    top, bottom, peak, deepest = -0.0, 0.0, -0.0, 0.0
+    for v in x:
+        if v > peak:
+            peak = v
+        deepest = max(deepest, peak - v)
+        top = max(top, v)
+        bottom = min(bottom, v)
+    return top, bottom, deepest
