@@ -1,6 +1,8 @@
-"""Names in a piece of code: those it binds, those it mentions, and renaming both."""
+"""Names in a piece of code: those it binds, those it mentions, new ones, and what replaces them."""
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +12,8 @@ from .nodes import (
     Append,
     Assign,
     Bits,
+    Expr,
+    Kernel,
     Load,
     Local,
     Loop,
@@ -25,9 +29,9 @@ from .nodes import (
     Yield,
     Zip,
 )
-from .tree import N, bottom_up, children, kept
+from .tree import N, bottom_up, children, kept, map_children, walk
 
-__all__ = ["bound", "fresh", "rename", "used"]
+__all__ = ["Fresh", "bound", "fresh", "reads", "rebound", "rename", "substitute", "used"]
 
 
 def bound(*nodes: Node) -> frozenset[str]:
@@ -105,3 +109,52 @@ def _rename(n: Any, names: Mapping[str, str]) -> Any:
     old = {f: getattr(n, f) for f in _NAMES if hasattr(n, f)}
     new = {f: names[name] for f, name in old.items() if name in names}
     return replace(n, **new) if new else n
+
+
+def reads(*code: Node | None) -> frozenset[str]:
+    """Every name that `code` mentions as a value, where there is code."""
+    return used(*(part for part in code if part is not None))
+
+
+@kept
+def rebound(code: Node) -> frozenset[str]:
+    """Names that stand for different values in different places of `code`."""
+    binders = (Assign, Yield, Accum, VecAccum, Stream)
+    seen = Counter(n.name for n in walk(code) if isinstance(n, binders))
+    return frozenset(name for name, times in seen.items() if times > 1)
+
+
+class Fresh:
+    """A supply of names that a kernel does not use yet."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._taken = {p.name for p in kernel.params} | bound(kernel) | used(kernel)
+
+    def name(self, like: str) -> str:
+        """`like`, or `like` with the lowest number that makes it new (instead of any it has)."""
+        name, base, number = like, re.sub(r"_\d+$", "", like), 0
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+    def names(self, *code: Node) -> dict[str, str]:
+        """A new name for each that `code` binds."""
+        return {name: self.name(name) for name in sorted(bound(*code))}
+
+    def copy(self, n: N) -> N:
+        """`n` with names of its own."""
+        return rename(n, self.names(n))
+
+
+def substitute(n: N, values: Mapping[str, Expr]) -> N:
+    """`n` with each name of `values` replaced by its expression; `n` itself where there is none."""
+    if not values:
+        return n
+
+    def go(x: Any) -> Any:
+        return values.get(x.name, x) if isinstance(x, Var) else map_children(x, go)
+
+    done: N = go(n)
+    return done

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
-from .access import Access, subscripted, unit_stride
-from .affine import Affine, affine, variable
-from .dependence import trip_count
+from .analysis.access import Access, subscripted, unit_stride
+from .analysis.affine import Affine, affine, variable
+from .analysis.dependence import trip_count
 from .exhaustive import unhandled
 from .nodes import (
     Append,

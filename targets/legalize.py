@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopir import nodes as ir
-from loopir.passes.values import integer
+from loopir.algebra.values import integer
 from loopir.tree import counters, ends, map_children, walk
 from loopir.types import DTYPES, INDEX
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopir import nodes as ir
+from loopir.analysis.assumed import assigned, assume, either
+from loopir.analysis.facts import Facts
 from loopir.interpret import run
 from loopir.ops import evaluate
-from loopir.passes.assumed import assigned, assume, either
-from loopir.passes.facts import Facts
 from loopir.passes.proved import proved
 from loopir.text import parse, show
 from loopir.tree import walk

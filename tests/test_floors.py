@@ -56,6 +56,16 @@ def test_there_are_floors() -> None:
     assert {path.relative_to(HOUSE).parts[0] for path in FILES} == set(FLOORS)
 
 
+@pytest.mark.parametrize(
+    ("below", "above"), [("algebra", "analysis"), ("algebra", "passes"), ("analysis", "passes")]
+)
+def test_passes_stand_on_analyses_and_these_on_algebra(below: str, above: str) -> None:
+    for path in (HOUSE / "loopir" / below).glob("*.py"):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom):
+                assert above not in (node.module or "").split("."), f"{path.name}:{node.lineno}"
+
+
 @each_file
 def test_imports_point_down(path: Path) -> None:
     floor = FLOORS[path.relative_to(HOUSE).parts[0]]

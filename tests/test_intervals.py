@@ -6,9 +6,9 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from loopir.analysis.intervals import _ROWS, Bounds, Intervals, decided
 from loopir.nodes import Call, Const, Var
 from loopir.ops import OPS, evaluate
-from loopir.passes.intervals import _ROWS, Bounds, Intervals, decided
 
 ENDS = (-7, -2, -1, 0, 1, 2, 5)
 SPANS: list[Bounds] = list(combinations_with_replacement(ENDS, 2))

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopir.access import accesses, advance, unit_stride
-from loopir.affine import Affine, affine, constant, variable
-from loopir.dependence import Alias, Overlap, alias, dependences, distance, trip_count
+from loopir.analysis.access import accesses, advance, unit_stride
+from loopir.analysis.affine import Affine, affine, constant, variable
+from loopir.analysis.dependence import Alias, Overlap, alias, dependences, distance, trip_count
 from loopir.loopset import loop_set
 from loopir.machine import COMMON
 from loopir.nodes import Call, Const, Dim, Expr, Kernel, Loop, Var

@@ -10,10 +10,10 @@ import pytest
 from agree import same
 
 from loopir import nodes as ir
+from loopir.algebra.rules import rewrite
+from loopir.algebra.values import evaluated, is_lossless, may_raise
 from loopir.interpret import run
 from loopir.passes.masks import Masked
-from loopir.passes.rules import rewrite
-from loopir.passes.values import evaluated, is_lossless, may_raise
 from loopir.text import parse, show
 from loopir.tree import bottom_up, walk
 from loopir.types import DTYPES

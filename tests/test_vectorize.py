@@ -11,12 +11,12 @@ import pytest
 from agree import same
 
 from loopir import nodes as ir
+from loopir.analysis.folds import fold_of
 from loopir.interpret import run
 from loopir.machine import Machine
+from loopir.names import Fresh
 from loopir.ops import STATUS
-from loopir.passes.folds import fold_of
 from loopir.passes.legality import explain
-from loopir.passes.names import Fresh
 from loopir.passes.pipeline import optimise
 from loopir.passes.tile import BLOCK, tile, tile_loop
 from loopir.passes.unroll import unroll_loop

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from loopir.analysis.memory import loaded
 from loopir.machine import COMMON, Machine
 from loopir.nodes import Kernel
 from loopir.passes.ahead import asks_first
-from loopir.passes.memory import loaded
 from loopir.passes.pipeline import optimise
 from loopir.record import record
 from targets.isa import Target

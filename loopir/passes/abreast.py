@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..affine import affine, constant
+from ..algebra.rules import rewrite
+from ..analysis.affine import affine, constant
+from ..analysis.varying import Varying
 from ..machine import COMMON, Machine
-from ..names import bound
+from ..names import Fresh, bound
 from ..nodes import (
     Assign,
     Broadcast,
@@ -26,9 +28,6 @@ from ..ops import OPS
 from ..record import record
 from ..tree import bottom_up, map_children, walk
 from .jam import DEAR, jammed, one_lane
-from .names import Fresh
-from .rules import rewrite
-from .varying import Varying
 from .vectorize_outer import may_run_together
 
 __all__ = ["abreast"]

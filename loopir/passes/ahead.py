@@ -4,7 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..names import bound, rename
+from ..algebra.values import literal
+from ..analysis.memory import Memory, loaded, written
+from ..names import Fresh, bound, reads, rename, substitute
 from ..nodes import (
     Assign,
     Break,
@@ -24,9 +26,6 @@ from ..nodes import (
 from ..ops import OPS
 from ..tree import ends, walk
 from .blocks import Block, map_inner
-from .memory import Memory, loaded, written
-from .names import Fresh, reads, substitute
-from .values import literal
 
 __all__ = ["ahead", "asks_first"]
 

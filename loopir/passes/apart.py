@@ -4,7 +4,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..names import bound, rename
+from ..algebra.index import minus
+from ..algebra.values import trips
+from ..analysis.folds import checks_of, matched
+from ..analysis.intervals import Intervals
+from ..names import Fresh, bound, reads, rename
 from ..nodes import (
     Accum,
     Assign,
@@ -24,13 +28,8 @@ from ..nodes import (
 )
 from ..tree import walk
 from ..types import INDEX
-from .folds import checks_of, matched
-from .index import minus
-from .intervals import Intervals
 from .legality import SMALL
-from .names import Fresh, reads
 from .tile import tile_loop
-from .values import trips
 
 __all__ = ["apart"]
 

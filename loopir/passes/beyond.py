@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..analysis.assumed import assume, less
+from ..analysis.facts import Facts
+from ..analysis.varying import Varying
 from ..nodes import Assign, Const, Dim, Guard, Interval, Kernel, Load, Loop, Stmt, Store, Var, While
 from ..tree import walk
 from ..types import INDEX
-from .assumed import assume, less
-from .facts import Facts
-from .varying import Varying
 
 __all__ = ["loads_within"]
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 
+from ..algebra.values import integer
+from ..analysis.memory import loaded, written
 from ..machine import COMMON, Machine
-from ..names import bound, rename
+from ..names import Fresh, bound, reads, rename
 from ..nodes import (
     Assign,
     Bits,
@@ -29,9 +31,6 @@ from ..nodes import (
 )
 from ..tree import children, walk
 from ..types import DTYPES, INDEX, LEAST_BITS
-from .memory import loaded, written
-from .names import Fresh, reads
-from .values import integer
 
 __all__ = ["bits"]
 

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..algebra.index import most, plus, runs
+from ..algebra.values import integer
+from ..analysis.memory import Memory
+from ..analysis.varying import Varying
 from ..machine import COMMON, Machine
-from ..names import bound
+from ..names import Fresh, bound, reads, substitute
 from ..nodes import (
     Accum,
     Assign,
@@ -30,14 +34,9 @@ from ..record import record
 from ..tiles import best_tile, strip_length
 from ..tree import bottom_up, ends, map_children, walk
 from ..types import INDEX
-from .index import most, plus, runs
 from .jam import one_lane
 from .lift import WIDTH
-from .memory import Memory
-from .names import Fresh, reads, substitute
 from .strip_mine import longest, strip_mine
-from .values import integer
-from .varying import Varying
 from .vectorize_outer import may_run_together
 
 __all__ = ["block"]

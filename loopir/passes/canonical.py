@@ -4,7 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..names import rename
+from ..algebra.rules import rewrite
+from ..algebra.values import integer
+from ..names import Fresh, rebound, rename, substitute
 from ..nodes import (
     Assign,
     Call,
@@ -23,9 +25,6 @@ from ..nodes import (
 from ..types import INDEX
 from .blocks import Block, map_blocks, map_stmts
 from .foreseen import foreseen
-from .names import Fresh, rebound, substitute
-from .rules import rewrite
-from .values import integer
 
 __all__ = ["canonical"]
 

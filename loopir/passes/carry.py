@@ -3,7 +3,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..affine import affine
+from ..algebra.index import minus, runs
+from ..algebra.rules import rewrite
+from ..analysis.affine import affine
+from ..analysis.memory import Memory
+from ..names import Fresh, reads, substitute
 from ..nodes import (
     Accum,
     Assign,
@@ -21,10 +25,6 @@ from ..nodes import (
 from ..tree import bottom_up, walk
 from ..types import INDEX
 from .blocks import map_stmts
-from .index import minus, runs
-from .memory import Memory
-from .names import Fresh, reads, substitute
-from .rules import rewrite
 
 __all__ = ["carry"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..algebra.values import integer
+from ..names import Fresh, reads
 from ..nodes import (
     Accum,
     Broadcast,
@@ -24,8 +26,6 @@ from ..nodes import (
 from ..tree import bottom_up, counters, walk
 from ..types import DTYPES, INDEX
 from .blocks import map_stmts
-from .names import Fresh, reads
-from .values import integer
 
 __all__ = ["counts"]
 

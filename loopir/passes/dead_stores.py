@@ -4,13 +4,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..access import accesses
+from ..analysis.access import accesses
+from ..analysis.memory import Memory, written
+from ..names import Fresh, reads
 from ..nodes import Assign, Break, Call, Kernel, Load, Loop, Return, Stmt, Store, Var
 from ..record import record
 from ..tree import counters, walk
 from .blocks import Block, map_blocks
-from .memory import Memory, written
-from .names import Fresh, reads
 
 __all__ = ["dead_stores", "overwritten"]
 

@@ -6,10 +6,12 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from ..access import accesses
-from ..dependence import dependences
+from ..algebra.index import minus
+from ..algebra.values import raising
+from ..analysis.access import accesses
+from ..analysis.dependence import dependences
 from ..machine import COMMON, Machine
-from ..names import bound
+from ..names import Fresh, bound, reads
 from ..nodes import (
     Assign,
     Break,
@@ -32,12 +34,9 @@ from ..tiles import strip_length
 from ..tree import children, counters, map_children, walk
 from ..types import DTYPES, INDEX
 from .blocks import evaluates, map_stmts, needed
-from .index import minus
 from .legality import explain
-from .names import Fresh, reads
 from .strip_mine import longest
 from .tile import tile_loop
-from .values import raising
 
 __all__ = ["distribute"]
 

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..names import bound, rename
+from ..algebra.values import integer
+from ..names import Fresh, bound, rename
 from ..nodes import Append, Break, Interval, Loop, LoopLike, Return, Var
 from ..tree import walk
-from .names import Fresh
-from .values import integer
 
 __all__ = ["divide", "is_divisible"]
 

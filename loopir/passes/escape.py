@@ -4,8 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ..dependence import dependences
+from ..algebra.values import raised, trips
+from ..analysis.dependence import dependences
+from ..analysis.memory import loaded, written
+from ..analysis.varying import Varying
 from ..machine import COMMON, Machine
+from ..names import Fresh, reads
 from ..nodes import (
     Accum,
     Assign,
@@ -32,10 +36,6 @@ from .if_convert import flattened
 from .legality import SMALL
 from .lift import WIDTH
 from .lift_while import LiftWhile
-from .memory import loaded, written
-from .names import Fresh, reads
-from .values import raised, trips
-from .varying import Varying
 from .waiting import waiting
 
 __all__ = ["escape"]

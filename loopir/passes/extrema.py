@@ -1,14 +1,14 @@
 """Extrema that others follow: where a better term comes, accumulators take what goes with it."""
 from __future__ import annotations
 
+from ..algebra.rules import rewrite
+from ..algebra.values import literal
+from ..names import reads, substitute
 from ..nodes import Accum, Assign, Call, Expr, Loop, Var
 from ..record import record
 from ..tree import bottom_up
 from ..types import DTYPES
 from .blocks import needed
-from .names import reads, substitute
-from .rules import rewrite
-from .values import literal
 
 __all__ = ["Place", "place_of"]
 

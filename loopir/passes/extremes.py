@@ -5,6 +5,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..algebra.rules import rewrite
+from ..algebra.values import integer, is_lossless, literal, raising
+from ..analysis.memory import Memory, loaded, written
+from ..names import Fresh, reads, substitute
 from ..nodes import (
     Accum,
     Assign,
@@ -22,10 +26,6 @@ from ..types import DTYPES, INDEX
 from .blocks import Block, map_blocks
 from .divide import divide, is_divisible
 from .legality import explain
-from .memory import Memory, loaded, written
-from .names import Fresh, reads, substitute
-from .rules import rewrite
-from .values import integer, is_lossless, literal, raising
 
 __all__ = ["extremes"]
 

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..access import accesses
-from ..dependence import dependences
-from ..names import bound, rename
+from ..analysis.access import accesses
+from ..analysis.dependence import dependences
+from ..analysis.memory import Memory, loaded, written
+from ..names import Fresh, bound, reads, rename
 from ..nodes import Assign, If, Interval, Kernel, Loop, Stmt, Store, While, Zip
 from ..tree import map_children, walk
 from .blocks import needed
-from .memory import Memory, loaded, written
-from .names import Fresh, reads
 from .permute import is_better_inside
 
 __all__ = ["fission"]

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ..algebra.rules import rewrite
+from ..algebra.values import integer
+from ..names import Fresh, substitute
 from ..nodes import Assign, Break, Const, Expr, If, Interval, Loop, Return, Stmt, While
 from ..tree import bottom_up, counters, walk
-from .names import Fresh, substitute
-from .rules import rewrite
-from .values import integer
 
 __all__ = ["foreseen"]
 

@@ -8,6 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from ..algebra.values import is_lossless, raising
+from ..analysis.memory import Memory
+from ..names import reads, rebound, substitute
 from ..nodes import (
     Assign,
     Call,
@@ -26,9 +29,6 @@ from ..nodes import (
 )
 from ..tree import counters, walk
 from .blocks import Block, evaluates, map_blocks
-from .memory import Memory
-from .names import reads, rebound, substitute
-from .values import is_lossless, raising
 
 __all__ = ["forward", "tidier"]
 

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..names import bound
+from ..algebra.index import runs
+from ..analysis.memory import Memory, written
+from ..names import Fresh, bound, reads
 from ..nodes import Expr, If, Interval, Kernel, Loop, Stmt, VecLoop
 from ..tree import map_children
-from .index import runs
-from .memory import Memory, written
-from .names import Fresh, reads
 from .panels import Panels, gathers, is_short
 from .strip_mine import longest
 

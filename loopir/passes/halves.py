@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.values import is_lossless
+from ..names import Fresh
 from ..nodes import (
     Accum,
     Append,
@@ -26,8 +28,6 @@ from ..nodes import (
 from ..ops import OPS
 from ..tree import map_children, walk
 from ..types import DTYPES, INDEX
-from .names import Fresh
-from .values import is_lossless
 
 __all__ = ["halves"]
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..names import bound
+from ..algebra.values import literal, raising, trips
+from ..analysis.memory import Memory, written
+from ..names import Fresh, bound, reads
 from ..nodes import (
     Assign,
     Break,
@@ -27,9 +29,6 @@ from ..nodes import (
 from ..record import record
 from ..tree import children, counters, ends, map_children, walk
 from .blocks import evaluates, map_stmts
-from .memory import Memory, written
-from .names import Fresh, reads
-from .values import literal, raising, trips
 
 __all__ = ["hoist"]
 

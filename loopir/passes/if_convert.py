@@ -4,14 +4,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ..algebra.index import negated
+from ..algebra.rules import rewrite
+from ..names import Fresh, reads
 from ..nodes import Append, Assign, Call, Check, Expr, If, Kernel, Loop, Node, Stmt, Store, Var
 from ..tree import bottom_up, walk
 from .blocks import map_inner, map_stmts
 from .forward import tidier
 from .legality import STRAIGHT, explain
-from .masks import Masked, either_way, in_common, negated
-from .names import Fresh, reads
-from .rules import rewrite
+from .masks import Masked, either_way, in_common
 
 __all__ = ["flattened", "if_convert", "straight"]
 

@@ -5,7 +5,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ..access import accesses, unit_stride
+from ..algebra.index import minus
+from ..algebra.values import integer, trips
+from ..analysis.access import accesses, unit_stride
+from ..analysis.memory import Memory, loaded, written
+from ..names import Fresh, reads, substitute
 from ..nodes import (
     Accum,
     Assign,
@@ -25,10 +29,6 @@ from ..ops import OPS
 from ..record import record
 from ..tree import map_children, walk
 from .blocks import needed
-from .index import minus
-from .memory import Memory, loaded, written
-from .names import Fresh, reads, substitute
-from .values import integer, trips
 
 __all__ = ["interchange"]
 

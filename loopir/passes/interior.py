@@ -9,16 +9,16 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from ..affine import Affine, affine
+from ..algebra.index import least, minus, most, plus, times
+from ..algebra.values import integer
+from ..analysis.affine import Affine, affine
+from ..analysis.asked import Test, tests
+from ..names import Fresh
 from ..nodes import Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var, While
 from ..ops import OPPOSITE
 from ..tree import N, bottom_up, map_children, walk
 from ..types import INDEX
-from .asked import Test, tests
-from .index import least, minus, most, plus, times
-from .names import Fresh
 from .simplify import simplify
-from .values import integer
 
 __all__ = ["interior"]
 

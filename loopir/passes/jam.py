@@ -5,8 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..algebra.index import minus, most, over, plus, times
+from ..algebra.values import integer, trips
+from ..analysis.varying import Varying
 from ..machine import COMMON, Machine
-from ..names import bound, rename
+from ..names import Fresh, bound, rename, substitute
 from ..nodes import (
     Accum,
     Assign,
@@ -31,12 +34,8 @@ from ..ops import OPS
 from ..tiles import best_tile, rows_abreast
 from ..tree import map_children, walk
 from ..types import DTYPES, INDEX
-from .index import minus, most, over, plus, times
-from .names import Fresh, substitute
 from .short_folds import SHORT
 from .strip_mine import longest
-from .values import integer, trips
-from .varying import Varying
 from .vectorize_outer import may_run_together
 
 __all__ = ["DEAR", "jam", "jammed", "one_lane", "results_wait", "sums_rows"]

@@ -3,14 +3,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..names import bound, rename
+from ..algebra.index import minus, runs
+from ..algebra.values import raising
+from ..analysis.memory import Memory, loaded, written
+from ..names import Fresh, bound, reads, rename, substitute
 from ..nodes import Accum, Assign, Break, If, Interval, Kernel, Loop, Return, Stmt, Yield
 from ..tree import counters, walk
 from .blocks import map_stmts, needed
-from .index import minus, runs
-from .memory import Memory, loaded, written
-from .names import Fresh, reads, substitute
-from .values import raising
 
 __all__ = ["last_value"]
 

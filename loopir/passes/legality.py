@@ -4,7 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ..dependence import Dependence, dependences
+from ..algebra.values import most_trips, raised, trips
+from ..analysis.dependence import Dependence, dependences
+from ..analysis.folds import Fold, fold_of
+from ..analysis.memory import Memory
+from ..analysis.subscripts import Subscripts
 from ..nodes import (
     Accum,
     Append,
@@ -28,12 +32,8 @@ from ..nodes import (
 from ..record import record
 from ..tree import counters, walk
 from ..types import DTYPES
-from .folds import Fold, fold_of
-from .memory import Memory
 from .scans import running
-from .subscripts import Subscripts
 from .ties import follows, is_repeatable, is_settled
-from .values import most_trips, raised, trips
 
 __all__ = ["STRAIGHT", "Reason", "explain"]
 

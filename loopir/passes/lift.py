@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from ..algebra.values import raising
+from ..analysis.subscripts import Subscripts
 from ..nodes import (
     Accum,
     Append,
@@ -26,8 +28,6 @@ from ..nodes import (
     Yield,
 )
 from ..tree import walk
-from .subscripts import Subscripts
-from .values import raising
 
 __all__ = ["WIDTH", "Lift", "Places", "is_choice", "wide"]
 

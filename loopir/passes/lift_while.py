@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 
+from ..analysis.varying import Varying
+from ..names import Fresh, substitute
 from ..nodes import Accum, Assign, Broadcast, Call, Const, Expr, HReduce, Loop, Stmt, Var, While
 from .lift import WIDTH, Lift
-from .names import Fresh, substitute
-from .varying import Varying
 
 __all__ = ["LiftWhile"]
 

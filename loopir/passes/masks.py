@@ -1,17 +1,12 @@
 """Code under a mask: evaluated in every lane, it raises flags only where the mask holds."""
 from __future__ import annotations
 
+from ..algebra.rules import rewrite
+from ..algebra.values import evaluated, literal, may_raise, unit
 from ..nodes import Call, Const, Expr
 from ..ops import OPS
-from .rules import rewrite
-from .values import evaluated, literal, may_raise, unit
 
-__all__ = ["Masked", "either_way", "in_common", "negated"]
-
-
-def negated(mask: Expr) -> Expr:
-    """The complement of a mask."""
-    return rewrite(Call("not", (mask,), "bool"))
+__all__ = ["Masked", "either_way", "in_common"]
 
 
 class Masked:

@@ -5,6 +5,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from ..algebra.rules import rewrite
+from ..algebra.values import evaluated, integer
+from ..analysis.reaches import Reaches
+from ..names import Fresh
 from ..nodes import (
     Accum,
     Assign,
@@ -23,10 +27,6 @@ from ..nodes import (
 from ..tree import bottom_up, children, walk
 from ..types import DTYPES, INDEX
 from .blocks import map_stmts
-from .names import Fresh
-from .reaches import Reaches
-from .rules import rewrite
-from .values import evaluated, integer
 
 __all__ = ["narrow"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..names import bound
+from ..analysis.memory import Memory, loaded, written
+from ..names import Fresh, bound, reads
 from ..nodes import (
     Assign,
     Expr,
@@ -23,8 +24,6 @@ from ..record import record
 from ..tree import map_children, walk
 from ..types import INDEX
 from .jam import one_lane
-from .memory import Memory, loaded, written
-from .names import Fresh, reads
 from .panels import Panels, gathers, is_short
 from .strip_mine import strip_mine
 from .vectorize_outer import may_run_together

@@ -5,18 +5,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..names import bound
+from ..algebra.index import least, less, minus, plus
+from ..algebra.values import integer
+from ..analysis.varying import Varying
+from ..names import Fresh, bound, reads, substitute
 from ..nodes import Assign, Expr, Interval, Load, Local, Loop, Param, Stmt, Store, Var
 from ..tree import bottom_up, walk
 from ..types import INDEX
-from .index import least, less, minus, plus
 from .jam import one_lane
 from .lift import WIDTH
-from .names import Fresh, reads, substitute
 from .short_folds import SHORT
 from .strip_mine import longest
-from .values import integer
-from .varying import Varying
 
 __all__ = ["Panels", "gathers", "is_short"]
 

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..dependence import dependences
+from ..analysis.dependence import dependences
+from ..analysis.folds import fold_of
 from ..loopset import loop_set
+from ..names import reads
 from ..nodes import (
     Assign,
     If,
@@ -22,9 +24,7 @@ from ..nodes import (
 )
 from ..record import record
 from ..tree import map_children, walk
-from .folds import fold_of
 from .legality import explain
-from .names import reads
 from .promote import promote
 from .simplify import simplify
 from .vectorize_outer import may_run_together

@@ -8,20 +8,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..affine import affine
-from ..names import bound
+from ..algebra.index import least, less, minus, most, plus, runs
+from ..algebra.rules import rewrite
+from ..algebra.values import integer, literal
+from ..analysis.affine import affine
+from ..analysis.memory import Memory, loaded
+from ..names import Fresh, bound, reads, substitute
 from ..nodes import Assign, Expr, If, Interval, Kernel, Load, Loop, Stmt, Store, Var, Yield
 from ..record import record
 from ..tree import map_children, walk
 from ..types import INDEX
 from .blocks import map_stmts
 from .if_convert import straight
-from .index import least, less, minus, most, plus, runs
 from .legality import explain
-from .memory import Memory, loaded
-from .names import Fresh, reads, substitute
-from .rules import rewrite
-from .values import integer, literal
 
 __all__ = ["pivot"]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..names import rename
+from ..algebra.rules import rewrite
+from ..algebra.values import integer, literal, trips
+from ..names import Fresh, reads, rename
 from ..nodes import (
     Accum,
     Assign,
@@ -23,9 +25,6 @@ from .blocks import map_stmts, needed
 from .extrema import Place, place_of
 from .if_convert import straight
 from .legality import explain
-from .names import Fresh, reads
-from .rules import rewrite
-from .values import integer, literal, trips
 
 __all__ = ["places"]
 

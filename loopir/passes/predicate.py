@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..algebra.values import unit
+from ..analysis.folds import Fold
+from ..names import substitute
 from ..nodes import Append, Assign, Call, Check, Expr, Loop, Prefix, Stmt, Store
 from ..types import DTYPES
 from .blocks import needed
-from .folds import Fold
 from .masks import Masked
-from .names import substitute
-from .values import unit
 
 __all__ = ["Predicated", "predicated"]
 

@@ -6,10 +6,12 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
-from ..access import accesses
-from ..affine import affine
-from ..dependence import Overlap, distance
-from ..names import bound
+from ..algebra.index import runs
+from ..analysis.access import accesses
+from ..analysis.affine import affine
+from ..analysis.dependence import Overlap, distance
+from ..analysis.memory import Memory, loaded, written
+from ..names import Fresh, bound, reads
 from ..nodes import (
     Accum,
     Assign,
@@ -32,9 +34,6 @@ from ..nodes import (
 )
 from ..tree import bottom_up, walk
 from .blocks import map_stmts
-from .index import runs
-from .memory import Memory, loaded, written
-from .names import Fresh, reads
 
 __all__ = ["promote"]
 

@@ -5,7 +5,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ..names import bound
+from ..algebra.rules import rewrite
+from ..analysis.assumed import answer, assigned, assume, covers, either, holds, less, widened
+from ..analysis.facts import Facts
+from ..analysis.intervals import whole
+from ..names import bound, substitute
 from ..nodes import (
     Append,
     Assign,
@@ -26,11 +30,6 @@ from ..nodes import (
 )
 from ..tree import bottom_up, map_children, walk
 from ..types import DTYPES, INDEX
-from .assumed import answer, assigned, assume, covers, either, holds, less, widened
-from .facts import Facts
-from .intervals import whole
-from .names import substitute
-from .rules import rewrite
 
 __all__ = ["proved"]
 

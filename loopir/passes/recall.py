@@ -4,10 +4,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..algebra.values import raising
+from ..names import Fresh, reads, substitute
 from ..nodes import Accum, Assign, Call, Expr, Kernel, Var, While
 from ..tree import bottom_up, map_children, walk
-from .names import Fresh, reads, substitute
-from .values import raising
 
 __all__ = ["recall"]
 

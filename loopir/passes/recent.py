@@ -4,18 +4,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..access import accesses, advance
-from ..affine import affine
-from ..dependence import dependences
+from ..algebra.index import most
+from ..algebra.values import integer, rounded
+from ..analysis.access import accesses, advance
+from ..analysis.affine import affine
+from ..analysis.dependence import dependences
+from ..analysis.folds import fold_of
+from ..names import Fresh
 from ..nodes import Call, Expr, If, Interval, Kernel, Loop, LoopLike, Node, Stmt
 from ..tree import children, ends, walk
 from ..types import INDEX
 from .blocks import map_stmts
-from .folds import fold_of
-from .index import most
 from .legality import explain
-from .names import Fresh
-from .values import integer, rounded
 
 __all__ = ["recent"]
 

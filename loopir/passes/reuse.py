@@ -5,7 +5,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..analysis.memory import Memory, written
 from ..exhaustive import unhandled
+from ..names import Fresh
 from ..nodes import (
     Assign,
     Broadcast,
@@ -23,8 +25,6 @@ from ..nodes import (
 )
 from ..tree import children, counters, map_children
 from .blocks import Block, evaluates, inner_blocks, map_blocks, map_inner, map_own
-from .memory import Memory, written
-from .names import Fresh
 
 __all__ = ["reuse"]
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+from ..algebra.index import least, minus, most, over, times
+from ..algebra.rules import rewrite
+from ..algebra.values import integer, literal
+from ..analysis.memory import Memory, written
+from ..names import Fresh
 from ..nodes import (
     Accum,
     Assign,
@@ -26,12 +31,7 @@ from ..tree import map_children, walk
 from ..types import DTYPES, INDEX
 from .blocks import map_stmts
 from .divide import divide, is_divisible
-from .index import least, minus, most, over, times
 from .legality import explain
-from .memory import Memory, written
-from .names import Fresh
-from .rules import rewrite
-from .values import integer, literal
 
 __all__ = ["room"]
 

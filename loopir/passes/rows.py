@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from ..machine import COMMON, Machine
+from ..names import Fresh, reads
 from ..nodes import If, Interval, Kernel, Load, Loop, Var
 from ..tiles import strip_length
 from ..tree import map_children, walk
 from ..types import INDEX
 from .jam import one_lane, sums_rows
-from .names import Fresh, reads
 from .strip_mine import longest, strip_mine
 from .tile import BLOCK
 from .vectorize_outer import may_run_together

@@ -4,15 +4,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ..names import rename
+from ..analysis.folds import Fold, fold_of, matched
+from ..analysis.linear import linear
+from ..analysis.memory import Memory
+from ..names import Fresh, reads, rename, substitute
 from ..nodes import Accum, Assign, Call, Expr, Loop, Prefix, Stmt, Var
 from ..ops import OPS
 from ..record import record
 from ..types import DTYPES
-from .folds import Fold, fold_of, matched
-from .linear import linear
-from .memory import Memory
-from .names import Fresh, reads, substitute
 
 __all__ = ["Running", "running", "with_prefixes"]
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..names import bound
+from ..algebra.values import raised, trips
+from ..names import Fresh, bound, reads, substitute
 from ..nodes import Accum, Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var
 from ..tree import walk
 from ..types import INDEX
 from .blocks import map_stmts
-from .names import Fresh, reads, substitute
-from .values import raised, trips
 
 __all__ = ["search", "sought"]
 

@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..names import bound, rename
+from ..algebra.index import less, minus
+from ..algebra.values import is_const
+from ..analysis.varying import Varying
+from ..names import Fresh, bound, reads, rename
 from ..nodes import (
     Assign,
     Check,
@@ -18,10 +21,6 @@ from ..nodes import (
     Zip,
 )
 from ..tree import map_children, walk
-from .index import less, minus
-from .names import Fresh, reads
-from .values import is_const
-from .varying import Varying
 from .vectorize_outer import inner_loops, lanes_of, may_run_together, vectorised
 
 __all__ = ["short_folds"]

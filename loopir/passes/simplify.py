@@ -4,6 +4,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeGuard
 
+from ..algebra.rules import rewrite
+from ..algebra.values import raising, trips
+from ..names import Fresh
 from ..nodes import (
     Append,
     Assign,
@@ -22,9 +25,6 @@ from ..nodes import (
 )
 from ..tree import kept, map_children, walk
 from .forward import forward
-from .names import Fresh
-from .rules import rewrite
-from .values import raising, trips
 
 __all__ = ["simplify"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
+from ..analysis.memory import Memory, written
+from ..names import Fresh, reads
 from ..nodes import Append, Expr, If, Kernel, Stmt, Store, Var, Yield
 from ..tree import counters
 from .blocks import map_stmts
-from .memory import Memory, written
-from .names import Fresh, reads
 
 __all__ = ["sink"]
 

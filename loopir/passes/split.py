@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..names import bound, rename
+from ..algebra.rules import rewrite
+from ..algebra.values import integer, literal
+from ..names import Fresh, bound, reads, rename, substitute
 from ..nodes import Accum, Assign, Call, Const, Expr, Interval, Kernel, Loop, Stmt, Var
 from ..record import record
 from ..tree import bottom_up, map_children
@@ -14,9 +16,6 @@ from .blocks import map_inner, map_stmts
 from .forward import tidier
 from .if_convert import straight
 from .legality import explain
-from .names import Fresh, reads, substitute
-from .rules import rewrite
-from .values import integer, literal
 
 __all__ = ["split"]
 

@@ -1,10 +1,10 @@
 """Strip-mining: a range as strips of some length, and one strip of it."""
 from __future__ import annotations
 
+from ..algebra.index import least, plus
+from ..algebra.values import trips
 from ..nodes import Call, Const, Expr, Interval, Range, RangeDesc, Var
 from ..tree import ends
-from .index import least, plus
-from .values import trips
 
 __all__ = ["longest", "strip_mine"]
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..algebra.values import literal
+from ..analysis.folds import Fold, checks_of, fold_of
+from ..analysis.intervals import Intervals
+from ..names import Fresh
 from ..nodes import (
     Accum,
     Assign,
@@ -22,11 +26,7 @@ from ..nodes import (
 from ..tree import walk
 from ..types import DTYPES
 from .blocks import map_stmts
-from .folds import Fold, checks_of, fold_of
-from .intervals import Intervals
-from .names import Fresh
 from .tile import tile_loop
-from .values import literal
 
 __all__ = ["sums"]
 

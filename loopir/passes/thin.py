@@ -4,15 +4,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..names import bound
+from ..algebra.rules import rewrite
+from ..algebra.values import is_lossless, literal
+from ..analysis.intervals import Bounds, Intervals, decided
+from ..names import bound, reads, rebound
 from ..nodes import Assign, Call, Check, Const, Expr, Kernel, Load, LoopLike, Store, Var
 from ..ops import OPPOSITE
 from ..tree import map_children, walk
 from ..types import DTYPES, INDEX
-from .intervals import Bounds, Intervals, decided
-from .names import reads, rebound
-from .rules import rewrite
-from .values import is_lossless, literal
 
 __all__ = ["thin"]
 

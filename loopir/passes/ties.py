@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from ..names import rename
+from ..algebra.values import integer, literal
+from ..analysis.folds import Fold
+from ..analysis.memory import Memory, loaded, written
+from ..names import Fresh, reads, rename, substitute
 from ..nodes import (
     Accum,
     Assign,
@@ -19,10 +22,6 @@ from ..nodes import (
 )
 from ..types import DTYPES, INDEX
 from .blocks import needed
-from .folds import Fold
-from .memory import Memory, loaded, written
-from .names import Fresh, reads, substitute
-from .values import integer, literal
 
 __all__ = ["follows", "is_repeatable", "is_settled", "settled"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..names import rename
+from ..analysis.folds import Fold, fold_of
+from ..names import Fresh, rename
 from ..nodes import (
     Accum,
     Call,
@@ -16,9 +17,7 @@ from ..nodes import (
 )
 from ..types import INDEX
 from .blocks import map_stmts
-from .folds import Fold, fold_of
 from .legality import explain
-from .names import Fresh
 from .strip_mine import longest, strip_mine
 
 __all__ = ["tile", "tile_loop"]

@@ -5,7 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from ..affine import affine
+from ..algebra.index import both, either, least, most, negated, plus
+from ..algebra.values import is_const, literal
+from ..analysis.affine import affine
+from ..names import Fresh, reads
 from ..nodes import (
     Accum,
     Assign,
@@ -23,11 +26,7 @@ from ..nodes import (
 from ..types import INDEX
 from .blocks import map_stmts, needed
 from .if_convert import straight
-from .index import both, either, least, most, plus
 from .legality import explain
-from .masks import negated
-from .names import Fresh, reads
-from .values import is_const, literal
 
 __all__ = ["unbeaten"]
 

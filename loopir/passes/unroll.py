@@ -4,13 +4,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..names import bound, rename
+from ..algebra.values import integer, trips
+from ..names import Fresh, bound, rename, substitute
 from ..nodes import Assign, Break, Call, Const, Expr, Interval, Kernel, Loop, Return, Stmt, Var
 from ..tree import counters, walk
 from ..types import INDEX
 from .blocks import map_stmts
-from .names import Fresh, substitute
-from .values import integer, trips
 
 __all__ = ["unroll", "unroll_loop"]
 

@@ -4,6 +4,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ..algebra.rules import rewrite
+from ..algebra.values import raised
+from ..analysis.folds import Fold, checks_of, fold_of
+from ..analysis.memory import Memory
+from ..analysis.zeros import unsigned
+from ..names import Fresh
 from ..nodes import (
     Assign,
     Call,
@@ -27,19 +33,13 @@ from ..ops import OPS, STATUS
 from ..tree import counters, walk
 from ..types import DTYPES
 from .blocks import map_stmts
-from .folds import Fold, checks_of, fold_of
 from .if_convert import straight
 from .legality import Reason, explain
 from .lift import WIDTH, Lift, wide
-from .memory import Memory
-from .names import Fresh
 from .predicate import predicated
-from .rules import rewrite
 from .scans import with_prefixes
 from .search import sought
 from .ties import is_settled, settled
-from .values import raised
-from .zeros import unsigned
 
 __all__ = ["Reason", "explain", "refusals", "vectorize"]
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dependence import dependences
+from ..algebra.values import trips
+from ..analysis.dependence import dependences
+from ..analysis.varying import Varying
 from ..loopset import loop_set
 from ..nodes import (
     Assign,
@@ -23,8 +25,6 @@ from ..nodes import (
 from ..tree import ends, map_children, walk
 from .legality import SMALL, explain
 from .lift import WIDTH, Lift, is_choice
-from .values import trips
-from .varying import Varying
 
 __all__ = ["inner_loops", "lanes_of", "may_run_together", "vectorised", "vectorize_outer"]
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ..algebra.index import both, either, less, negated, plus
+from ..algebra.rules import rewrite
+from ..names import Fresh, reads
 from ..nodes import (
     Accum,
     Assign,
@@ -21,10 +24,6 @@ from ..nodes import (
 )
 from ..tree import bottom_up, walk
 from ..types import DTYPES, INDEX
-from .index import both, either, less, plus
-from .masks import negated
-from .names import Fresh, reads
-from .rules import rewrite
 
 __all__ = ["waiting"]
 

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from loopir import nodes as ir
+from loopir.algebra.values import raising
 from loopir.exhaustive import unhandled
 from loopir.names import used
 from loopir.ops import OPS, STATUS
-from loopir.passes.values import raising
 from loopir.tree import walk
 from loopir.types import DTYPES
 

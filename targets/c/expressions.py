@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from loopir import nodes as ir
+from loopir.algebra.values import may_raise, raising
 from loopir.ops import OPS
-from loopir.passes.values import may_raise, raising
 from loopir.tree import walk
 from loopir.types import DTYPES
 

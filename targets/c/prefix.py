@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 from loopir import nodes as ir
+from loopir.algebra.values import unit
 from loopir.ops import OPS
-from loopir.passes.values import unit
 from loopir.types import DTYPES
 
 from ..target import Target, Vec

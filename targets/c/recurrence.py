@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from loopir import nodes as ir
-from loopir.passes.values import literal
+from loopir.algebra.values import literal
 from loopir.types import DTYPES
 
 from ..target import Vec

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from loopir import nodes as ir
+from loopir.algebra.values import raising
 from loopir.exhaustive import unhandled
 from loopir.ops import STATUS
-from loopir.passes.values import raising
 from loopir.types import DTYPES, INDEX
 
 from ..shape import side_by_side

@@ -5,8 +5,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 from loopir import nodes as ir
+from loopir.analysis.folds import Fold
 from loopir.exhaustive import unhandled
-from loopir.passes.folds import Fold
 from loopir.types import INDEX
 
 from .parallel import folds_of

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from loopir import nodes as ir
-from loopir.dependence import dependences
-from loopir.passes.folds import Fold, fold_of
+from loopir.analysis.dependence import dependences
+from loopir.analysis.folds import Fold, fold_of
 from loopir.tree import counters, walk
 from loopir.types import DTYPES
 

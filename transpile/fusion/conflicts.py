@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from loopir.access import Access, accesses
-from loopir.affine import Affine, Bindings, constant
-from loopir.dependence import Alias, Overlap, alias, distance, trip_count
+from loopir.analysis.access import Access, accesses
+from loopir.analysis.affine import Affine, Bindings, constant
+from loopir.analysis.dependence import Alias, Overlap, alias, distance, trip_count
 from loopir.nodes import Kernel, Loop
 from loopir.record import record
 from loopir.tree import walk

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopir.affine import Affine, Bindings, affine, constant
-from loopir.dependence import trip_count
+from loopir.analysis.affine import Affine, Bindings, affine, constant
+from loopir.analysis.dependence import trip_count
 from loopir.names import rename
 from loopir.nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var
 from loopir.tree import walk

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopir.access import Access, accesses
-from loopir.dependence import Overlap
+from loopir.analysis.access import Access, accesses
+from loopir.analysis.dependence import Overlap
 from loopir.nodes import Break, If, Loop, LoopLike, Node, Return, While
 from loopir.tree import walk
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from loopir.access import accesses
-from loopir.affine import Affine, affine, variable
-from loopir.dependence import may_share
+from loopir.analysis.access import accesses
+from loopir.analysis.affine import Affine, affine, variable
+from loopir.analysis.dependence import may_share
 from loopir.names import bound, fresh
 from loopir.nodes import (
     Assign,

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Any
 
-from loopir.access import accesses
-from loopir.dependence import may_share
+from loopir.analysis.access import accesses
+from loopir.analysis.dependence import may_share
 from loopir.names import bound, fresh, rename
 from loopir.nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from loopir.passes.dead_stores import overwritten

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from loopir.access import accesses
-from loopir.dependence import Overlap, may_share
+from loopir.analysis.access import accesses
+from loopir.analysis.dependence import Overlap, may_share
 from loopir.names import used
 from loopir.nodes import Call, Check, Guard, Load, Var
 from loopir.ops import OPS

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from loopir.access import accesses
+from loopir.analysis.access import accesses
 from loopir.names import bound, used
 from loopir.nodes import Break, Loop, Return, Stmt
 from loopir.record import record

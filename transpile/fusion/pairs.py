@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from loopir.affine import Bindings
-from loopir.dependence import Alias, may_share
+from loopir.analysis.affine import Bindings
+from loopir.analysis.dependence import Alias, may_share
 from loopir.nodes import Kernel, Loop, Span, Stmt
 from loopir.record import record
 

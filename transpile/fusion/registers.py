@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from loopir.names import Fresh
 from loopir.nodes import (
     Accum,
     Append,
@@ -29,7 +30,6 @@ from loopir.nodes import (
     Zip,
 )
 from loopir.passes.canonical import canonical
-from loopir.passes.names import Fresh
 from loopir.passes.simplify import simplify
 from loopir.passes.unroll import unroll
 from loopir.tree import bottom_up, walk

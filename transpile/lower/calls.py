@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from loopir.algebra.values import is_lossless
 from loopir.nodes import Call, Const, Expr
 from loopir.ops import Op
-from loopir.passes.values import is_lossless
 from loopir.types import DTYPES, dtype_of
 
 from ..infer import Num, cast, fits, logic

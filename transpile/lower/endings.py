@@ -5,8 +5,8 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from loopir.analysis.memory import loaded, written
 from loopir.nodes import Accum, Assign, Call, Expr, Interval, Loop, Stmt, Var, While
-from loopir.passes.memory import loaded, written
 from loopir.tree import walk
 
 from ..infer import FALSE, Num, logic

@@ -6,7 +6,9 @@ from ..types import INDEX
 from .rules import rewrite
 from .values import integer
 
-__all__ = ["both", "either", "least", "less", "minus", "most", "over", "plus", "runs", "times"]
+__all__ = [
+    "both", "either", "least", "less", "minus", "most", "negated", "over", "plus", "runs", "times",
+]
 
 
 def plus(a: Expr, b: Expr | int) -> Expr:
@@ -57,6 +59,11 @@ def both(p: Expr, q: Expr) -> Expr:
 def either(p: Expr, q: Expr) -> Expr:
     """``p or q``"""
     return rewrite(Call("or", (p, q), "bool"))
+
+
+def negated(mask: Expr) -> Expr:
+    """The complement of a mask."""
+    return rewrite(Call("not", (mask,), "bool"))
 
 
 def _index(op: str, a: Expr, b: Expr | int) -> Expr:

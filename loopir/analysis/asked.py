@@ -3,14 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..affine import Affine, affine, constant
-from ..names import bound
+from ..names import bound, rebound
 from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node, Var
 from ..ops import OPPOSITE
 from ..record import record
 from ..tree import ends, walk
 from ..types import INDEX
-from .names import rebound
+from .affine import Affine, affine, constant
 
 __all__ = ["Test", "tests"]
 

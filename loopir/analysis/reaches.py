@@ -4,13 +4,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..names import bound
+from ..algebra.rules import rewrite
+from ..algebra.values import integer
+from ..names import bound, reads
 from ..nodes import Accum, Assign, Broadcast, Call, Const, Expr, Var, VecLoop, While
 from ..record import record
 from ..tree import walk
-from .names import reads
-from .rules import rewrite
-from .values import integer
 
 __all__ = ["Reach", "Reaches"]
 

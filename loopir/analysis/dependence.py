@@ -9,10 +9,10 @@ from enum import Enum
 from itertools import combinations_with_replacement
 from math import gcd
 
+from ..nodes import Disjoint, Interval, Kernel, Loop, Range
+from ..record import record
 from .access import Access, accesses
 from .affine import Affine, Bindings, affine, constant, unclipped
-from .nodes import Disjoint, Interval, Kernel, Loop, Range
-from .record import record
 
 __all__ = [
     "Alias", "Dependence", "Overlap", "alias", "dependences", "distance", "may_share", "trip_count",

@@ -6,9 +6,9 @@ from functools import cache
 from itertools import product
 from typing import TypeAlias
 
+from ..algebra.values import MANTISSA
 from ..nodes import Call, Const, Expr, Var
 from ..types import DTYPES
-from .values import MANTISSA
 
 __all__ = ["Bounds", "Intervals", "decided", "exact", "is_whole", "whole", "within"]
 

@@ -1,12 +1,12 @@
 """Subscripts in one loop: along which axis an access moves with the loop variable, and how far."""
 from __future__ import annotations
 
-from ..affine import affine
+from ..names import reads, substitute
 from ..nodes import Assign, Expr, Load, Loop, Store
 from ..text import show
 from ..tree import walk
 from ..types import INDEX
-from .names import reads, substitute
+from .affine import affine
 
 __all__ = ["Subscripts"]
 

@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..algebra.index import negated
+from ..algebra.rules import rewrite
+from ..algebra.values import unit
+from ..names import reads
 from ..nodes import Accum, Call, Check, Expr, Loop, Var
 from ..ops import OPS
 from ..record import record
 from ..tree import counters, walk
 from ..types import DTYPES
-from .masks import negated
-from .names import reads
-from .rules import rewrite
-from .values import unit
 
 __all__ = ["Fold", "checks_of", "fold_of", "matched"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ..affine import affine
+from ..names import reads, substitute
 from ..nodes import Accum, Assign, Expr, If, Load, Loop, Stmt, Store, While, Yield
 from ..tree import walk
 from ..types import INDEX
-from .names import reads, substitute
+from .affine import affine
 
 __all__ = ["Varying"]
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from itertools import count, islice
 from typing import TypeAlias
 
+from ..names import reads
 from ..nodes import Call, Const, Dim, Expr, Load, Var
 from ..tree import walk
 from ..types import DTYPES, INDEX
 from .intervals import Bounds, exact, is_whole, whole, within
-from .names import reads
 
 __all__ = ["Facts", "Term", "is_length"]
 

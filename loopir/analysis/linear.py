@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from ..algebra.rules import rewrite
+from ..algebra.values import literal
+from ..names import reads
 from ..nodes import Accum, Call, Expr, Var
 from ..tree import map_children
-from .names import reads
-from .rules import rewrite
-from .values import literal
 
 __all__ = ["linear"]
 

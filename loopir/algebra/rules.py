@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from ..nodes import Call, Expr
 from ..ops import OPPOSITE, OPS
-from . import algebra, choices
+from . import arithmetic, choices
 from .values import evaluated
 
 __all__ = ["rewrite"]
@@ -36,17 +36,17 @@ def _cast_of_select(e: Call) -> Expr | None:
     return choices.cast_of_select(e, rewrite)
 
 
-_REDUCING: tuple[Rule, ...] = (algebra.neutral, algebra.idempotent, algebra.absorbing)
+_REDUCING: tuple[Rule, ...] = (arithmetic.neutral, arithmetic.idempotent, arithmetic.absorbing)
 _RULES: dict[str, tuple[Rule, ...]] = {
     **{op.name: _REDUCING for op in OPS.values() if op.unit is not None},
-    **{op: (algebra.idempotent,) for op in ("min", "max", "minimum", "maximum")},
-    **{op: (algebra.itself, algebra.narrow_compare) for op in OPPOSITE},
-    **{op: (algebra.by_one,) for op in ("div", "floordiv", "mod")},
-    **{op: (algebra.twice,) for op in ("neg", "abs", "invert")},
-    "add": (*_REDUCING, algebra.signs, algebra.offsets),
-    "sub": (algebra.minus_zero, algebra.signs, algebra.offsets),
-    "pow": (algebra.power,),
-    "not": (algebra.twice, algebra.negation),
+    **{op: (arithmetic.idempotent,) for op in ("min", "max", "minimum", "maximum")},
+    **{op: (arithmetic.itself, arithmetic.narrow_compare) for op in OPPOSITE},
+    **{op: (arithmetic.by_one,) for op in ("div", "floordiv", "mod")},
+    **{op: (arithmetic.twice,) for op in ("neg", "abs", "invert")},
+    "add": (*_REDUCING, arithmetic.signs, arithmetic.offsets),
+    "sub": (arithmetic.minus_zero, arithmetic.signs, arithmetic.offsets),
+    "pow": (arithmetic.power,),
+    "not": (arithmetic.twice, arithmetic.negation),
     "select": (choices.choice, choices.same_choice, choices.extremum),
     "cast": (choices.casts, _cast_of_select),
 }

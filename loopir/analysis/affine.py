@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from .names import used
-from .nodes import Call, Const, Dim, Expr, Interval, Load, Var
-from .record import record
-from .text import show
-from .tree import walk
-from .types import DTYPES, INDEX
+from ..names import used
+from ..nodes import Call, Const, Dim, Expr, Interval, Load, Var
+from ..record import record
+from ..text import show
+from ..tree import walk
+from ..types import DTYPES, INDEX
 
 __all__ = ["Affine", "Bindings", "affine", "constant", "unclipped", "variable"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache, partial
 
-from ..dependence import may_share
 from ..nodes import Append, Expr, Kernel, Load, Node, Scan, Store, Stream
 from ..tree import kept, walk
+from .dependence import may_share
 
 __all__ = ["Memory", "loaded", "written"]
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .affine import Affine, Bindings, affine, constant, unclipped, variable
-from .exhaustive import unhandled
-from .nodes import (
+from ..exhaustive import unhandled
+from ..nodes import (
     Append,
     Assign,
     Bits,
@@ -31,8 +30,9 @@ from .nodes import (
     While,
     Zip,
 )
-from .record import record
-from .tree import children, counters, ends, kept
+from ..record import record
+from ..tree import children, counters, ends, kept
+from .affine import Affine, Bindings, affine, constant, unclipped, variable
 
 __all__ = ["Access", "accesses", "advance", "subscripted", "unit_stride"]
 

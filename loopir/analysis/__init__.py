@@ -1,0 +1,1 @@
+"""Analyses: what is known of code. Nothing here changes it."""
