@@ -71,7 +71,7 @@ def test_scalar_loops_are_told_in_the_names_of_the_source() -> None:
     @fuse
     def f(x):
         high = x[0]
-        worst = 0.0
+        worst = x[1]
         for p in x:
             high = max(high, p)
             worst = max(worst, 1.0 - p / high)
