@@ -1,0 +1,1 @@
+"""Functions that others wrote to be compiled, downloaded, and run both ways."""

@@ -1,0 +1,236 @@
+"""One function run both ways: as Python and compiled, on arguments that it takes."""
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import inspect
+import math
+import random
+import signal
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from transpile import fuse
+
+from .inputs import Kind, arguments, kinds, tree_of
+
+__all__ = ["Verdict", "judged"]
+
+_TRIES, _DRAWS, _SECONDS = 120, 6, 2.0
+
+
+class Verdict(NamedTuple):
+    """What became of one function.
+
+    ``ran``: Python took arguments that were made for it; ``codes``: what was refused, none where
+    every loop compiled; ``wrong``: how an answer differed.
+    """
+
+    name: str
+    plain: bool
+    loops: bool
+    ran: bool = False
+    accepted: bool = False
+    regions: int = 0
+    vectorized: int = 0
+    compiled_calls: int = 0
+    codes: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    replays: tuple[str, ...] = ()
+    wrong: str | None = None
+
+
+class _Late(BaseException):
+    """Python takes too long."""
+
+
+class _Outcome(NamedTuple):
+    value: Any
+    error: tuple[type, str] | None
+    left: Any
+    warned: frozenset[tuple[type, str]]
+
+
+def judged(function: Callable[..., Any], name: str, seed: int) -> Verdict:
+    """`function` tried with arguments drawn from `seed`, until some fit; then compared on them."""
+    tree = tree_of(function)
+    if tree is None:
+        return Verdict(name, False, False)
+    verdict = Verdict(name, _plain(function, tree, 3), _has_loops(tree))
+    guesses = kinds(function, tree)
+    if guesses is None:
+        return verdict
+    draws = _draws(function, guesses, random.Random(f"{name} {seed}"))
+    if not draws:
+        return verdict
+    fused = fuse(function, on_reject="silent")
+    report = fused.report(*copy.deepcopy(draws[0]))
+    verdict = verdict._replace(
+        ran=True, accepted=report.accepted, regions=report.regions, vectorized=report.vectorized,
+        codes=tuple(dict.fromkeys(r.code for r in report.rejections if _refuses(r.code))),
+        messages=tuple(f"{r.code} {r.message}" for r in report.rejections if _refuses(r.code)),
+    )
+    for args in draws:
+        try:
+            wanted = _within(_SECONDS, _outcome, function, args)
+        except _Late:
+            continue
+        got = _outcome(fused, args)
+        difference = _difference(got, wanted)
+        if difference is not None:
+            return verdict._replace(wrong=f"{_short(difference)} of {_short(repr(args))}")
+    stats = fused.stats
+    return verdict._replace(compiled_calls=stats.compiled, replays=tuple(stats.replays))
+
+
+def _refuses(code: str) -> bool:
+    return not code.startswith(("VECTOR_", "FUSE_"))
+
+
+def _draws(
+    function: Callable[..., Any], guesses: list[tuple[Kind, ...]], rng: random.Random
+) -> list[tuple[Any, ...]]:
+    """Arguments that Python takes, all of the same kinds, and one that it may refuse."""
+    parameters = [*inspect.signature(function).parameters.values()]
+    found: list[tuple[Any, ...]] = []
+    chosen: tuple[Kind, ...] | None = None
+    for attempt in range(_TRIES):
+        freedom = attempt / _TRIES
+        trial = chosen or tuple(
+            rng.choice(g) if rng.random() < freedom else g[0] for g in guesses
+        )
+        args = arguments(trial, parameters, rng, 0 if chosen else 3)
+        try:
+            outcome = _within(0.3, _outcome, function, args)
+        except _Late:
+            continue
+        if outcome.error is None:
+            chosen = trial
+            found.append(args)
+        elif chosen and len(found) == _DRAWS - 1:
+            found.append(args)
+        if len(found) >= _DRAWS:
+            break
+    return found
+
+
+def _within(seconds: float, call: Callable[..., Any], *args: Any) -> Any:
+    def late(*_: object) -> None:
+        raise _Late
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        return call(*args)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> _Outcome:
+    own = copy.deepcopy(args)
+    value, error = None, None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        np.random.seed(7)
+        random.seed(7)
+        try:
+            value = fn(*own)
+            if isinstance(value, types.GeneratorType):
+                value = [*value]
+        except Exception as e:
+            error = type(e), str(e)
+    return _Outcome(value, error, own, frozenset((w.category, str(w.message)) for w in caught))
+
+
+def _difference(got: _Outcome, wanted: _Outcome) -> str | None:
+    if got.error != wanted.error:
+        return f"raises {got.error}, Python {wanted.error}"
+    if wanted.error is None and not _same(got.value, wanted.value):
+        return f"gives {got.value!r}, Python {wanted.value!r}"
+    if not _same(got.left, wanted.left):
+        return f"leaves {got.left!r}, Python {wanted.left!r}"
+    if got.warned != wanted.warned:
+        return f"warns {sorted(map(str, got.warned))}, Python {sorted(map(str, wanted.warned))}"
+    return None
+
+
+def _same(a: Any, b: Any) -> bool:
+    """The same types and values; floats as near as folds in another order leave them."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, (np.ndarray, np.generic)):
+        return a.dtype == b.dtype and a.shape == b.shape and _near(np.asarray(a), np.asarray(b))
+    if isinstance(a, (float, complex)):
+        return _near(np.asarray(a), np.asarray(b))
+    if isinstance(a, (int, str, bool, type(None), slice, range)):
+        return bool(a == b)
+    return True
+
+
+def _near(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.dtype.kind not in "fc":
+        return bool(np.array_equal(a, b)) if not a.dtype.hasobject else True
+    single = a.dtype.itemsize // (2 if a.dtype.kind == "c" else 1) <= 4
+    finite = np.abs(b[np.isfinite(b)])
+    scale = float(finite.max()) if finite.size else 0.0
+    rtol = 2e-4 if single else 1e-9
+    with np.errstate(all="ignore"):
+        return bool(np.allclose(a, b, rtol=rtol, atol=rtol * min(scale, 1.0), equal_nan=True))
+
+
+_ODD = (ast.Dict, ast.DictComp, ast.Set, ast.SetComp, ast.Try, ast.With, ast.Yield, ast.YieldFrom,
+        ast.JoinedStr, ast.ClassDef, ast.Global, ast.Nonlocal)
+_ODD_NAMES = {"print", "dict", "set", "str", "isinstance", "getattr", "hasattr", "type", "open"}
+_ODD_NUMPY = {"random", "linalg", "fft", "testing", "datetime64", "timedelta64"}
+
+
+def _plain(function: Callable[..., Any], tree: ast.FunctionDef, depth: int) -> bool:
+    """Whether it uses NumPy, scalars and plain helpers alone."""
+    for node in ast.walk(tree):
+        if isinstance(node, _ODD):
+            return False
+        if isinstance(node, ast.Attribute) and node.attr in _ODD_NUMPY:
+            return False
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if node.id in _ODD_NAMES:
+                return False
+            value = function.__globals__.get(node.id, getattr(builtins, node.id, None))
+            if not _plain_value(value, function, depth):
+                return False
+    return True
+
+
+def _plain_value(value: Any, function: Callable[..., Any], depth: int) -> bool:
+    if isinstance(value, types.FunctionType):
+        inner = tree_of(value) if depth and value is not function else None
+        return value is function or (inner is not None and _plain(value, inner, depth - 1))
+    if isinstance(value, types.ModuleType):
+        return value in (np, math) or value.__name__ in ("numba", "operator", "cmath", "builtins")
+    return (
+        value is None
+        or isinstance(value, (int, float, complex, np.ndarray, np.generic, tuple, np.ufunc, type))
+        or inspect.isbuiltin(value)
+        or type(value).__module__ in ("numpy", "builtins")
+    )
+
+
+def _has_loops(tree: ast.FunctionDef) -> bool:
+    """Whether there is anything to compile: a loop, a comprehension, or a call of NumPy's."""
+    return any(
+        isinstance(n, (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.Call, ast.Subscript))
+        for n in ast.walk(tree)
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) < 400 else f"{text[:300]} … {text[-80:]}"
