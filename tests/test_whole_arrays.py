@@ -230,6 +230,12 @@ def scans_with_more(X):
     return np.cumsum(X, dtype=np.float64), X.cumsum(axis=1), np.argmin(X, keepdims=True)
 
 
+def operands_that_are_no_arrays(X):
+    three = X.ravel()[:3] * 1
+    low = np.clip(X, None, 2) * 2
+    return low, np.add(X, None) if X.ndim > 9 else np.minimum(three, [1] * len(three))
+
+
 def scalars_are_left_alone(X):
     s = X.sum()
     s += s * 2
@@ -242,7 +248,8 @@ PROGRAMS = [
     row_out_of_bounds, rows_of_rows, sequences, filled, made_in_loops, other_shapes,
     axes_more_or_less, diagonals, spread_out, joined, joined_unequal, said_otherwise, differences,
     rolled, products, vector_products, traced, scans, running_extremes, places, vector_places,
-    scans_along, places_along, scans_with_more, scalars_are_left_alone,
+    scans_along, places_along, scans_with_more, operands_that_are_no_arrays,
+    scalars_are_left_alone,
 ]
 
 

@@ -11,7 +11,7 @@ from .. import ops
 from ..types import ELEMENTS, PARTS
 from .context import Context
 from .sequences import is_sequence
-from .views import View, broadcast, view
+from .views import View, broadcast, is_viewable, view
 
 __all__ = ["elementwise", "is_elementwise", "operation"]
 
@@ -36,9 +36,13 @@ def is_elementwise(e: ast.expr, cx: Context) -> bool:
 
 
 def _by_elements(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]] | None:
-    """The operands of `e`, with the function that gives each element of it."""
+    """The operands of `e`, of which all are arrays and scalars, with the function that gives each
+    element of it.
+    """
     found = _operands(e, cx)
-    return None if found is None or _is_another_product(*found, e, cx) else found
+    if found is None or not all(map(is_viewable, map(cx.fact, found[1]))):
+        return None
+    return None if _is_another_product(*found, e, cx) else found
 
 
 def _is_another_product(
@@ -65,12 +69,7 @@ def elementwise(e: ast.expr, cx: Context) -> View | None:
         of = view(operands[0], cx)
         own = isinstance(e, ast.Call) and len(e.args) == 0  # x.copy() is in C order
         return replace(of, order="C") if of and own else of
-    parts = []
-    for operand in operands:
-        part = view(operand, cx)
-        if part is None:
-            return None
-        parts.append(part)
+    parts = [part for part in (view(operand, cx) for operand in operands) if part is not None]
     return broadcast(parts, lambda elements: _call(function, elements, cx), cx)
 
 

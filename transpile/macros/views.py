@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from loopir.record import record
 
 from .context import Context
+from .fact import Fact
 from .integers import integer_constant
 
 __all__ = [
-    "View", "broadcast", "element", "fitted", "held", "is_one", "leaf", "materialised", "scalar",
-    "unique", "view",
+    "View", "broadcast", "element", "fitted", "held", "is_one", "is_viewable", "leaf",
+    "materialised", "scalar", "unique", "view",
 ]
 
 
@@ -37,11 +38,16 @@ def view(e: ast.expr, cx: Context) -> View | None:
     fact = cx.fact(e)
     if fact.rank == 0:
         return scalar(e, cx)
-    if fact.array is None:
+    if not is_viewable(fact):
         return None
     if isinstance(e, ast.Name):
         return leaf(e, cx)
     return elementwise(e, cx) or indexed(e, cx) or sequence(e, cx) or materialised(e, cx)
+
+
+def is_viewable(fact: Fact) -> bool:
+    """Whether `view` has one of what `fact` is of."""
+    return fact.rank == 0 or fact.array is not None
 
 
 def scalar(e: ast.expr, cx: Context) -> View:
