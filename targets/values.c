@@ -11,6 +11,7 @@ enum { REPLAY = 16 };                                   /* the bit of a status b
 
 /* A name, of a cell or not, or an attribute of that module; what it must mean, by identity, if anything. */
 typedef struct { object *cell, *root, *attribute, *wanted; } meaning;
+typedef struct { int64_t place; object *wanted; } constant;             /* an argument that must be this very object */
 typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8; uint32_t u32; uint16_t u16; uint8_t u8;
 } slot;
@@ -23,7 +24,8 @@ typedef struct {
     int64_t *calls;
     object *python, *ended, *names, *builtins;
     object **defaults, **keywords;
-    int64_t arguments, meant, taken, made, count, wary;
+    int64_t arguments, constant, meant, taken, made, count, wary;
+    const constant *constants;
     const meaning *meanings, *captured;
     const param *params;
     const int64_t *fresh, *sources, *program;

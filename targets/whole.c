@@ -41,6 +41,7 @@ static int answered(const whole *w, object **given, object **out)
     tp_scalar scalars[MAX_PARAMS], *scalar = scalars;
     slot slots[MAX_PARAMS];
     int64_t extent = 0, fits = 1;
+    for (int i = 0; i < w->constant; i++) if (given[w->constants[i].place] != w->constants[i].wanted) return 0;
     int held = meant(w) ? take_values(w, given) : -1;
     if (held < 0) return more.forget(), 0;
     for (int i = 0; fits && i < w->count; i++) {

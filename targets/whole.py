@@ -72,11 +72,12 @@ class Meaning:
 
 @record(frozen=True, slots=True)
 class Call:
-    """A function's ``parameters`` (None: positional only), with defaults by place; what names
-    must mean in the dicts ``names`` and ``builtins``, and those whose values are given to the
-    kernel; where the rows of arrays begin that are made for the call; for each parameter of the
-    kernel the place of an argument, of a captured value after those, of such an array after these,
-    or SLOT; the rows, as `values.c` reads them, of which the first is the result.
+    """A function's ``parameters`` (None: positional only), with defaults by place, and those that
+    must be ``constants``; what names must mean in the dicts ``names`` and ``builtins``, and those
+    whose values are given to the kernel; where the rows of arrays begin that are made for the call;
+    for each parameter of the kernel the place of an argument, of a captured value after those, of
+    such an array after these, or SLOT; the rows, as `values.c` reads them, of which the first is
+    the result.
 
     ``wary``: the kernel writes what Python may have to write again. ``python(*args, **kwargs)``
     does it all where anything is unusual. ``ended(status, *given)`` tells what a status means: None
@@ -86,6 +87,7 @@ class Call:
     name: str
     parameters: Sequence[str | None]
     defaults: Mapping[int, object]
+    constants: Sequence[tuple[int, Pointer]]
     names: dict[str, Any]
     builtins: dict[str, Any]
     meanings: Sequence[Meaning]
@@ -132,8 +134,9 @@ def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
         entry.address, entry.raised, at(call.calls),
         Pointer(call.python), Pointer(call.ended), Pointer(call.names), Pointer(call.builtins),
         at(packed(defaults)), at(packed(keywords)),
-        len(places), len(call.meanings), len(call.captured), len(call.fresh), len(entry.rows),
-        call.wary,
+        len(places), len(call.constants), len(call.meanings), len(call.captured), len(call.fresh),
+        len(entry.rows), call.wary,
+        at(packed([word for place, wanted in call.constants for word in (place, wanted)])),
         at(packed([word for m in meanings for word in m.words()])),
         at(packed([word for m in call.captured for word in m.words()])),
         at(packed([field for row in entry.rows for field in row.fields()])),

@@ -10,7 +10,7 @@ import numpy as np
 
 from transpile.scope import Scope
 from transpile.signature import type_of
-from transpile.types import ArgType
+from transpile.types import ArgType, Constant
 
 
 class World:
@@ -28,7 +28,9 @@ class World:
     def type(self, expr: ast.expr) -> ArgType | None:
         value = self._value(expr)
         known = isinstance(value, (bool, int, float, np.generic, np.ndarray))
-        return type_of(value) if known else None
+        ty = type_of(value)
+        given = value is not None or (isinstance(expr, ast.Name) and expr.id in self.arguments)
+        return ty if known or (isinstance(ty, Constant) and given) else None
 
     def resolve(self, expr: ast.expr) -> object | None:
         return self.scope.resolve(expr)

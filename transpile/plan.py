@@ -214,18 +214,20 @@ class StatusSource:
 class Plan:
     """A compiled region's contract with its caller.
 
-    ``kernel.params`` and ``bindings`` correspond one to one, by name. ``writes``: parameters of the
-    caller (arguments, captured) that the kernel writes. ``rewrites``: some of those are also read,
-    so the original cannot be run again after the kernel unless they are restored. ``snapshot``:
-    Python may have to take over after the kernel has written, so the ``writes`` are copied before
-    each call. ``temporaries``: fresh arrays that do not escape. ``told``: an array in which element
-    k + 1 says when ``sources[k]`` raised first, as the how-manieth of them; 0: it did not.
+    ``kernel.params`` and ``bindings`` correspond one to one, by name. ``given``: arguments that
+    must be these constants, or equal. ``writes``: parameters of the caller (arguments, captured)
+    that the kernel writes. ``rewrites``: some of those are also read, so the original cannot be run
+    again after the kernel unless they are restored. ``snapshot``: Python may have to take over
+    after the kernel has written, so the ``writes`` are copied before each call. ``temporaries``:
+    fresh arrays that do not escape. ``told``: an array in which element k + 1 says when
+    ``sources[k]`` raised first, as the how-manieth of them; 0: it did not.
     """
 
     kernel: Kernel
     bindings: tuple[Binding, ...]
     returned: Returned
     refs: tuple[Ref, ...] = ()
+    given: tuple[Ref, ...] = ()
     writes: tuple[str, ...] = ()
     rewrites: bool = False
     snapshot: bool = False

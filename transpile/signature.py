@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from enum import Enum
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from loopir.types import MAX_RANK
 
-from .types import ELEMENTS, PARTS, ArgType, ArrayType, Opaque, RecordType, ScalarType
+from .types import ELEMENTS, PARTS, ArgType, ArrayType, Constant, Opaque, RecordType, ScalarType
 
 __all__ = ["call_with", "parameters", "type_of"]
 
@@ -21,6 +22,9 @@ _SCALARS = {d.numpy.type: ScalarType(d.name) for d in ELEMENTS.values()} | {
     int: ScalarType("i64", weak=True),
     bool: ScalarType("bool", weak=True),
 }
+_SHORT = 24
+"""Of strs: longer ones say something, and choose nothing."""
+
 _DTYPES = {(d.numpy.num, d.numpy.byteorder): d.name for d in ELEMENTS.values()}
 """By number: longlong is not int64, and unpickled arrays have dtype objects of their own."""
 
@@ -30,7 +34,16 @@ def type_of(value: Any) -> ArgType:
     kind = type(value)
     if kind is np.ndarray:
         return _array(value)
-    return _SCALARS.get(kind) or _opaque(kind)
+    return _SCALARS.get(kind) or _constant(value, kind) or _opaque(kind)
+
+
+def _constant(value: Any, kind: type) -> Constant | None:
+    """What stands for itself: its equality and its hash run no code but Python's own."""
+    known = value is None or (kind is str and len(value) <= _SHORT)
+    known = known or kind is type or issubclass(kind, np.dtype)
+    if not known and issubclass(kind, Enum):
+        known = (kind.__eq__, kind.__hash__) == (Enum.__eq__, Enum.__hash__)
+    return Constant(value, kind) if known else None
 
 
 def _opaque(kind: type) -> Opaque:

@@ -22,10 +22,10 @@ from .lower import lower
 from .macros import expand
 from .options import Options
 from .plan import Plan
-from .scope import Scope
+from .scope import Origin, Scope
 from .signature import type_of
 from .source import Source, read
-from .types import ArgType
+from .types import ArgType, Constant
 
 __all__ = ["Stages", "compile_stages"]
 
@@ -92,7 +92,10 @@ class _Env:
             return self.types[expr.id]
         value = self.scope.resolve(expr)
         known = isinstance(value, (int, float, complex, np.generic, np.ndarray))
-        return type_of(value) if known else None
+        if value is None and isinstance(expr, ast.Name):
+            known = self.scope.find(expr.id)[0] in (Origin.CLOSURE, Origin.GLOBAL)
+        ty = type_of(value)
+        return ty if known or (isinstance(ty, Constant) and value is not None) else None
 
 
 def compile_stages(

@@ -9,7 +9,7 @@ from loopir.record import record
 from loopir.types import DTYPES, DType
 
 __all__ = [
-    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Opaque", "RecordType",
+    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Opaque", "RecordType",
     "ScalarType",
 ]
 
@@ -90,4 +90,22 @@ class RecordType:
         return f"{{{of}}}[{', '.join(':' * self.rank)}]"
 
 
-ArgType: TypeAlias = ArrayType | ScalarType | RecordType | Opaque
+@record(frozen=True, slots=True)
+class Constant:
+    """A value that is its own type, for it decides which code is compiled: None, a short str, a
+    class, a dtype, a member of an Enum.
+    """
+
+    value: object
+    kind: type
+
+    @property
+    def opaque(self) -> Opaque:
+        """The type of all such values."""
+        return Opaque(self.kind.__name__)
+
+    def __str__(self) -> str:
+        return self.value.__name__ if isinstance(self.value, type) else repr(self.value)
+
+
+ArgType: TypeAlias = ArrayType | ScalarType | RecordType | Constant | Opaque

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentence, warn
 from ..options import Options
 from ..signature import parameters, type_of
+from ..types import Constant
 from .case import Case
 from .forking import Lock
 from .standin import Values, chooser, counter
@@ -32,6 +33,12 @@ _log = logging.getLogger(__name__)
 
 EVERY_SIGNATURE = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
 """Codes of rejections that no other call signature can change."""
+
+
+MOST_CHOSEN = 32
+"""Signatures with constants that are compiled at most: what comes in so many values chooses no
+code.
+"""
 
 
 class Calls:
@@ -149,6 +156,8 @@ class Calls:
 
     def _case(self, values: Values) -> Case:
         types = tuple(map(type_of, values))
+        if types not in self._cases and sum(map(_chosen, self._cases)) >= MOST_CHOSEN:
+            types = tuple(t.opaque if isinstance(t, Constant) else t for t in types)
         return self._cases.get(types) or self._cases.setdefault(types, Case(types))
 
     def _compiled(self, case: Case) -> Variant | None:
@@ -210,3 +219,7 @@ class Calls:
             self._install(counter(self._function, case.direct))
         if self.options.on_reject == "warn" and is_news(rejection.code):
             warn(sentence(self._function, case.types, rejection.code, rejection))
+
+
+def _chosen(types: tuple[ArgType, ...]) -> bool:
+    return any(isinstance(t, Constant) for t in types)

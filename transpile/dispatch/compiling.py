@@ -43,6 +43,7 @@ def contract_of(plan: Plan, kernel: Kernel) -> Contract:
         bindings=plan.bindings,
         returned=plan.returned,
         refs=plan.refs,
+        given=plan.given,
         writes=plan.writes,
         rewrites=plan.rewrites,
         snapshot=plan.snapshot,

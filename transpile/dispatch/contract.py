@@ -34,6 +34,7 @@ class Contract:
     bindings: tuple[Binding, ...]
     returned: Returned
     refs: tuple[Ref, ...]
+    given: tuple[Ref, ...]
     writes: tuple[str, ...]
     rewrites: bool
     snapshot: bool

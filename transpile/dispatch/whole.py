@@ -105,6 +105,7 @@ def _call(
         name=function.__name__,
         parameters=[None if i < count else p for i, p in enumerate(parameters(code))],
         defaults={first + i: value for i, value in enumerate(given)},
+        constants=[(places.places[r.expr], Pointer(r.value)) for r in contract.given],
         names=names, builtins=builtins, meanings=places.meanings, captured=places.captured,
         fresh=fresh, sources=sources, program=program,
         wary=wary, python=python,
@@ -126,22 +127,22 @@ class _Places:
         self.slots: dict[str, tuple[int, str]] = {}
         self.meanings = [self._meaning(r.expr, Pointer(r.value)) for r in contract.refs]
         self.captured: list[Meaning] = []
-        self._places = {name: place for place, name in enumerate(self._parameters)}
+        self.places = {name: place for place, name in enumerate(self._parameters)}
         for k, p in enumerate(contract.params):
             match self.bindings.get(p.name):
                 case Slot(name, dtype):
                     self.slots[name] = k, dtype
                 case Captured(name):
-                    self._places[name] = len(self._parameters) + len(self.captured)
+                    self.places[name] = len(self._parameters) + len(self.captured)
                     self.captured.append(self._meaning(name, None))
         self.fresh = [b for b in contract.bindings if isinstance(b, Fresh)]
         first = len(self._parameters) + len(self.captured)
-        self._places |= {b.name: place for place, b in enumerate(self.fresh, first)}
+        self.places |= {b.name: place for place, b in enumerate(self.fresh, first)}
 
     def of(self, name: str) -> int:
         match self.bindings.get(name):
-            case Argument() | Captured() | Fresh() if name in self._places:
-                return self._places[name]
+            case Argument() | Captured() | Fresh() if name in self.places:
+                return self.places[name]
             case Slot() if name in self.slots:
                 return SLOT
         raise Unfit

@@ -30,7 +30,7 @@ import numpy as np
 from loopir.types import DTYPES
 
 from ..macros.fields import indexed_by
-from ..plan import Argument, Binding, Captured, Field, Fresh, Part, Slot
+from ..plan import Argument, Binding, Captured, Field, Fresh, Part, Ref, Slot
 from ..signature import type_of
 from ..types import ELEMENTS, ArrayType
 from .contract import Contract
@@ -146,7 +146,7 @@ class _Text:
             yield from self._take_slots()
 
     def _conditions(self) -> Iterator[str]:
-        conditions = self.refs()
+        conditions = [*map(self._is_given, self._contract.given), *self.refs()]
         records = {b.array: b.of.dtype for b in self._bindings if isinstance(b, Field)}
         if records:
             of, array = self.helper("f", type), self.helper("t", np.ndarray)
@@ -163,6 +163,13 @@ class _Text:
         if conditions:
             yield f"if not ({' and '.join(conditions)}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
+
+    def _is_given(self, ref: Ref) -> str:
+        wanted, name = self.helper("r", ref.value), ref.expr
+        if ref.value is None:
+            return f"{name} is None"
+        of = f"{self.helper('f', type)}({name}) is {self.helper('t', type(ref.value))}"
+        return f"({name} is {wanted} or ({of} and {name} == {wanted}))"
 
     def _taken_apart(self) -> Iterator[str]:
         """The parts of complex numbers that are what they were."""

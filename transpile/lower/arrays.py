@@ -145,7 +145,7 @@ def given_dtype(
 ) -> str | None:
     """``dtype=…``: a name of a dtype, or ``x.dtype``."""
     match given:
-        case None:
+        case None | ast.Constant(value=None):
             return None
         case ast.Attribute(value=owner, attr="dtype") if (of := array(owner)) is not None:
             return of.dtype

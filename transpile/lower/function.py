@@ -14,7 +14,7 @@ from ..infer import Num, logic
 from ..plan import Argument, Captured, Chosen, Field, Nothing, Paired, Plan, Ref, Returned
 from ..scope import Origin, Scope
 from ..source import span_of
-from ..types import ArgType, ArrayType, Opaque, RecordType
+from ..types import ArgType, ArrayType, Constant, Opaque, RecordType
 from .builder import Builder
 from .endings import leaving
 from .liveness import reads
@@ -135,6 +135,8 @@ class _Function(Results):
         ty = self.types.get(name)
         if ty is None or name in self.b.env:
             return super()._name(name, node)
+        if isinstance(ty, Constant):
+            return refuse("LOWER_TYPE", f"`{name}` is {ty}, and not a number here", node)
         if isinstance(ty, Opaque):
             return refuse(ty.code, f"`{self.spelled.get(name, name)}` is of type {ty}", node)
         if isinstance(ty, RecordType):
@@ -180,6 +182,7 @@ class _Function(Results):
             bindings=tuple(b.bindings[p.name] for p in params),
             returned=returned,
             refs=tuple(Ref(k, v) for k, v in self.refs.items()),
+            given=tuple(Ref(k, t.value) for k, t in self.types.items() if isinstance(t, Constant)),
             writes=writes,
             rewrites=rewrites,
             temporaries=own,

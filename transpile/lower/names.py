@@ -12,7 +12,7 @@ from ..plan import Argument, Captured, Field, Part
 from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
 from ..signature import type_of
-from ..types import PARTS, ArrayType, Opaque, RecordType, ScalarType
+from ..types import PARTS, ArrayType, Constant, Opaque, RecordType, ScalarType
 from .builder import param_of
 from .refusal import refuse
 from .stores import Stores
@@ -99,13 +99,29 @@ class Names(Stores):
         if origin is Origin.LOCAL or origin is Origin.UNBOUND:
             refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
         ty = type_of(value)
-        if isinstance(ty, Opaque):
+        if isinstance(ty, (Constant, Opaque)):
             return refuse("LOWER_TYPE", f"`{name}` is a global of type {ty}", node)
         if isinstance(ty, RecordType):
             self.b.env[name] = records = RecordsRef(name, ty)
             return records
         self.b.env[name] = captured = self.add_param(name, ty, Captured(name, ty))
         return captured
+
+    def ask(self, node: ast.Name | ast.Attribute) -> None:
+        """What stands alone has to be at each call what it was when this was compiled."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        if isinstance(self.arguments.get(name), Constant) or name in self.b.env:
+            return
+        if name in self.arguments or (self.known(node) is None and not self._is_none(name)):
+            self.value(node)
+
+    def _is_none(self, name: str) -> bool:
+        """Whether `name` is None outside of the function; that is kept in mind."""
+        origin, value = self.scope.find(name)
+        found = origin in (Origin.GLOBAL, Origin.CLOSURE) and value is None
+        if found:
+            self.refs[name] = None
+        return found
 
     def _late(self, name: str, got: Unbound, node: ast.AST) -> Num:
         if got.value is None or got.needed is None:
@@ -115,7 +131,7 @@ class Names(Stores):
 
     def known(self, node: ast.expr) -> object | None:
         value = self._resolve(node)
-        if value is not None:
+        if value is not None and not (isinstance(node, ast.Name) and node.id in self.arguments):
             self.refs[ast.unparse(node)] = value
         return value
 
@@ -125,6 +141,8 @@ class Names(Stores):
             root = root.value
         if isinstance(root, ast.Name) and root.id in self.b.env:
             return None
+        if isinstance(node, ast.Name) and isinstance(of := self.arguments.get(node.id), Constant):
+            return of.value
         return self.scope.resolve(node)
 
     def _attribute(self, node: ast.Attribute) -> Any:

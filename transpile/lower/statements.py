@@ -93,6 +93,8 @@ class Statements(Fixed):
                 self.loop(stmt, live)
                 self.open_lists -= grows
                 self.counted(grows)
+            case ast.Expr(value=ast.Name() | ast.Attribute() as asked):
+                self.ask(asked)
             case ast.Expr(value=value):
                 if isinstance(value, ast.Call):
                     self.no_library(value, self._resolve(value.func))

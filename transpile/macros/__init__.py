@@ -13,6 +13,7 @@ from .assignments import annotated, augmented, chained, unpacked
 from .bitmasks import bitmask
 from .comprehensions import collected, list_comprehension
 from .context import Context
+from .deciding import decided
 from .displays import array_crossed, array_displayed, array_spelled
 from .driver import Macro, expand_with
 from .env import Env
@@ -34,6 +35,7 @@ from .walrus import walrus
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
 
 MACROS: tuple[Macro, ...] = (
+    decided,             # x is None, isinstance(n, int), mode == "same"
     walrus,              # (t := e)
     annotated,           # s: float = 0.0
     chained,             # a = b = e

@@ -55,7 +55,7 @@ class Asked:
                 return [Exactly(given, type(given))]
             case ast.Attribute(attr="shape", value=array) if rank := self.of(array).rank:
                 return [Display(tuple, tuple(INT_TYPES) * rank)]
-        return list(self.of(e).types)
+        return list(self.of(e).kinds)
 
     def is_new_axis(self, e: ast.expr) -> bool:
         """Whether `e` is ``np.newaxis``, which is None."""
@@ -64,7 +64,7 @@ class Asked:
     def _object(self, e: ast.expr) -> object | None:
         """A type or function that stands as an argument, such as a dtype."""
         value = self.resolve(e)
-        return value if isinstance(value, type) else None
+        return value if isinstance(value, (type, np.dtype)) else None
 
     def _display(self, make: Callable[..., object], elts: Sequence[ast.expr], index: bool
                  ) -> list[Sample]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .env import Env
-from .fact import Fact
+from .fact import UNKNOWN, Fact
 from .flow import Flow
 from .names import bound, used
 from .template import Part, code, expression
@@ -18,14 +18,16 @@ __all__ = ["Context"]
 
 class Context:
     """Belongs to the expansion of one function. ``at`` is the node being replaced, which stands in
-    as many ``loops``.
+    as many ``loops``. ``asked``, by its text: what is given to the function, or free in it, and is
+    taken for what it is now.
     """
 
-    def __init__(self, tree: ast.FunctionDef, env: Env) -> None:
+    def __init__(self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt]) -> None:
         self.at: ast.AST = tree
         self.loops = 0
         self.facts = Flow(tree, env, self.resolve)
         self._env = env
+        self._asked = asked
         self._taken = used(tree)
         self._local = bound(*tree.body) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
         self._before: list[ast.stmt] = []
@@ -116,9 +118,24 @@ class Context:
         root = expr
         while isinstance(root, ast.Attribute):
             root = root.value
-        if not isinstance(root, ast.Name) or root.id in self._local:
+        if not isinstance(root, ast.Name):
             return None
+        if root.id in self._local:
+            constant = self.facts.known.get(root.id, UNKNOWN).constant
+            return constant.value if constant and root is expr else None
         return self._env.resolve(expr)
+
+    def ask(self, e: ast.expr) -> None:
+        """Takes `e`, a name or a chain of attributes, for what it is now, if the function is given
+        it or it is free.
+        """
+        root = e
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        given = {a.arg for a in ast.walk(self._tree.args) if isinstance(a, ast.arg)}
+        if isinstance(root, ast.Name) and (root.id in given or root.id not in self._local):
+            line = ast.copy_location(ast.Expr(e), self.at)
+            self._asked.setdefault(ast.unparse(e), line)
 
     def means(self, *names: str) -> bool:
         """Whether each of `names` is the builtin it looks like."""

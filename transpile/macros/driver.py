@@ -5,8 +5,10 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from ..below import below
 from .context import Context
 from .copying import copied
+from .deciding import decided, may_decide
 from .env import Env
 from .exits import structured
 from .flow import joined, left_to_python
@@ -21,10 +23,18 @@ Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | Non
 def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept."""
     tree = copied(tree)
-    cx = Context(tree, env)
+    asked: dict[str, ast.stmt] = {}
+    # before ways out become flags, for some may be gone
+    if decided in macros and any(map(may_decide, below(tree))):
+        tree.body = _Driver([decided], Context(tree, env, asked)).block(tree.body)
+    cx = Context(tree, env, asked)
     structured(tree, cx)
-    tree.body = _Driver(macros, cx).block(tree.body)
+    body = _Driver(macros, cx).block(tree.body)
+    tree.body = [*asked.values(), *body]
     return ast.fix_missing_locations(tree)
+
+
+_ENDS = ast.Return, ast.Raise, ast.Break, ast.Continue
 
 
 class _Driver:
@@ -34,7 +44,12 @@ class _Driver:
         cx.expand = self.block
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        return [out for s in statements for out in self.statement(s)]
+        out: list[ast.stmt] = []
+        for s in statements:
+            out += self.statement(s)
+            if out and isinstance(out[-1], _ENDS):  # of what types decide, the rest is gone
+                break
+        return out
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
         new = self._replaced(s)

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..types import ArrayType, RecordType, ScalarType
+from ..types import ArrayType, Constant, RecordType, ScalarType
 from .samples import Types
 
 __all__ = ["INT", "INT_TYPES", "SCALAR", "UNKNOWN", "Fact", "broadcast", "either", "join", "typed"]
@@ -17,7 +17,7 @@ INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 class Fact(NamedTuple):
     """``rank``: that of an array, 1 for a list of scalars, 0 for a scalar (not for a 0-d array).
 
-    ``types``: what it may be, by the path taken; empty where that is not known, and for lists.
+    ``kinds``: what it may be, by the path taken; empty where that is not known, and for lists.
     ``shape``: the lengths of an array made here, as Python; "" for one that is not known.
     ``owner``: the name of the array that it is, or is a view of. ``lies``: the order of that
     array's axes in memory, which those of the view have. ``record``: what it is of
@@ -25,7 +25,7 @@ class Fact(NamedTuple):
     """
 
     rank: int | None
-    types: Types = _NONE
+    kinds: frozenset[ArrayType | ScalarType | Constant] = _NONE
     shape: tuple[str, ...] | None = None
     owner: str | None = None
     lies: str | None = None
@@ -45,6 +45,18 @@ class Fact(NamedTuple):
         return self.types == INT_TYPES
 
     @property
+    def constant(self) -> Constant | None:
+        """What is the same value on every path, and decides what is compiled."""
+        (ty,) = self.kinds if len(self.kinds) == 1 else (None,)
+        return ty if isinstance(ty, Constant) else None
+
+    @property
+    def types(self) -> Types:
+        """As ``kinds``; empty where it may be a constant that is no number."""
+        numbers = frozenset(t for t in self.kinds if not isinstance(t, Constant))
+        return numbers if len(numbers) == len(self.kinds) else _NONE
+
+    @property
     def array(self) -> ArrayType | None:
         """The type of what is surely an array; its layout is that of one of the paths."""
         arrays = [t for t in self.types if isinstance(t, ArrayType)]
@@ -56,20 +68,26 @@ class Fact(NamedTuple):
 UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, INT_TYPES)
 
 
-def typed(types: Types) -> Fact:
-    """The fact that a value has one of `types`."""
-    ranks = {t.rank if isinstance(t, ArrayType) else 0 for t in types}
-    return Fact(ranks.pop(), types) if len(ranks) == 1 else UNKNOWN
+def typed(kinds: frozenset[ArrayType | ScalarType | Constant]) -> Fact:
+    """The fact that a value is one of `kinds`."""
+    ranks = {_rank(t) for t in kinds}
+    return Fact(ranks.pop(), kinds) if len(ranks) == 1 else UNKNOWN
+
+
+def _rank(t: ArrayType | ScalarType | Constant) -> int | None:
+    if isinstance(t, ScalarType):
+        return 0
+    return t.rank if isinstance(t, ArrayType) else None
 
 
 def join(a: Fact, b: Fact) -> Fact:
     """What holds of a value that is one or the other."""
-    types = a.types | b.types if a.types and b.types else _NONE
+    kinds = a.kinds | b.kinds if a.kinds and b.kinds else _NONE
     rank = a.rank if a.rank == b.rank else None
     shape = a.shape if a.shape == b.shape else None
     owner = a.owner if a.owner == b.owner else None
     lies = a.lies if a.lies == b.lies else None
-    return Fact(rank, types, shape, owner, lies, a.record if a.record == b.record else None)
+    return Fact(rank, kinds, shape, owner, lies, a.record if a.record == b.record else None)
 
 
 def broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:

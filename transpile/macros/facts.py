@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..types import ArrayType, RecordType, ScalarType
+from ..types import ArrayType, Constant, Opaque, RecordType, ScalarType
 from .asked import answer
 from .called import Called
 from .env import Env
@@ -44,7 +44,7 @@ class Facts(Called, Indexed):
         ty = self._env.type(e)
         if isinstance(ty, RecordType):
             return Fact(ty.rank, owner=ast.unparse(e), record=ty)
-        if not isinstance(ty, (ArrayType, ScalarType)):
+        if ty is None or isinstance(ty, Opaque):
             return UNKNOWN
         if isinstance(ty, ArrayType):
             return Fact(ty.rank, frozenset({ty}), owner=ast.unparse(e)) if ty.rank else UNKNOWN
@@ -58,6 +58,8 @@ class Facts(Called, Indexed):
             case ast.Constant(value=bool() | float() | int() | complex() as value):
                 kind = {bool: "bool", int: "i64", float: "f64", complex: "c128"}[type(value)]
                 return typed(frozenset({ScalarType(kind, weak=True)}))
+            case ast.Constant(value=None | str() as value):
+                return typed(frozenset({Constant(value, type(value))}))
             case ast.Constant() | ast.Starred():
                 return UNKNOWN
             case ast.UnaryOp(op=ast.Not()):

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import ops
 from ..signature import type_of
-from ..types import ELEMENTS, ArgType, ArrayType, Opaque, RecordType, ScalarType
+from ..types import ELEMENTS, ArgType, ArrayType, Constant, Opaque, RecordType, ScalarType
 
 __all__ = [
     "OPERATORS", "Display", "Exactly", "Sample", "Types", "ask", "is_pure", "method", "modest",
@@ -38,7 +38,7 @@ class Display(NamedTuple):
     parts: tuple[Any, ...]
 
 
-Sample: TypeAlias = "ArrayType | ScalarType | RecordType | Exactly | Display"
+Sample: TypeAlias = "ArrayType | ScalarType | RecordType | Constant | Exactly | Display"
 
 _EXTENT = 3
 _WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True, "c128": 1j}
@@ -139,12 +139,12 @@ def _asked(
     if isinstance(out, np.ndarray) and out.ndim == 0:
         out = out[()]
     ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
-    return None if isinstance(ty, Opaque) else ty
+    return None if isinstance(ty, (Constant, Opaque)) else ty
 
 
 def _value(sample: Sample) -> Any:
     match sample:
-        case Exactly(value):
+        case Exactly(value) | Constant(value):
             return value
         case Display(make, parts):
             return make(map(_value, parts)) if make is not slice else slice(*map(_value, parts))

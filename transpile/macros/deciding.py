@@ -1,0 +1,173 @@
+"""What types decide: ``x is None``, ``isinstance(n, int)``, ``mode == "same"`` → one branch."""
+from __future__ import annotations
+
+import ast
+import operator
+from abc import ABCMeta
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from ..types import ELEMENTS, ArrayType, Constant, ScalarType
+from .context import Context
+from .fact import Fact
+from .samples import Exactly
+
+__all__ = ["decided", "may_decide"]
+
+_PYTHON = {"i64": int, "f64": float, "bool": bool, "c128": complex}
+
+_OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+}
+_NONE = Exactly(None, type(None))
+
+
+def may_decide(node: ast.AST) -> bool:
+    """Whether `decided` may have something to do with `node`."""
+    return isinstance(node, ast.Compare) or (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+    )
+
+
+def decided(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
+    """What decides stands alone in front of all, to be what it is at each call.
+
+        if s is None or X.ndim == 1:
+            t = t + 1
+        elif isinstance(n, int):
+            t = t * 2
+    →
+        s
+        X
+        isinstance
+        n
+        int
+        t = t * 2
+    """
+    match node:
+        case ast.If(test=ast.Constant(value=bool(truth)), body=body, orelse=orelse):
+            return (body if truth else orelse) or [ast.copy_location(ast.Pass(), node)]
+        case ast.IfExp(test=ast.Constant(value=bool(truth)), body=then, orelse=other):
+            return then if truth else other
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=bool(truth))):
+            return ast.Constant(not truth)
+        case ast.BoolOp(op=op, values=[ast.Constant(value=bool(truth)) as first, *rest]):
+            if truth is isinstance(op, ast.Or):
+                return first
+            return rest[0] if len(rest) == 1 else ast.copy_location(ast.BoolOp(op, rest), node)
+        case ast.Name(ctx=ast.Load()):
+            constant = cx.fact(node).constant
+            if constant is None or not isinstance(constant.value, (str, type(None))):
+                return None
+            return _taken(node, constant.value, cx)
+        case ast.Compare() | ast.Call():
+            answer = _truth(node, cx)
+            return None if answer is None else _taken(node, answer, cx)
+    return None
+
+
+def _taken(node: ast.expr, value: str | bool | None, cx: Context) -> ast.expr:
+    """`value` in place of `node`; what it rests on is asked."""
+    for e in _chains(node, cx):
+        cx.ask(e)
+    return ast.copy_location(ast.Constant(value), node)
+
+
+def _chains(node: ast.AST, cx: Context) -> Iterator[ast.expr]:
+    """Names, and chains of attributes that stand for something."""
+    if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and cx.resolve(node)):
+        yield node
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _chains(child, cx)
+
+
+def _truth(node: ast.expr, cx: Context) -> bool | None:
+    match node:
+        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[right]):
+            return _identical(op, left, right, cx)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            a, b = _value(left, cx), _value(right, cx)
+            return None if a is None or b is None else _compared(op, a.value, b.value)
+        case ast.Call(func=func, args=[of, of_types], keywords=[]):
+            types = _value(of_types, cx)
+            known = types is not None and cx.resolve(func) is isinstance
+            return _is_one(_classes(of, cx), types.value) if types and known else None
+    return None
+
+
+def _compared(op: ast.cmpop, a: object, b: object) -> bool | None:
+    try:
+        truth = _OPERATORS[type(op)](a, b)
+    except Exception:  # it is Python's to raise
+        return None
+    return truth if isinstance(truth, bool) else None
+
+
+def _identical(op: ast.cmpop, left: ast.expr, right: ast.expr, cx: Context) -> bool | None:
+    a, b = _value(left, cx), _value(right, cx)
+    if a and b and any(isinstance(v.value, (type, Enum, type(None))) for v in (a, b)):
+        return _compared(op, a.value, b.value)
+    for known, other in ((a, right), (b, left)):
+        if known == _NONE and _something(cx.fact(other)):
+            return isinstance(op, ast.IsNot)
+    return None
+
+
+def _something(fact: Fact) -> bool:
+    """Whether it is not None."""
+    known = fact.rank is not None or fact.record is not None or bool(fact.kinds)
+    return known and all(k != Constant(None, type(None)) for k in fact.kinds)
+
+
+def _value(e: ast.expr, cx: Context) -> Exactly | None:
+    """What `e` is, where that is known and no number that is computed."""
+    match e:
+        case ast.Constant(value=int() as value):
+            return Exactly(value, type(value))
+        case ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts):
+            parts = [_value(x, cx) for x in elts]
+            return None if None in parts else Exactly(tuple(p.value for p in parts if p), tuple)
+        case ast.Attribute(attr="ndim", value=of) | ast.Call(
+            func=ast.Name(id="len"), args=[ast.Attribute(attr="shape", value=of)]
+        ) if (fact := cx.fact(of)).types and fact.rank:
+            return Exactly(fact.rank, int)
+        case ast.Attribute(attr="dtype", value=of) if types := cx.fact(of).types:
+            strong = {None if isinstance(t, ScalarType) and t.weak else t.dtype for t in types}
+            name = strong.pop()
+            return None if name is None or strong else Exactly(ELEMENTS[name].numpy, np.dtype)
+        case ast.Call(func=func, args=[of], keywords=[]) if cx.resolve(func) is type:
+            classes = _classes(of, cx)
+            return Exactly(classes.pop(), type) if len(classes) == 1 else None
+    constant = cx.fact(e).constant
+    return Exactly(constant.value, constant.kind) if constant else None
+
+
+def _classes(e: ast.expr, cx: Context) -> set[type]:
+    """What the value of `e` is an instance of; none where that is not known."""
+    return {_class_of(k) for k in cx.fact(e).kinds}
+
+
+def _class_of(kind: ArrayType | ScalarType | Constant) -> type:
+    match kind:
+        case ScalarType(dtype, weak):
+            return _PYTHON[dtype] if weak else ELEMENTS[dtype].numpy.type
+        case Constant(_, of):
+            return of
+        case _:
+            return np.ndarray
+
+
+def _is_one(classes: set[type], of: object) -> bool | None:
+    plain = of if isinstance(of, tuple) else (of,)
+    if not all(isinstance(t, type) and type(t) in (type, ABCMeta) for t in plain):
+        return None
+    answers = {issubclass(c, plain) for c in classes}
+    return answers.pop() if len(answers) == 1 else None
