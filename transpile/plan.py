@@ -31,6 +31,7 @@ __all__ = [
     "StatusSource",
     "Tupled",
     "Value",
+    "Viewed",
 ]
 
 
@@ -122,6 +123,20 @@ class Same:
 
 
 @record(frozen=True, slots=True)
+class Viewed:
+    """A view of the array bound to ``name``. ``steps`` are those along each of its axes, None where
+    the view is at one subscript of it; ``axes`` are the view's in order, each as the how-manieth of
+    those, None for a new one. ``numbers``: for each axis of the array the subscript, or the first
+    one and the length; what is no constant is in an i64 slot.
+    """
+
+    name: str
+    steps: tuple[int | None, ...]
+    axes: tuple[int | None, ...]
+    numbers: tuple[int | str, ...]
+
+
+@record(frozen=True, slots=True)
 class Value:
     """The scalar in ``slot``: a NumPy scalar, or a Python one where ``weak``.
 
@@ -186,7 +201,9 @@ class Chosen:
     orelse: Returned
 
 
-Returned: TypeAlias = Nothing | Literal | Same | Value | Paired | Listed | Filled | Tupled | Chosen
+Returned: TypeAlias = (
+    Nothing | Literal | Same | Viewed | Value | Paired | Listed | Filled | Tupled | Chosen
+)
 
 
 @record(frozen=True, slots=True)

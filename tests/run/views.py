@@ -58,3 +58,15 @@ def rows_and_columns(X):
     turned, diagonal = X.T, X[:, ::-2]
     turned[0] += 1
     return turned @ X, diagonal + 1
+
+
+@on_arrays(f64=lambda n, rng: (whole(6 * n, rng).reshape(n, 6), n // 2, n % 3))
+def returned_views(X, i, k):
+    n = 0
+    kept = np.empty(X.size)
+    for row in X:
+        for v in row:
+            if v > 1:
+                kept[n] = v
+                n += 1
+    return kept[:n], X[i:], X[:, k::-2], X.T[1:, None], X[:, k], X[k:i:2, 1]

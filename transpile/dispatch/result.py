@@ -1,7 +1,7 @@
 """What a call returns, as Python source over the arrays that the kernel has filled."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,10 +9,22 @@ import numpy as np
 from loopir.exhaustive import unhandled
 from loopir.types import DTYPES
 
-from ..plan import Chosen, Filled, Listed, Literal, Nothing, Paired, Returned, Same, Tupled, Value
+from ..plan import (
+    Chosen,
+    Filled,
+    Listed,
+    Literal,
+    Nothing,
+    Paired,
+    Returned,
+    Same,
+    Tupled,
+    Value,
+    Viewed,
+)
 from ..types import ELEMENTS
 
-__all__ = ["Names", "filled", "first", "result_text", "tolist", "whole_number"]
+__all__ = ["Names", "filled", "first", "result_text", "tolist", "viewed", "whole_number"]
 
 _COMPLEX: dict[type, type] = {np.float32: np.complex64, np.float64: np.complex128}
 _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
@@ -37,6 +49,10 @@ def result_text(returned: Returned, names: Names) -> str:
             return names.helper("v", value)
         case Same(name):
             return names.object(name)
+        case Viewed(name, steps, axes, numbers):
+            said = (_item(n, names) if isinstance(n, str) else str(n) for n in numbers)
+            given = ", ".join([names.object(name), str(steps), str(axes), *said])
+            return f"{names.helper('f', viewed)}({given})"
         case Value():
             return _value(returned, names)
         case Paired(re, im):
@@ -116,3 +132,20 @@ def filled(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarr
     if count is not None:
         a.resize(count, refcheck=False)
     return a if a.size else np.empty(0, dtype or np.float64)
+
+
+def viewed(
+    a: np.ndarray, steps: Sequence[int | None], axes: Sequence[int | None], *numbers: int
+) -> np.ndarray:
+    """A view of `a`, as `Viewed` says."""
+    given = iter(numbers)
+    out = a[tuple(next(given) if s is None else _span(next(given), next(given), s) for s in steps)]
+    order = [k for k in axes if k is not None]
+    out = out if order == sorted(order) else out.transpose(order)
+    return out[tuple(None if k is None else slice(None) for k in axes)] if None in axes else out
+
+
+def _span(start: int, length: int, step: int) -> slice:
+    """As many subscripts."""
+    stop = start + step * length
+    return slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0, step)

@@ -46,13 +46,14 @@ from ..plan import (
     Slot,
     Tupled,
     Value,
+    Viewed,
 )
 from ..signature import parameters
 from ..types import ELEMENTS
 from .contract import Contract
 from .floats import watched
 from .fresh import Unfit, add_fresh
-from .result import filled, first, tolist, whole_number
+from .result import filled, first, tolist, viewed, whole_number
 from .standin import Values
 
 __all__ = ["Ended", "whole_call"]
@@ -190,6 +191,9 @@ class _Result:
     def _helped(self, returned: Returned) -> int:
         """What a function in Python makes."""
         match returned:
+            case Viewed(name, steps, axes, numbers):
+                given = (Value(n, weak=True) if isinstance(n, str) else Literal(n) for n in numbers)
+                return self._called(viewed, Same(name), Literal(steps), Literal(axes), *given)
             case Paired(re, im):
                 return self._called(whole_number, re, im)
             case Listed(name, None, weak, None):

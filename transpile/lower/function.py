@@ -15,12 +15,13 @@ from ..plan import Argument, Captured, Chosen, Field, Nothing, Paired, Plan, Ref
 from ..scope import Origin, Scope
 from ..source import span_of
 from ..types import ArgType, ArrayType, Constant, Opaque, RecordType
+from .aliases import alias_guards
 from .builder import Builder
 from .endings import leaving
 from .liveness import reads
 from .parts import IsComplex, split
 from .refusal import refuse
-from .results import Results, alias_guards
+from .results import Results
 from .values import RecordsRef, Value
 
 __all__ = ["lower"]

@@ -1,28 +1,40 @@
-"""What the function returns, and the guards that every pair of its arrays needs."""
+"""What the function returns."""
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from loopir.nodes import Append, Const, Disjoint, Expr, Load, Param, Stmt, Store
-from loopir.tree import walk
+from loopir.nodes import Const, Param, Store
 
 from ..infer import Num
 from ..pair import Pair
-from ..plan import Filled, Listed, Literal, Nothing, Paired, Returned, Same, Slot, Tupled, Value
+from ..plan import (
+    Filled,
+    Listed,
+    Literal,
+    Nothing,
+    Paired,
+    Returned,
+    Same,
+    Slot,
+    Tupled,
+    Value,
+    Viewed,
+)
 from ..ranges import integer
+from ..types import ArrayType
 from .arrays import given_dtype, makes_array
 from .consumers import consumer
 from .lists import ARRAY_OF, Built
 from .refusal import refuse
 from .statements import Statements
-from .values import ArrayRef, ListRef, Made
+from .values import Along, ArrayRef, ListRef, Made
 
-__all__ = ["Results", "alias_guards"]
+__all__ = ["Results"]
 
 
 class Results(Statements):
@@ -36,6 +48,7 @@ class Results(Statements):
                 return Nothing()
             case ast.Tuple(elts=elts) | ast.List(elts=elts) if elts or isinstance(node, ast.Tuple):
                 display = list if isinstance(node, ast.List) else tuple
+                self._each_once(node)
                 return Tupled(tuple(self.returned(e) for e in elts), display)
             case ast.Constant(value=str() as text):
                 return Literal(text)
@@ -71,9 +84,41 @@ class Results(Statements):
 
     def _array(self, array: ArrayRef, node: ast.expr) -> Returned:
         if array.places:
+            return self._view(array, node)
+        return Same(array.name)
+
+    def _each_once(self, node: ast.expr) -> None:
+        """Refuses a view that is returned under several names, for each would be another object."""
+        seen: list[ArrayRef] = []
+        for e in _items(node):
+            got = self.b.env.get(e.id) if isinstance(e, ast.Name) else None
+            if isinstance(got, ArrayRef) and got.places:
+                if got in seen:
+                    refuse("LOWER_UNSUPPORTED", f"the view `{ast.unparse(e)}` is returned twice", e)
+                seen.append(got)
+
+    def _view(self, array: ArrayRef, node: ast.expr) -> Returned:
+        ty = getattr(self.b.bindings[array.name], "type", None)
+        own = (array.dtype, len(array.places))
+        plain = isinstance(ty, ArrayType) and (ty.dtype, ty.rank) == own
+        if not plain or array.weak or array.flags or not array.rank:
             said = f"`{ast.unparse(node)}` is a view of a part of an array"
             return refuse("LOWER_UNSUPPORTED", said, node)
-        return Same(array.name)
+        steps: list[int | None] = []
+        numbers: list[Num] = []
+        along: list[int] = []
+        for place in array.places:
+            if isinstance(place, Along):
+                numbers += place.start, array.shape[place.axis]
+                along.append(place.axis)
+            else:
+                numbers.append(place)
+            steps.append(place.step if isinstance(place, Along) else None)
+        axes = tuple(along.index(k) if k in along else None for k in range(array.rank))
+        return Viewed(array.name, tuple(steps), axes, tuple(map(self._number, numbers)))
+
+    def _number(self, n: Num) -> int | str:
+        return int(n.ir.value) if isinstance(n.ir, Const) else self._slot("i64", n)
 
     def _scalar(self, n: Num, node: ast.expr) -> Returned:
         if n.boxed:
@@ -155,44 +200,10 @@ class Results(Statements):
         self.b.env[f"#{name}"] = Num(integer(0), weak="i64")
 
 
-def alias_guards(
-    params: Sequence[Param], fresh: set[str], body: Sequence[Stmt], reshaped: Mapping[str, str]
-) -> Iterator[Disjoint]:
-    """Which arrays must not overlap: each written one and each other, unless the function made one
-    of them.
-
-    One array under two names is fine where, within each loop nest, both are only accessed at the
-    same elements; but not where one has been read beforehand, to be given another shape.
-    """
-    early = {*reshaped, *reshaped.values()}
-    arrays = [p.name for p in params if p.rank is not None]
-    written = {n.array for s in body for n in walk(s) if isinstance(n, (Store, Append))}
-    for k, a in enumerate(arrays):
-        for c in arrays[k + 1 :]:
-            if {a, c} & fresh or not {a, c} & written:
-                continue
-            same = not {a, c} & early and _same_elements(a, c, body)
-            yield Disjoint(a, c, or_same=same)
-
-
-def _same_elements(a: str, c: str, body: Sequence[Stmt]) -> bool:
-    for nest in body:
-        maps = {
-            (n.array, n.index)
-            for n in walk(nest)
-            if isinstance(n, (Load, Store)) and n.array in (a, c)
-        }
-        if any(isinstance(n, Append) and n.array in (a, c) for n in walk(nest)):
-            return False
-        indices = {index for _, index in maps}
-        if {array for array, _ in maps} == {a, c} and any(
-            i != j and not _apart(i, j) for i in indices for j in indices
-        ):
-            return False
-    return True
-
-
-def _apart(i: Sequence[Expr], j: Sequence[Expr]) -> bool:
-    """Whether an axis tells two subscripts apart, as that of the parts of complex numbers does."""
-    axes = zip(i, j, strict=False)
-    return any(isinstance(p, Const) and isinstance(q, Const) and p != q for p, q in axes)
+def _items(node: ast.expr) -> Iterator[ast.expr]:
+    """What a display, maybe of displays, holds."""
+    if not isinstance(node, (ast.Tuple, ast.List)):
+        yield node
+        return
+    for e in node.elts:
+        yield from _items(e)

@@ -1,0 +1,69 @@
+"""Views that a function returns: of the array that Python's are of, with its strides."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+
+
+def from_on(X, k):
+    return X[k:]
+
+
+def backwards(X, k):
+    return X[::-1], X[-2::-1, 0], X[k::-3], X[0:k:-1], X[3:1]
+
+
+def turned(X, k):
+    return X.T, X.T[k:, None], X[..., 1:k], X[None, :, 0]
+
+
+def either(X, k):
+    if k > 1:
+        return X[0]
+    return X[k:, 0]
+
+
+def of_its_own(X, k):
+    out = np.empty((len(X), 2))
+    for i in range(len(X)):
+        out[i, 0] = X[i, 0] * 2
+        out[i, 1] = k
+    return out[1:, 0], out[: k + 1]
+
+
+PROGRAMS = [from_on, backwards, turned, either, of_its_own]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_views(f: Callable[..., Any]) -> None:
+    fused = fuse(f, on_reject="raise")
+    for X in (np.arange(24.0).reshape(4, 6), np.arange(12, dtype="i2").reshape(6, 2).T[::-1, :3]):
+        for k in (0, 1, 2, 9):
+            wanted, got = (g(X, k) for g in (f, fused))
+            assert isinstance(got, tuple) is isinstance(wanted, tuple)
+            for a, b in zip(_all(wanted), _all(got), strict=True):
+                assert (a.dtype, a.shape, a.strides) == (b.dtype, b.shape, b.strides)
+                assert a.flags == b.flags
+                assert np.array_equal(a, b)
+                assert b.base is a.base if f is not of_its_own else b.base.shape == a.base.shape
+    assert not fused.stats.replays
+    assert fused.stats.compiled
+
+
+def _all(got: Any) -> tuple[np.ndarray, ...]:
+    return got if isinstance(got, tuple) else (got,)
+
+
+def test_one_view_is_one_object() -> None:
+    def f(x):
+        y = x[1:]
+        return y, y
+
+    x = np.arange(3.0)
+    a, b = fuse(f, on_reject="silent")(x)
+    assert a is b
