@@ -19,6 +19,7 @@ from ..pair import Pair
 from ..scope import made_in_c
 from .complex_calls import MAKERS, ComplexCalls
 from .functions import COMPARISONS, MATH, OPERATORS, OURS, UFUNCS
+from .items import as_item
 from .library import METHODS, library
 from .masks import MASKS
 from .operands import convert, rounded, truth, typed
@@ -87,6 +88,8 @@ class Calls(ComplexCalls):
 
     def _numpy_int(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)
+        if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind in "fu":
+            return self._numpy_whole("i64", args, node)
         if x.either or not x.exact or not is_lossless(x.dtype, "i64"):
             refuse("LOWER_TYPE", f"`{ast.unparse(node)}` may not hold its operand", node)
         return Num(cast(x.ir, "i64"), strong="i64", linear=x.linear, interval=x.interval)
@@ -96,6 +99,8 @@ class Calls(ComplexCalls):
         (x,) = self._count(args, 1, node)
         if isinstance(x.ir, Const) and fits(x.ir, dtype):
             return Num(cast(x.ir, dtype), strong=dtype)
+        if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind == "f":
+            return Num(as_item(self.b, x, dtype, node), strong=dtype)
         if x.either or DTYPES[x.dtype].kind == "f":
             return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not made of an integer", node)
         return Num(truth(x) if dtype == "bool" else convert(self.b, x, dtype, node), strong=dtype)

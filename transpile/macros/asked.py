@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..types import ELEMENTS
 from .fact import INT_TYPES, Fact, typed
 from .samples import Display, Exactly, Sample, ask
 
@@ -41,6 +42,8 @@ class Asked:
         if self.is_new_axis(e):
             return [Exactly(None, type(None))]
         match e:
+            case ast.Attribute(attr="dtype", value=array) if (of := self.of(array).array):
+                return [Exactly(ELEMENTS[of.dtype].numpy, np.dtype)]
             case ast.Constant(value=value) if not isinstance(value, (bytes, complex)):
                 return [Exactly(value, type(value))]
             case ast.Slice(step=step):

@@ -76,10 +76,10 @@ class Called(Asked):
 
     def _function(self, func: ast.expr) -> object | None:
         """The function that `func` stands for; None where it is a method of an argument."""
-        if isinstance(func, ast.Attribute) and func.attr == "accumulate":
+        if isinstance(func, ast.Attribute) and func.attr in ("accumulate", "outer", "reduce"):
             ufunc = self.resolve(func.value)
             if isinstance(ufunc, np.ufunc):
-                return ufunc.accumulate
+                return getattr(ufunc, func.attr)  # type: ignore[no-any-return]
         return self.resolve(func)
 
     def _shape(self, target: object, e: ast.Call) -> tuple[str, ...] | None:

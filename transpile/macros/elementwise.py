@@ -10,6 +10,7 @@ import numpy as np
 from .. import ops
 from ..types import ELEMENTS, PARTS
 from .context import Context
+from .formulas import NAMES, applied, formula_view
 from .sequences import is_sequence
 from .views import View, broadcast, is_viewable, view
 
@@ -26,20 +27,24 @@ _OPERATORS = {
 """The function of NumPy that an operator on arrays stands for: its warnings name it."""
 
 _OURS = {getattr(ops, name) for name in ops.__all__} - {ops.to_bitmask, ops.from_bitmask}
-_FUNCTIONS = (np.where, np.clip, *_OURS)
 
 
 def is_elementwise(e: ast.expr, cx: Context) -> bool:
     """Whether `e` makes a new array of what it computes for each element."""
     known = cx.fact(e).array is not None
-    return known and (_by_elements(e, cx) is not None or is_sequence(e, cx))
+    by = known and (_by_elements(e, cx) is not None or applied(e, cx) is not None)
+    return by or (known and is_sequence(e, cx))
 
 
-def _by_elements(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]] | None:
+def _by_elements(
+    e: ast.expr, cx: Context
+) -> tuple[ast.expr | None, Sequence[ast.expr]] | None:
     """The operands of `e`, of which all are arrays and scalars, with the function that gives each
     element of it.
     """
     found = _operands(e, cx)
+    if found is None and (other := applied(e, cx)) is not None and other.text is None:
+        return None, other.operands
     if found is None or not all(map(is_viewable, map(cx.fact, found[1]))):
         return None
     return None if _is_another_product(*found, e, cx) else found
@@ -63,7 +68,7 @@ def elementwise(e: ast.expr, cx: Context) -> View | None:
     """`e` as a function of its operands' elements; None where it is none, or not known."""
     found = _by_elements(e, cx)
     if found is None:
-        return None
+        return formula_view(e, cx)
     function, operands = found
     if function is None:
         of = view(operands[0], cx)
@@ -116,12 +121,12 @@ def _operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]
             function_ = cx.resolve(func)
             if cx.builtin(e) == "abs":
                 return cx.expr("NP.absolute", NP=cx.numpy), args
-            if isinstance(function_, np.ufunc) and function_.nin == len(args):
+            if isinstance(function_, np.ufunc) and function_.nin == len(args) and (
+                function_.__name__ not in NAMES
+            ):
                 return (func, args) if function_.nout == 1 and not function_.signature else None
-            if any(function_ is f for f in _FUNCTIONS):
+            if (function_ is np.where and len(args) == 3) or any(function_ is f for f in _OURS):
                 return func, args
-            if function_ is None and isinstance(func, ast.Attribute) and func.attr == "clip":
-                return cx.expr("NP.clip", NP=cx.numpy), [func.value, *args]
     return None
 
 

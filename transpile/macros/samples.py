@@ -45,12 +45,16 @@ _WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True, "c128": 1j}
 _MOST = 16
 
 _NAMES = """
-    all amax amin any arange argmax argmin array asarray ascontiguousarray broadcast_to clip
-    concatenate copy count_nonzero cross cumprod cumsum diag diagonal diff dot empty empty_like
-    expand_dims eye fliplr flip flipud full full_like geomspace hstack identity inner linspace
-    logspace matmul max mean min moveaxis ones ones_like outer prod ptp ravel repeat reshape roll
-    round squeeze stack std sum swapaxes tile trace transpose tri var vdot vstack where zeros
-    zeros_like
+    all allclose amax amin angle any append arange argmax argmin around array array_equal
+    asarray ascontiguousarray atleast_1d atleast_2d average bincount broadcast_to clip
+    column_stack concatenate convolve copy correlate count_nonzero cross cumprod cumsum diag
+    diagonal diff digitize dot dstack ediff1d einsum empty empty_like expand_dims eye fix flip
+    fliplr flipud full full_like geomspace gradient histogram hstack identity inner interp
+    isclose isneginf isposinf kron linspace logspace matmul max mean meshgrid min moveaxis
+    nan_to_num nanargmax nanargmin nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar
+    ones ones_like outer prod ptp ravel repeat reshape roll rollaxis rot90 round searchsorted
+    select sinc squeeze stack std sum swapaxes tile trace transpose trapezoid tri tril triu var
+    vdot vstack where zeros zeros_like
 """
 _PURE: tuple[Any, ...] = (
     *(getattr(np, name) for name in _NAMES.split()),
@@ -61,14 +65,15 @@ _PURE: tuple[Any, ...] = (
     *(abs, bool, complex, float, int, len, round),
 )
 _METHODS = """
-    all any argmax argmin astype clip copy cumprod cumsum diagonal dot flatten max mean min prod ptp
-    ravel reshape round squeeze std sum swapaxes trace transpose var
+    all any argmax argmin astype clip conj conjugate copy cumprod cumsum diagonal dot flatten
+    max mean min prod ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes trace
+    transpose var
 """
 
 
 _SIZED = (
     np.arange, np.empty, np.eye, np.full, np.geomspace, np.identity, np.linspace, np.logspace,
-    np.ones, np.tri, np.zeros,
+    np.ones, np.repeat, np.tile, np.tri, np.zeros,
 )
 
 
@@ -86,7 +91,7 @@ def modest(function: object, sample: Sample) -> Sample:
 
 def is_pure(function: object) -> bool:
     """Whether `function` may be asked: it computes, and does nothing else."""
-    if getattr(function, "__name__", "") == "accumulate":
+    if getattr(function, "__name__", "") in ("accumulate", "outer", "reduce"):
         function = getattr(function, "__self__", None)  # of a ufunc
     return any(function is f for f in _PURE)
 

@@ -1,0 +1,135 @@
+"""Functions of whole arrays, form by form: compiled, and what NumPy gives, in value and in kind."""
+from __future__ import annotations
+
+import ast
+import copy
+import linecache
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from whole_forms import FORMS
+
+from transpile import fuse
+
+NAMES = ("x", "y", "z", "z0", "X", "Y", "A", "k", "m", "M", "s", "e", "c", "n", "j")
+DTYPES = ("f8", "f4", "i8", "i4", "u1", "?", "f2")
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "dense": lambda a: a,
+    "fortran": np.asfortranarray,
+    "strided": lambda a: np.repeat(np.repeat(a, 2, axis=0), 2, axis=-1)[::2, ..., ::2]
+    if a.ndim > 1 else np.repeat(a, 2)[::2],
+    "backwards": lambda a: np.flip(np.ascontiguousarray(np.flip(a))),
+}
+
+
+def arguments(
+    dtype: str, n: int = 5, special: bool = False, layout: str = "dense"
+) -> dict[str, Any]:
+    """Small whole numbers and halves; with `special`, NaN, infinities and zeros among floats."""
+    rng = np.random.default_rng(n)
+    lay = LAYOUTS[layout]
+
+    def some(*shape: int, dtype: str = dtype) -> np.ndarray:
+        a = rng.integers(0 if dtype == "u1" else -4, 9, shape)
+        if np.dtype(dtype).kind == "f":
+            a = a + 0.5 * rng.integers(0, 2, shape)
+            if special:
+                a = np.where(rng.random(shape) < 0.4, rng.choice(SPECIAL, shape), a)
+        return lay(a.astype(dtype))
+
+    x, y = some(n), some(n)
+    y[y == 0] = 1 if n == 5 else 0  # else quotients warn, which is Python's to do
+    return {
+        "x": x, "y": y, "z": some(4), "z0": some(n), "X": some(4, n), "Y": some(4, n),
+        "A": some(2, 4, 3), "k": rng.integers(0, max(n, 1), n), "m": rng.random(n) > 0.4,
+        "M": lay(rng.random((4, n)) > 0.4), "s": some(1)[0], "e": np.sort(some(4)),
+        "c": rng.integers(-4, 9, n) + 1j * rng.integers(-4, 9, n), "n": n, "j": 2,
+    }  # fmt: skip
+
+
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
+
+
+@cache
+def function(*forms: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """What gives all of `forms`, and the names that it takes."""
+    used = {n.id for f in forms for n in ast.walk(ast.parse(f)) if isinstance(n, ast.Name)}
+    names = tuple(n for n in NAMES if n in used)
+    value = forms[0] if len(forms) == 1 else f"({', '.join(forms)})"
+    text = f"def f({', '.join(names)}):\n    return {value}\n"
+    file = f"<forms {forms[0]} and {len(forms)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    space: dict[str, Any] = {"np": np}
+    exec(compile(text, file, "exec"), space)
+    return space["f"], names
+
+
+def kind(value: Any, args: Sequence[Any]) -> Any:
+    """Of each array how it lies, and whose memory it is."""
+    if isinstance(value, (tuple, list)):
+        return [kind(v, args) for v in value]
+    if not isinstance(value, np.ndarray):
+        return type(value)
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    lies = value.flags.c_contiguous, value.flags.f_contiguous
+    return lies, value.flags.writeable, [np.shares_memory(value, a) for a in arrays]
+
+
+def kind_of(fn: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    args = copy.deepcopy(given)
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        try:
+            value = fn(*args)
+        except Exception as e:
+            return type(e)
+    return kind(value, args), sorted({str(w.message) for w in raised})
+
+
+def agree(forms: tuple[str, ...], fused: Callable[..., Any], given: dict[str, Any]) -> None:
+    fn, names = function(*forms)
+    args = tuple(given[n] for n in names)
+    what = f"{forms} of {args}"
+    ulps = 4096 if np.asarray(given["x"]).dtype == np.float16 else 64
+    assert_same(outcome(fused, args), outcome(fn, args), what, ulps)
+    assert kind_of(fused, args) == kind_of(fn, args), what
+
+
+AT_ONCE = 15  # a kernel has a most of parameters, and each result is one
+GROUPS = {
+    f"{name}-{k}" if k else name: tuple(forms[k : k + AT_ONCE])
+    for name, text in FORMS.items()
+    for forms in [[line.strip() for line in text.strip().splitlines()]]
+    for k in range(0, len(forms), AT_ONCE)
+}
+EACH = [form for forms in GROUPS.values() for form in forms]
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All forms in one function: compiled, and right of few elements and of odd ones, too."""
+    forms = GROUPS[name]
+    fused = fuse(function(*forms)[0], target="scalar", on_reject="silent")
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    agree(forms, fused, arguments("f8"))
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "python")
+    for n in (0, 1, 9):
+        agree(forms, fused, arguments("f8", n, special=n > 1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", EACH)
+def test_alone(form: str) -> None:
+    """On every dtype, of every length, however the arrays lie; compiled or not."""
+    fused = fuse(function(form)[0], on_reject="silent")
+    for dtype in DTYPES:
+        for n in (5, 0, 1, 8):
+            for layout in LAYOUTS:
+                agree((form,), fused, arguments(dtype, n, layout=layout))
+        for n in (5, 9):
+            agree((form,), fused, arguments(dtype, n, special=True))

@@ -1,0 +1,489 @@
+"""Forms of functions of whole arrays that are compiled, by what they are about."""
+from __future__ import annotations
+
+__all__ = ["FORMS"]
+
+FORMS: dict[str, str] = {
+    "sum": """
+        np.sum(x)
+        X.sum()
+        np.sum(X, 0)
+        X.sum(axis=-1)
+        X.sum(axis=(0, 1))
+        np.sum(A, axis=(0, -1))
+        np.sum(X, axis=1, keepdims=True)
+        np.sum(x, where=x > 1)
+        np.sum(x, initial=2)
+        np.sum(x, axis=None)
+        x.sum(0)
+        sum(x)
+        np.sum(X[:, 1] * x[:4])
+        np.sum(x * y) / np.sum(y)
+    """,
+    "prod": """
+        np.prod(x)
+        X.prod(axis=0)
+        np.prod(X, axis=1, keepdims=True)
+    """,
+    "mean": """
+        np.mean(x)
+        X.mean(axis=0)
+        X.mean(1, keepdims=True)
+        np.mean(X, axis=(0, 1))
+    """,
+    "var": """
+        np.var(x)
+        X.var(axis=0)
+        X.var(axis=1, ddof=1)
+        np.var(X, axis=1, keepdims=True)
+    """,
+    "std": """
+        np.std(x)
+        x.std(ddof=1)
+        np.std(X, axis=0)
+        X.std(1, ddof=1, keepdims=True)
+    """,
+    "min": """
+        np.min(x)
+        X.min(axis=0)
+        np.amin(X, axis=1)
+        x.min(initial=1)
+        np.min(X, axis=1, keepdims=True)
+        min(x)
+        np.min(x, where=x > 1, initial=3)
+    """,
+    "max": """
+        np.max(x)
+        X.max(axis=0)
+        np.amax(X, axis=1)
+        x.max(initial=1)
+        np.max(X, axis=1, keepdims=True)
+        max(x)
+        np.max(np.abs(x))
+    """,
+    "ptp": """
+        np.ptp(x)
+        np.ptp(X, axis=0)
+        np.ptp(X, axis=1, keepdims=True)
+    """,
+    "any": """
+        np.any(x)
+        X.any(axis=0)
+        np.any(x > 1)
+        (X > 1).any(axis=1)
+        np.any(X, axis=1, keepdims=True)
+        np.any(x == y)
+        np.any(m)
+    """,
+    "all": """
+        np.all(x)
+        X.all(axis=0)
+        np.all(x > 1)
+        (X > 1).all()
+        np.all(X, axis=(0, 1))
+    """,
+    "count_nonzero": """
+        np.count_nonzero(x)
+        np.count_nonzero(x > 1)
+        np.count_nonzero(X, axis=0)
+        np.count_nonzero(X > 1, axis=1, keepdims=True)
+        np.count_nonzero(m)
+    """,
+    "argmin": """
+        np.argmin(x)
+        x.argmin()
+        X.argmin(axis=0)
+        np.argmin(X, axis=1)
+        np.argmin(X)
+    """,
+    "argmax": """
+        np.argmax(x)
+        x.argmax()
+        X.argmax(axis=0)
+        np.argmax(X, axis=1)
+        np.argmax(X)
+        np.argmax(x > 1)
+    """,
+    "cumsum": """
+        np.cumsum(x)
+        x.cumsum()
+        X.cumsum(axis=0)
+        np.cumsum(X, axis=1)
+        np.cumsum(X)
+        np.cumsum(m)
+        np.cumsum(x > 1)
+    """,
+    "cumprod": """
+        np.cumprod(x)
+        x.cumprod()
+        X.cumprod(axis=1)
+    """,
+    "diff": """
+        np.diff(x)
+        np.diff(X)
+        np.diff(X, axis=0)
+        np.diff(x, n=2)
+        np.diff(m)
+    """,
+    "dot": """
+        np.dot(x, y)
+        x.dot(y)
+        np.dot(X, y)
+        np.dot(X, Y.T)
+        np.dot(X.T, X)
+    """,
+    "vdot": """
+        np.vdot(x, y)
+    """,
+    "inner": """
+        np.inner(x, y)
+        np.inner(X, Y)
+        np.inner(X, y)
+    """,
+    "outer": """
+        np.outer(x, y)
+        np.outer(x, y) * 2
+    """,
+    "matmul": """
+        X @ y
+        X @ Y.T
+        x @ y
+        x @ X.T
+        np.matmul(X, Y.T)
+        X.T @ X
+        y @ X.T @ X @ y
+    """,
+    "where": """
+        np.where(x > 1, x, y)
+        np.where(m, x, 0)
+        np.where(M, X, y)
+        np.where(x > y, 1, -1)
+        np.where(X > 1, X, 0.0)
+        np.where(np.isnan(x), 0, x)
+    """,
+    "clip": """
+        np.clip(x, 0, 2)
+        x.clip(0, 2)
+        np.clip(X, 0, None)
+        np.clip(x, None, 2)
+        x.clip(min=1)
+        x.clip(max=2)
+        np.clip(x, y, 3)
+        np.clip(x, a_min=0, a_max=2)
+    """,
+    "select": """
+        np.select([x > 1, x < 0], [x, y], 0)
+        np.select([x > 1, x < 0], [x, y])
+        np.select([x > 1], [x], default=y)
+        np.select([x > 1, x < 0], [1.0, 2.0], default=3.0)
+    """,
+    "roll": """
+        np.roll(x, 1)
+        np.roll(x, -2)
+    """,
+    "concatenate": """
+        np.concatenate((x, y))
+        np.concatenate([x, y, x[:2]])
+        np.concatenate((X, Y), axis=1)
+        np.hstack((x, y))
+        np.hstack([X, Y])
+        np.vstack([x, y])
+        np.concatenate((x, np.zeros(3)))
+    """,
+    "stack": """
+        np.stack((x, y))
+        np.stack([x, y], axis=1)
+        np.stack((X, Y), axis=-1)
+        np.column_stack((x, y))
+        np.stack((x, y), axis=-1)
+    """,
+    "arange": """
+        np.arange(n)
+        np.arange(1, n)
+        np.arange(0, n, 2)
+        np.arange(n, dtype=np.float64)
+        np.arange(n) * 2.0
+        np.arange(0.0, 1.0, 0.25)
+        np.arange(n, dtype=np.int32)
+        np.arange(n - 1, -1, -1)
+        np.arange(len(x))
+        np.arange(n, dtype=float)
+        np.arange(1.0, n)
+    """,
+    "linspace": """
+        np.linspace(0, 1, n)
+        np.linspace(0, 1, 5)
+        np.linspace(0.0, 2.0, n, endpoint=False)
+        np.linspace(0, 1)
+        np.linspace(0, 1, num=n)
+        np.linspace(x[0], x[1], n)
+        np.linspace(0, 1, n, dtype=np.float32)
+        np.linspace(x.min(), x.max(), n)
+    """,
+    "eye": """
+        np.eye(3)
+        np.eye(n)
+        np.eye(n, 2)
+        np.eye(n, k=1)
+        np.eye(3, dtype=np.float32)
+        np.identity(n)
+        np.identity(3, dtype=np.int64)
+    """,
+    "zeros": """
+        np.zeros(n)
+        np.zeros((n, 2))
+        np.zeros(x.shape)
+        np.zeros(X.shape[0], dtype=np.int32)
+        np.zeros((n, n), dtype=X.dtype)
+        np.zeros(n, int)
+        np.zeros(n, 'f4')
+        np.zeros(shape=(n, 2))
+        np.zeros(n, bool)
+        np.zeros(X.shape, dtype='float32')
+        np.zeros((2, n), order='F')
+        np.zeros(shape=n, dtype=np.float64)
+        np.zeros([n, 2])
+    """,
+    "ones": """
+        np.ones(n)
+        np.ones((n, 2), np.float32)
+        np.ones(x.shape, dtype=bool)
+        np.ones(X.shape) * 2
+        np.ones(shape=(2, n))
+    """,
+    "full": """
+        np.full(n, 2)
+        np.full((n, 2), np.nan)
+        np.full(x.shape, x[0])
+        np.full(n, 0, dtype=np.float32)
+        np.full(n, fill_value=2.5)
+        np.full(shape=n, fill_value=3)
+        np.full(n, True)
+        np.full(X.shape, -np.inf)
+        np.full((n, n), s)
+    """,
+    "like": """
+        np.zeros_like(x)
+        np.ones_like(X)
+        np.full_like(x, 3)
+        np.zeros_like(x, dtype=np.float64)
+        np.zeros_like(X, dtype=bool)
+        np.full_like(X, 2.0, dtype=np.float64)
+    """,
+    "reshape": """
+        X.reshape(-1)
+        np.reshape(X, (-1,))
+        X.reshape((X.shape[1], X.shape[0]))
+        x.reshape(1, -1)
+        X.reshape(X.size)
+        A.reshape(2, -1)
+        A.reshape(A.shape[0], -1)
+        np.reshape(x, (n, 1))
+        x[:, None] + y
+        x.reshape(X.shape[1], 1)
+    """,
+    "ravel": """
+        X.ravel()
+        np.ravel(X)
+        X.ravel() * 2
+    """,
+    "flatten": """
+        X.flatten()
+        x.flatten()
+        A.flatten()
+    """,
+    "transpose": """
+        X.T * 2
+        X.T.copy()
+        A.T + 1
+    """,
+    "expand_dims": """
+        np.expand_dims(x, axis=-1) * 2
+        x[:, np.newaxis] * y
+    """,
+    "astype": """
+        x.astype(np.float32)
+        x.astype(float)
+        X.astype(np.float64)
+        x.astype(bool)
+        (x > 1).astype(np.int32)
+        (x > 1).astype(float)
+        x.astype('f4')
+        x.astype(y.dtype)
+        x.astype(np.float32, copy=False)
+        x.astype(np.float64) / 3
+        np.float32(x)
+        np.array(x)
+        np.array(x, dtype=np.float64)
+        np.array(x, copy=True)
+        np.array(x) + 1
+    """,
+    "copy": """
+        x.copy()
+        np.copy(X)
+        X.T.copy()
+        x[::2].copy()
+        X[1].copy()
+        X[:, 0].copy()
+    """,
+    "accumulate": """
+        np.maximum.accumulate(x)
+        np.minimum.accumulate(X, axis=1)
+        np.add.accumulate(x)
+        np.maximum.accumulate(X)
+    """,
+    "triu": """
+        np.tri(n)
+    """,
+    "diag": """
+        np.diag(x)
+        np.diag(X).sum()
+    """,
+    "trace": """
+        np.trace(X)
+        X.trace()
+        np.trace(X @ X.T)
+    """,
+    "isnan": """
+        np.isnan(x)
+        np.isfinite(X)
+        np.isinf(x)
+        ~np.isnan(x)
+        np.any(np.isnan(X))
+        np.isnan(x).any()
+        np.isnan(x).sum()
+        np.isfinite(x).all()
+        x[0] == np.nan
+        np.isposinf(x)
+        np.isneginf(x)
+    """,
+    "isclose": """
+        np.isclose(x, y)
+        np.isclose(x, y, rtol=1e-3, atol=1e-2)
+        np.isclose(x, 1.0)
+        np.isclose(x, y, equal_nan=True)
+        np.isclose(X, y)
+    """,
+    "nan_to_num": """
+        np.nan_to_num(x)
+        np.nan_to_num(X)
+        np.nan_to_num(x, nan=-1)
+        np.nan_to_num(x, nan=0.0, posinf=9.0, neginf=-9.0)
+    """,
+    "round": """
+        np.round(x)
+        np.round(x, 2)
+        x.round()
+        x.round(1)
+        np.around(x, decimals=2)
+        np.rint(x)
+        np.round(X, -1)
+        np.fix(x)
+        np.ceil(X)
+        np.trunc(x)
+    """,
+    "sign": """
+        np.sign(x)
+        np.sign(X) * 2
+        np.signbit(x)
+        np.copysign(x, y)
+        np.heaviside(x, 0.5)
+        np.abs(x)
+        np.absolute(x)
+        np.fabs(x)
+        abs(x)
+        np.negative(x)
+        np.positive(x)
+        np.square(x)
+        np.cbrt(x)
+    """,
+    "complex": """
+        np.angle(c)
+        np.conj(c)
+        c.conj()
+        c.conjugate()
+        np.abs(c)
+        np.real(x)
+        np.conj(x)
+        x.real
+        np.angle(c, deg=True)
+        np.abs(c) ** 2
+        np.angle(x)
+    """,
+    "cross": """
+        np.cross(x[:3], y[:3])
+        np.cross(X[:, :3], Y[:, :3])
+    """,
+    "ufunc": """
+        np.add(x, y)
+        np.exp(-x)
+        np.log1p(np.abs(x))
+        np.hypot(x, y)
+        np.arctan2(x, y)
+        np.power(x, 2)
+        np.mod(x, 3)
+        np.fmod(x, 3)
+        np.maximum(x, y)
+        np.fmax(x, y)
+        np.fmin(x, y)
+        np.logical_and(x > 1, y > 1)
+        np.logical_not(m)
+        np.bitwise_and(k, 3)
+        np.left_shift(k, 1)
+        np.not_equal(x, y)
+        np.greater(x, 1)
+        np.true_divide(x, 3)
+        np.floor_divide(x, 2)
+        np.subtract(X, y)
+        np.deg2rad(x)
+        np.radians(x)
+        np.rad2deg(x)
+        np.degrees(x)
+        np.exp2(x)
+        np.logical_xor(m, x > 1)
+        np.invert(k)
+        np.remainder(x, 2)
+        np.tanh(x)
+        np.arcsin(x / 8)
+    """,
+    "operator": """
+        x + y
+        X * y
+        -x
+        x ** 2
+        x ** 3
+        x / y
+        x // 2
+        x % 2
+        x > y
+        x == y
+        (x > 1) & (y < 2)
+        (x > 1) | (y < 2)
+        ~(x > 1)
+        x[1:] - x[:-1]
+        x[::-1] + x
+        2 ** x
+        X + x[:4, None]
+        x * 2.5 + y
+        k << 1
+        k & 1
+        x @ y
+        abs(x)
+        +x
+        x * s
+        np.float32(2) * x
+        not x.any()
+        x.size
+        x.shape
+        x.ndim
+        X.shape[0] * 2
+        len(X)
+    """,
+    "other": """
+        np.sum(x, axis=0)
+        x.min() + x.max()
+        np.logspace(0, 1, n)
+        np.geomspace(1, 8, n)
+        np.exp(x) / np.sum(np.exp(x))
+    """,
+}

@@ -1,0 +1,94 @@
+"""The arguments of NumPy's functions and of the methods of arrays, by their names."""
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+
+from loopir.record import record
+
+from .context import Context
+
+__all__ = ["Arguments", "arguments", "flag", "function_named", "is_none"]
+
+
+@record(frozen=True, slots=True)
+class Arguments:
+    """A call of ``np.name`` with what it is ``given``; None as an argument is as good as nothing,
+    where the function takes it for that.
+    """
+
+    name: str
+    given: dict[str, ast.expr]
+
+    def __getitem__(self, name: str) -> ast.expr:
+        return self.given[name]
+
+    def get(self, name: str) -> ast.expr | None:
+        """What is given for `name`, unless that is None."""
+        e = self.given.get(name)
+        return None if e is None or is_none(e) else e
+
+    def only(self, *names: str) -> bool:
+        """Whether nothing but `names` is given."""
+        return all(n in names or self.get(n) is None for n in self.given)
+
+
+def arguments(node: ast.AST, cx: Context, signatures: Mapping[str, str]) -> Arguments | None:
+    """What `node` calls, if that is one of `signatures`: the names of the arguments, in order.
+
+    A method ``x.name(…)`` is ``np.name(x, …)``; one whose arguments are others stands there as
+    ``.name``. Functions of ufuncs are called ``add.reduce``.
+    """
+    if not isinstance(node, ast.Call):
+        return None
+    name, args = function_named(node.func, cx), list(node.args)
+    if not name and isinstance(node.func, ast.Attribute):
+        name = "." + node.func.attr
+        of = node.func.value
+        if cx.resolve(node.func) is not None or (
+            name not in signatures and name[1:] not in signatures) or not cx.fact(of).array:
+            return None
+        args.insert(0, of)
+    signature = signatures.get(name, signatures.get(name.removeprefix(".")))
+    if signature is None or any(isinstance(a, ast.Starred) for a in args):
+        return None
+    names = _names(signature)
+    given = dict(zip(names, args, strict=False))
+    for k in node.keywords:
+        if k.arg is None or k.arg not in names or k.arg in given:
+            return None
+        given[k.arg] = k.value
+    if len(args) > len(names) or not given.keys() >= {n for n in names[:1]}:
+        return None
+    return Arguments(name.removeprefix("."), given)
+
+
+@functools.cache
+def _names(signature: str) -> tuple[str, ...]:
+    return tuple(signature.split())
+
+
+def function_named(func: ast.expr, cx: Context) -> str:
+    """The name of NumPy's function that `func` is, "" where it is none of NumPy's own."""
+    if isinstance(func, ast.Attribute) and func.attr in ("accumulate", "outer", "reduce"):
+        of = cx.resolve(func.value)
+        if isinstance(of, np.ufunc) and cx.is_numpy(func.value, of.__name__):
+            return f"{of.__name__}.{func.attr}"
+    found = cx.resolve(func)
+    name = getattr(found, "__name__", "")
+    return name if isinstance(name, str) and cx.is_numpy(func, name) else ""
+
+
+def is_none(e: ast.expr) -> bool:
+    """Whether `e` is None, as it stands there."""
+    return isinstance(e, ast.Constant) and e.value is None
+
+
+def flag(e: ast.expr | None, default: bool) -> bool | None:
+    """The bool that stands there; None where it is another thing."""
+    if e is None:
+        return default
+    return e.value if isinstance(e, ast.Constant) and isinstance(e.value, bool) else None

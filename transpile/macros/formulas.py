@@ -1,0 +1,265 @@
+"""Functions that say of each element what an expression of numbers says: formulas, a row each."""
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from loopir.record import record
+
+from ..types import ELEMENTS, PARTS
+from .arguments import Arguments, arguments, flag
+from .context import Context
+from .integers import integer_constant
+from .nests import dtype
+from .views import View, broadcast, held, is_viewable, view
+
+__all__ = ["NAMES", "Applied", "applied", "formula", "formula_view"]
+
+
+@record(frozen=True, slots=True)
+class Applied:
+    """``text`` of the elements of ``operands``, which go by A, B, … there, T by the dtype of the
+    result; None: of the one operand a copy.
+    """
+
+    text: str | None
+    operands: Sequence[ast.expr]
+
+
+_Row: TypeAlias = "Callable[[Arguments, Context, str], Applied | None]"
+
+
+def formula(
+    text: str | None, *names: str, kinds: str = "fiub", also: str | None = None
+) -> _Row:
+    """Of the arguments of these names, where all that are arrays are of the `kinds`; of other
+    arrays than those of floats `also`, if anything.
+    """
+
+    def row(given: Arguments, cx: Context, to: str) -> Applied | None:
+        if not given.only(*names) or any(n not in given.given for n in names):
+            return None
+        operands = [given[n] for n in names]
+        of = {ELEMENTS[t.dtype].kind for e in operands for t in cx.fact(e).types}
+        if of <= set(kinds):
+            return Applied(text, operands)
+        return Applied(also, operands) if also is not None and "c" not in of else None
+
+    return row
+
+
+def _cast(given: Arguments, cx: Context, to: str) -> Applied | None:
+    """To a dtype: complex numbers lose a part, of which NumPy warns."""
+    of = cx.fact(given["x"]).array
+    copies = flag(given.get("copy"), True)
+    if of is None or not given.only("x", "dtype", "copy") or copies is None:
+        return None
+    if of.dtype == to:
+        return Applied(None, [given["x"]]) if copies else None
+    return None if of.dtype in PARTS or to in PARTS else Applied("T(A)", [given["x"]])
+
+
+def _made(given: Arguments, cx: Context, to: str) -> Applied | None:
+    """``np.array(x)``: a copy, of whatever type."""
+    return _cast(given, cx, to) if given.only("x", "dtype", "copy") else None
+
+
+def _converted(given: Arguments, cx: Context, to: str) -> Applied | None:
+    """``np.asarray(x, T)``: a copy, if it is of another type."""
+    of = cx.fact(given["x"]).array
+    other = of is not None and of.dtype != to and given.only("x", "dtype")
+    return _cast(given, cx, to) if other else None
+
+
+def _rounded(given: Arguments, cx: Context, to: str) -> Applied | None:
+    """To some decimals: of ints they have none."""
+    places = integer_constant(given.get("decimals"), 0)
+    kind = ELEMENTS[to].kind
+    if places is None or not given.only("a", "decimals") or kind not in "fiu" or to == "f16":
+        return None
+    if kind != "f":
+        return Applied(None, [given["a"]]) if places >= 0 else None
+    if not places:
+        return Applied("NP.rint(A)", [given["a"]])
+    first, last = ("multiply", "divide") if places > 0 else ("divide", "multiply")
+    by = repr(10.0 ** abs(places))
+    return Applied(f"NP.{last}(NP.rint(NP.{first}(A, {by})), {by})", [given["a"]])
+
+
+def _clipped(given: Arguments, cx: Context, to: str) -> Applied | None:
+    """Between bounds, of which one may be missing."""
+    low, high = (given.get(n) or given.get(m) for n, m in (("a_min", "min"), ("a_max", "max")))
+    if not given.only("a", "a_min", "a_max", "min", "max"):
+        return None
+    if low is not None and high is not None:
+        return Applied("NP.clip(A, B, C)", [given["a"], low, high])
+    bound, text = (low, "NP.maximum(A, B)") if low is not None else (high, "NP.minimum(A, B)")
+    return None if bound is None else Applied(text, [given["a"], bound])
+
+
+def _numbers(given: Arguments, cx: Context, to: str) -> Applied | None:
+    """In place of NaN and of infinities; of ints a copy."""
+    copies = flag(given.get("copy"), True)
+    if not copies or to in PARTS:
+        return None
+    if ELEMENTS[to].kind != "f":
+        return Applied(None, [given["x"]])
+    most = float(np.finfo(ELEMENTS[to].numpy).max)
+    none, high, low = (given.get(n) or ast.Constant(v) for n, v in
+                       (("nan", 0.0), ("posinf", most), ("neginf", -most)))
+    if not all(cx.fact(e).rank == 0 for e in (none, high, low)):
+        return None
+    text = "T(B) if A != A else T(C) if A == NP.inf else T(D) if A == -NP.inf else A"
+    return Applied(text, [given["x"], none, high, low])
+
+
+def _close(given: Arguments, cx: Context, to: str) -> Applied | None:
+    """Of floats; NumPy makes floats of ints first."""
+    operands = [given[n] for n in ("a", "b") if n in given.given]
+    if len(operands) < 2:
+        return None
+    types = {t for e in operands for t in cx.fact(e).types}
+    plain = {t.dtype for t in types if not getattr(t, "weak", False)}
+    whole = all(ELEMENTS[t].kind in "iub" or t == "f64" for t in plain)
+    if not whole and plain != {"f32"}:
+        return None
+    bounds = [given.get("rtol") or ast.Constant(1e-5), given.get("atol") or ast.Constant(1e-8)]
+    nan = flag(given.get("equal_nan"), False)
+    if nan is None or not all(isinstance(e, ast.Constant) for e in bounds):
+        return None
+    same = "A == B or A != A and B != B" if nan else "A == B"
+    text = f"(abs(A - B) <= D + C * abs(B)) or {same} if NP.isfinite(B) else {same}"
+    return Applied(text.replace("B", "NP.float64(B)") if whole else text, [*operands, *bounds])
+
+
+def _conjugate(given: Arguments, cx: Context, to: str) -> Applied | None:
+    text = "NP.conjugate(A)" if to in PARTS else None
+    return Applied(text, [given["x"]]) if given.only("x") else None
+
+
+def _angle(given: Arguments, cx: Context, to: str) -> Applied | None:
+    of, degrees = cx.fact(given["z"]).array, flag(given.get("deg"), False)
+    if of is None or of.dtype == "f16" or degrees is None:
+        return None
+    text = "NP.angle(A)" if of.dtype in PARTS else "NP.arctan2(0, A)"
+    if degrees:
+        text = f"NP.multiply({text}, {180 / math.pi!r})"
+    return Applied(text, [given["z"]])
+
+
+_DEGREES = "NP.multiply(A, T({}))"
+_ROWS: dict[str, tuple[str, _Row]] = {
+    "angle": ("z deg", _angle),
+    "around": ("a decimals", _rounded),
+    "array": ("x dtype copy", _made),
+    "asarray": ("x dtype", _converted),
+    "astype": ("x dtype copy", _cast),
+    "clip": ("a a_min a_max min max", _clipped),
+    ".clip": ("a min max", _clipped),
+    "conjugate": ("x", _conjugate),
+    ".conj": ("x", _conjugate),
+    ".conjugate": ("x", _conjugate),
+    "deg2rad": ("x", formula(_DEGREES.format(math.pi / 180), "x")),
+    "degrees": ("x", formula(_DEGREES.format(180 / math.pi), "x")),
+    "fix": ("x", formula("NP.trunc(A)", "x", kinds="f")),
+    "fmax": ("a b", formula("T(A) if A >= B or B != B else T(B)", "a", "b", kinds="f",
+                            also="NP.maximum(A, B)")),
+    "fmin": ("a b", formula("T(A) if A <= B or B != B else T(B)", "a", "b", kinds="f",
+                            also="NP.minimum(A, B)")),
+    "heaviside": ("x h", formula("T(A) if A != A else T(B) if A == 0 else T(0) if A < 0 else T(1)",
+                                 "x", "h", kinds="f")),
+    "isclose": ("a b rtol atol equal_nan", _close),
+    "isneginf": ("x", formula("NP.equal(A, -NP.inf)", "x", kinds="f")),
+    "isposinf": ("x", formula("NP.equal(A, NP.inf)", "x", kinds="f")),
+    "nan_to_num": ("x copy nan posinf neginf", _numbers),
+    "positive": ("x", formula(None, "x")),
+    "rad2deg": ("x", formula(_DEGREES.format(180 / math.pi), "x")),
+    "radians": ("x", formula(_DEGREES.format(math.pi / 180), "x")),
+    "round": ("a decimals", _rounded),
+}
+"""By the name, or the method's after a dot: the arguments, and the formula."""
+
+_SIGNATURES = {name: names for name, (names, _) in _ROWS.items()}
+NAMES = frozenset(_ROWS)
+_TYPES = {d.numpy.type for d in ELEMENTS.values()}
+
+
+def applied(e: ast.expr, cx: Context) -> Applied | None:
+    """The formula that `e` is, of arrays and scalars; None where it is none."""
+    found = _formula(e, cx)
+    known = found is not None and all(is_viewable(cx.fact(x)) for x in found.operands)
+    return found if known else None
+
+
+def _formula(e: ast.expr, cx: Context) -> Applied | None:
+    to = cx.fact(e).array
+    match e:
+        case ast.Call(func=func, args=[x], keywords=[]) if to is not None and (
+            cx.resolve(func) in _TYPES and cx.fact(x).array
+        ):
+            return _converted(Arguments("asarray", {"x": x}), cx, to.dtype)
+    if isinstance(e, ast.Call) and (found := _selected(e, cx)) is not None:
+        return found
+    given = arguments(e, cx, _SIGNATURES)
+    if given is None or to is None:
+        return None
+    name = given.name
+    method = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and (
+        cx.resolve(e.func) is None)
+    _, row = _ROWS[f".{name}" if method and f".{name}" in _ROWS else name]
+    return row(given, cx, to.dtype)
+
+
+def _selected(e: ast.Call, cx: Context) -> Applied | None:
+    """``np.select``: the first choice whose condition holds."""
+    given = arguments(e, cx, {"select": "condlist choicelist default"})
+    if given is None or "choicelist" not in given.given:
+        return None
+    match given["condlist"], given["choicelist"]:
+        case (ast.List(elts=tests) | ast.Tuple(elts=tests)), (
+            ast.List(elts=choices) | ast.Tuple(elts=choices)
+        ) if len(tests) == len(choices) <= 6:
+            pass
+        case _:
+            return None
+    bools = all({t.dtype for t in cx.fact(t).types} == {"bool"} for t in tests)
+    if not bools or cx.fact(e).array is None:
+        return None
+    names = "ABCDEFGHIJKLM"
+    text = f"T({names[2 * len(tests)]})"
+    for k in reversed(range(len(tests))):
+        text = f"NP.where({names[2 * k]}, T({names[2 * k + 1]}), {text})"
+    pairs = [x for pair in zip(tests, choices, strict=True) for x in pair]
+    return Applied(text, [*pairs, given.get("default") or ast.Constant(0)])
+
+
+def formula_view(e: ast.expr, cx: Context) -> View | None:
+    """`e` by its formula."""
+    found, to = applied(e, cx), cx.fact(e).array
+    if found is None or found.text is None or to is None:
+        return None
+    text, parts = found.text, []
+    for name, operand in zip("ABCDEFGHIJKLM", found.operands, strict=False):
+        again = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(ast.parse(text))) > 1
+        part = view(held(operand, "a", cx) if again and _is_made(operand) else operand, cx)
+        if part is None:
+            return None
+        parts.append(part)
+    of = dtype(to.dtype, cx)
+
+    def combine(elements: list[ast.expr]) -> ast.expr:
+        names = dict(zip("ABCDEFGHIJKLM", elements, strict=False))
+        return cx.expr(text, NP=cx.numpy, T=of, **names)
+
+    return broadcast(parts, combine, cx)
+
+
+def _is_made(e: ast.expr) -> bool:
+    """Whether `e` is more than the elements of an array, or a number."""
+    while isinstance(e, (ast.Subscript, ast.Attribute)):
+        e = e.value
+    return not isinstance(e, (ast.Name, ast.Constant))
