@@ -15,6 +15,7 @@ typedef struct { int64_t place; object *wanted; } constant;             /* an ar
 typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8; uint32_t u32; uint16_t u16; uint8_t u8;
 } slot;
+typedef struct { char *data; int64_t bytes, busy; } shelf;     /* room for copies */
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
 
 typedef struct {
@@ -29,6 +30,10 @@ typedef struct {
     const meaning *meanings, *captured;
     const param *params;
     const int64_t *fresh, *sources, *program;
+    object *saves;                                      /* copies what the kernel overwrites; or NULL */
+    shelf *shelf;
+    int64_t written, pairs;
+    const int64_t *writes, *shared;                     /* where there are pairs: where one has one memory */
 } whole;
 
 static struct {

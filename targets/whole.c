@@ -14,24 +14,56 @@ static object *call_with(object *function, int64_t count, object *const *given)
 }
 
 /* After a status that is not zero: 1 where the result stands, else the answer is in `out`. */
-static int stands(const whole *w, int64_t status, object **given, object **out)
+static int stands(const whole *w, int64_t status, object *saved, object **given, object **out)
 {
-    object *values[MAX_GIVEN + 1];
+    object *values[MAX_GIVEN + 2];
     if (w->raised && status & REPLAY && w->raised[0]) {
         more.restore(w->raised[0], w->raised[1], w->raised[2]);
         w->raised[0] = w->raised[1] = w->raised[2] = 0;
         return 0;
     }
-    values[0] = py.from_int(status);
+    values[0] = py.from_int(status), values[1] = saved ? saved : more.none;
     int64_t count = w->arguments + w->taken + w->made;
-    for (int i = 0; i < count; i++) values[i + 1] = given[i];
-    object *other = call_with(w->ended, count + 1, values);
+    for (int i = 0; i < count; i++) values[i + 2] = given[i];
+    object *other = call_with(w->ended, count + 2, values);
     more.drop(values[0]);
     if (!other) return 0;
     int good = other == more.none;
     if (!good) *out = call_with(other, w->arguments, given);
     more.drop(other);
     return good;
+}
+
+/* Whether what the kernel overwrites now lies on the shelf, array by array. */
+static int shelved(const whole *w, object **given)
+{
+    enum { ONE_BLOCK = 3 };                             /* NumPy's flags of either order */
+    int64_t at = 0;
+    if (w->shelf->busy) return 0;
+    for (int i = 0; i < w->written; i++) {
+        const ndarray *a = (const ndarray *)given[w->sources[w->writes[i]]];
+        int64_t size = w->params[w->writes[i]].bytes;
+        for (int axis = 0; axis < a->rank; axis++) size *= a->dims[axis];
+        if (!(a->flags & ONE_BLOCK) || size > w->shelf->bytes - at) return 0;
+        __builtin_memcpy(w->shelf->data + at, a->data, (uint64_t)size);
+        at += size;
+    }
+    return w->shelf->busy = 1;
+}
+
+/* 1; copies of what the kernel overwrites in `saved` where Python may need it; 0 where there are none to be had. */
+static int copied(const whole *w, object **given, object **saved)
+{
+    int wanted = w->saves && !w->pairs;
+    for (int i = 0; w->saves && i < w->pairs; i++) {
+        const ndarray *a = (const ndarray *)given[w->shared[2 * i]], *b = (const ndarray *)given[w->shared[2 * i + 1]];
+        wanted |= a->data == b->data;                   /* or nothing is shared: the kernel sees to that */
+    }
+    *saved = 0;
+    if (!wanted) return 1;
+    if (shelved(w, given)) more.hold(*saved = py.truth);
+    else *saved = call_with(w->saves, w->arguments + w->taken + w->made, given);
+    return *saved != 0;
 }
 
 /* 1, and the answer or NULL for an exception in `out`; 0 where Python must do it all. */
@@ -53,16 +85,20 @@ static int answered(const whole *w, object **given, object **out)
         else fits = take_scalar(p, from, scalar++, &extent);
     }
     if (fits && w->wary && !is_calm()) more.forget(), fits = 0;
+    object *saved = 0;
+    if (fits && !copied(w, given, &saved)) more.forget(), fits = 0;
     if (fits) {
         void *thread = extent > LARGE ? py.release() : 0;
         int64_t status = w->kernel(arrays, scalars);
         if (thread) py.acquire(thread);
         *out = 0;
-        if (!status || stands(w, status, given, out)) {
+        if (!status || stands(w, status, saved, given, out)) {
             ++*w->calls;
             *out = result(w, w->program, given, slots);
         }
     }
+    if (saved == py.truth) w->shelf->busy = 0;
+    if (saved) more.drop(saved);
     while (held--) more.drop(given[w->arguments + held]);
     return (int)fits;
 }

@@ -17,7 +17,7 @@ __all__ = [
     "ADD", "CALLED", "CHOSEN", "EMPTY", "EXTENT", "GIVEN", "INTEGER", "LEAST", "LIKE", "LIST",
     "LITERAL", "MAX_GIVEN", "MOST", "MUL", "NUMBER", "PYTHON", "SCALAR", "SLOT", "SUB", "TUPLE",
     "ZEROS",
-    "Call", "Meaning", "Pointer", "Program", "Word", "calm", "whole",
+    "Call", "Copying", "Meaning", "Pointer", "Program", "Word", "calm", "whole",
 ]
 
 MAX_GIVEN = 64
@@ -71,6 +71,19 @@ class Meaning:
 
 
 @record(frozen=True, slots=True)
+class Copying:
+    """The parameters ``writes`` of the kernel are copied to the ``shelf``, of which this is the
+    address, the bytes, and whether it is in use; where there is no room, ``saves(*given)`` does it.
+    With ``pairs`` of places only where two have one memory.
+    """
+
+    writes: Sequence[int]
+    pairs: Sequence[tuple[int, int]]
+    shelf: np.ndarray
+    saves: Callable[..., Any]
+
+
+@record(frozen=True, slots=True)
 class Call:
     """A function's ``parameters`` (None: positional only), with defaults by place, and those that
     must be ``constants``; what names must mean in the dicts ``names`` and ``builtins``, and those
@@ -79,9 +92,10 @@ class Call:
     such an array after these, or SLOT; the rows, as `values.c` reads them, of which the first is
     the result.
 
-    ``wary``: the kernel writes what Python may have to write again. ``python(*args, **kwargs)``
-    does it all where anything is unusual. ``ended(status, *given)`` tells what a status means: None
-    where the result stands, or what to call. ``calls`` counts.
+    ``wary``: the kernel writes what Python may have to write again; ``copying``: how that is copied
+    ahead. ``python(*args, **kwargs)`` does it all where anything is unusual. ``ended(status, saved,
+    *given)`` tells what a status means: None where the result stands, or what to call. ``saved``:
+    True for what lies on the shelf, None for nothing, or those copies. ``calls`` counts.
     """
 
     name: str
@@ -98,6 +112,7 @@ class Call:
     wary: bool
     python: Callable[..., Any]
     ended: Callable[..., Any]
+    copying: Copying | None
     calls: np.ndarray
 
 
@@ -124,7 +139,7 @@ def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
         kept.append(array)
         return int(array.__array_interface__["data"][0])
 
-    places = range(len(call.parameters))
+    places, copying = range(len(call.parameters)), call.copying
     meanings = sorted(call.meanings, key=lambda m: m.root)
     defaults = [Pointer(call.defaults[i]) if i in call.defaults else 0 for i in places]
     keywords = [Pointer(sys.intern(name)) if name else 0 for name in call.parameters]
@@ -141,6 +156,10 @@ def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
         at(packed([word for m in call.captured for word in m.words()])),
         at(packed([field for row in entry.rows for field in row.fields()])),
         at(packed(call.fresh)), at(packed(call.sources)), at(packed(call.program.words)),
+        *([0] * 6 if copying is None else [
+            Pointer(copying.saves), at(copying.shelf), len(copying.writes), len(copying.pairs),
+            at(packed(copying.writes)), at(packed([k for pair in copying.pairs for k in pair])),
+        ]),
     ]).view(_Spec)
     spec.kept = tuple(kept)
     return road.builtin(at(spec), spec)

@@ -303,7 +303,8 @@ def test_a_strict_condition_is_pythons_whoever_judges() -> None:
     """It may have raised an error, whatever ``np.errstate`` says."""
     contract = Contract(
         params=(), guards=(), in_place=(), strict=("over",), bindings=(), returned=Nothing(),
-        refs=(), writes=(), rewrites=False, snapshot=False, sources=(), told="told",
+        refs=(), writes=(), rewrites=False, snapshot=False, risky=False, sources=(),
+        told="told",
     )
     known = Verdicts()
     with np.errstate(all="ignore"):
@@ -313,6 +314,74 @@ def test_a_strict_condition_is_pythons_whoever_judges() -> None:
             assert judge_told(contract, either, status, np.zeros(1, int)) == "GUARD_FLOAT_STATUS"
         assert judge(contract, either, STATUS["invalid"], again=True, known=known) is None
         assert judge_told(contract, either, STATUS["invalid"], np.zeros(1, int)) is None
+
+
+# -- what overwrites what it reads
+
+
+def divergence(x, y):
+    for i in range(len(x)):
+        x[i] += 1e-11
+        y[i] += 1e-11
+    k = 0.0
+    for i in range(len(x)):
+        k += x[i] * np.log(x[i] / y[i])
+    return k
+
+
+def means_of_neighbours(x, y):
+    for i in range(1, len(x)):
+        n = 0
+        for j in range(1, len(y)):
+            if y[j] < 3:
+                n += 1
+                x[i] += x[j - 1]
+        x[i] /= n - 1
+
+
+def softened(x, y):
+    for i in range(len(x)):
+        y[i] = np.exp(x[i]) / (1.0 - x[i] * x[i])
+
+
+def scaled_and_moved(x, y):
+    for i in range(len(x)):
+        x[i] = x[i] * 1e200 / y[i] - y[i]
+
+
+@pytest.mark.parametrize("action", ["default", "once", "module", "always", "error"])
+@pytest.mark.parametrize(
+    "function", [divergence, means_of_neighbours, softened, scaled_and_moved],
+    ids=lambda f: f.__name__,
+)
+def test_what_is_overwritten_is_copied_first(function: Callable[..., Any], action: Any) -> None:
+    """Where copies are dear, the words may be those of another operation, unless each shows."""
+    fused, rng = fuse(function), np.random.default_rng(5)
+    nasty = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e200, 1.0, 2.0, -3.0, 0.5]
+    for n in (1, 9, 40, 40, 3):
+        x, y = rng.choice(nasty, n), rng.choice(nasty, n)
+        for same in (False, True):
+            theirs = warned_of(function, action, x, x if same else y)
+            ours = warned_of(fused, action, x, x if same else y)
+            if function is not scaled_and_moved or action in ("always", "error"):
+                assert ours[:2] == theirs[:2]
+            np.testing.assert_allclose(ours[2:], theirs[2:], rtol=1e-15)
+    assert warned_of(fused, action, np.ones(3) / 2, np.ones(3))[0] == []
+    assert fused.stats.compiled
+
+
+def warned_of(function: Callable[..., Any], action: Any, x: Any, y: Any) -> Any:
+    """The warnings of a call as if it were the first; its answer; what it leaves behind."""
+    globals().pop("__warningregistry__", None)
+    own = x.copy()
+    x, y = own, own if y is x else y.copy()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action)
+        try:
+            answer = function(x, y)
+        except RuntimeWarning as e:
+            answer = str(e)
+    return [(str(w.message), w.lineno) for w in caught], repr(answer), x, y
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -359,10 +359,12 @@ def test_what_the_kernel_turns_down_is_pythons() -> None:
     assert y.tolist() == [5.0] * 3 + [3.0] * 2
     f(2.0, x, y)
     assert (f.stats.compiled, f.stats.replays) == (2, {"GUARD_BOUNDS": 1})
-    with warnings.catch_warnings(record=True) as shown:
-        warnings.simplefilter("always")
-        f(1e308, np.full(5, 10.0), y)
-    assert (len(shown), y.tolist()) == (1, [np.inf] * 5)
+    for action, count in (("default", 1), ("always", 5)):
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter(action)
+            f(1e308, np.full(5, 10.0), y)
+        assert (len(shown), y.tolist()) == (count, [np.inf] * 5)
+        assert f.stats.compiled == 3
 
 
 def test_the_error_state_is_that_of_the_call() -> None:

@@ -363,7 +363,8 @@ def test_what_python_may_have_to_write_again_is_copied(what: Any, copies: bool) 
         ({"all": "ignore"}, "error", False),
         ({"over": "raise"}, "default", True),
         ({"invalid": "print"}, "default", True),
-        ({"all": "warn"}, "always", False),
+        ({"all": "warn"}, "always", True),
+        ({"all": "warn"}, "once", False),
     ],
 )
 def test_the_error_state_decides_too(modes: Any, action: Any, copies: bool) -> None:

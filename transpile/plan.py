@@ -235,9 +235,11 @@ class Plan:
     must be these constants, or equal. ``writes``: parameters of the caller (arguments, captured)
     that the kernel writes. ``rewrites``: some of those are also read, so the original cannot be run
     again after the kernel unless they are restored. ``snapshot``: Python may have to take over
-    after the kernel has written, so the ``writes`` are copied before each call. ``temporaries``:
-    fresh arrays that do not escape. ``told``: an array in which element k + 1 says when
-    ``sources[k]`` raised first, as the how-manieth of them; 0: it did not.
+    after the kernel has written, so the ``writes`` are copied before each call. ``risky``: only
+    Python knows which of several operations warns first, and copies cost little: they are made
+    where the kernel overwrites what it reads. ``temporaries``: fresh arrays that do not escape.
+    ``told``: an array in which element k + 1 says when ``sources[k]`` raised first, as the
+    how-manieth of them; 0: it did not.
     """
 
     kernel: Kernel
@@ -248,6 +250,7 @@ class Plan:
     writes: tuple[str, ...] = ()
     rewrites: bool = False
     snapshot: bool = False
+    risky: bool = False
     temporaries: frozenset[str] = frozenset()
     sources: tuple[StatusSource, ...] = ()
     told: str | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from loopir.analysis.effort import dear_to
 from loopir.analysis.memory import loaded
 from loopir.machine import COMMON, Machine
 from loopir.nodes import Kernel
@@ -142,6 +143,9 @@ def _settled(plan: Plan, fusion: Fusion, vector: Kernel) -> Plan:
     rewrites = plan.rewrites and not loaded(vector.body).isdisjoint(plan.writes)
     snapshot = plan.snapshot and (plan.wordless or not asks_first(vector))
     bindings = tuple(b for b in plan.bindings if b.name not in fusion.contracted)
+    several = len(plan.sources) > 1 and bool(plan.writes)
+    risky = several and (plan.told is not None or dear_to(fusion.kernel, plan.writes))
     return replace(
-        plan, kernel=fusion.kernel, bindings=bindings, rewrites=rewrites, snapshot=snapshot
+        plan, kernel=fusion.kernel, bindings=bindings, rewrites=rewrites, snapshot=snapshot,
+        risky=risky,
     )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transpile import fuse
+from transpile.dispatch.fused import Fused
 
 from .inputs import Kind, arguments, kinds, tree_of
 
@@ -81,8 +82,8 @@ def judged(function: Callable[..., Any], name: str, seed: int) -> Verdict:
         except _Late:
             continue
         got = _outcome(fused, args)
-        difference = _difference(got, wanted)
-        if difference is not None:
+        difference = _difference(got, wanted) or _crash(fused, args)
+        if difference is not None and _settled(function, args):
             return verdict._replace(wrong=f"{_short(difference)} of {_short(repr(args))}")
     stats = fused.stats
     return verdict._replace(compiled_calls=stats.compiled, replays=tuple(stats.replays))
@@ -117,6 +118,23 @@ def _draws(
         if len(found) >= _DRAWS:
             break
     return found
+
+
+def _crash(fused: Fused, args: tuple[Any, ...]) -> str | None:
+    """What the compiler itself failed of."""
+    if "BUILD_FAILED" not in fused.stats.replays:
+        return None
+    found = (r for r in fused.report(*copy.deepcopy(args)).rejections if r.code == "BUILD_FAILED")
+    return next((f"BUILD_FAILED {r.message} {r.note or ''}" for r in found), None)
+
+
+def _settled(function: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+    """Whether Python gives one answer, whatever memory held before."""
+    answers = []
+    for byte in (0x5A, 0xA5):
+        [np.full(size, byte, np.uint8) for size in range(1, 1024) for _ in range(8)]
+        answers.append(_outcome(function, args))
+    return _difference(*answers) is None
 
 
 def _within(seconds: float, call: Callable[..., Any], *args: Any) -> Any:

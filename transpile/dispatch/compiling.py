@@ -47,6 +47,7 @@ def contract_of(plan: Plan, kernel: Kernel) -> Contract:
         writes=plan.writes,
         rewrites=plan.rewrites,
         snapshot=plan.snapshot,
+        risky=plan.risky,
         sources=plan.sources,
         told=plan.told,
     )

@@ -38,6 +38,7 @@ class Contract:
     writes: tuple[str, ...]
     rewrites: bool
     snapshot: bool
+    risky: bool
     sources: tuple[StatusSource, ...]
     told: str | None
 

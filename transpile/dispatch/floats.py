@@ -50,7 +50,8 @@ except ImportError:
 
 @record(slots=True)
 class _Calm:
-    """The last error state and warning filters under which no condition can raise in mid-loop.
+    """The last error state and warning filters under which no condition can raise in mid-loop, and
+    a warning shows once.
 
     A kernel may then write before it is known that none arises. Comparing costs some 30 ns.
     """
@@ -62,10 +63,12 @@ CALM = _Calm()
 
 
 def nervous() -> bool:
-    """Whether a floating-point condition may raise, or call back, in the middle of a loop."""
+    """Whether a floating-point condition may raise, or call back, in the middle of a loop, or each
+    that warns shows.
+    """
     mood = errstate(), list(warnings.filters)
     modes = set(np.geterr().values())
-    if modes <= {"ignore"} or (modes <= {"ignore", "warn"} and not _warnings_may_raise()):
+    if modes <= {"ignore"} or (modes <= {"ignore", "warn"} and not _each_counts()):
         CALM.mood = mood
         if watched():
             calm(_variable, vars(warnings), "filters", *mood)
@@ -78,10 +81,11 @@ def watched() -> bool:
     return isinstance(_variable, ContextVar) and not _FILTERS_ARE_CONTEXTUAL
 
 
-def _warnings_may_raise() -> bool:
+def _each_counts() -> bool:
     if _FILTERS_ARE_CONTEXTUAL:
         return True
-    return any(f[0] == "error" and issubclass(RuntimeWarning, f[2]) for f in warnings.filters)
+    filters = (f for f in warnings.filters if issubclass(RuntimeWarning, f[2]))
+    return any(f[0] not in _ONE_IS_ENOUGH for f in filters)
 
 
 @record(slots=True)

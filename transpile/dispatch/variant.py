@@ -21,7 +21,7 @@ from .contract import Contract
 from .floats import Verdicts, judge, judge_told
 from .standin import Values
 from .whole import whole_call
-from .wrapper import Saved, applies, wrapper
+from .wrapper import Saved, applies, share, wrapper
 
 __all__ = ["Variant"]
 
@@ -69,8 +69,10 @@ class Variant:
         )
         count = len(parameters(self.function.__code__))
 
-        def ended(status: int, given: tuple[Any, ...], values: Values) -> Callable[..., Any] | None:
-            code = self._why(status, given, ())
+        def ended(
+            status: int, saved: Saved, given: tuple[Any, ...], values: Values
+        ) -> Callable[..., Any] | None:
+            code = self._why(status, given, saved)
             return None if code is None else other(self, code, values[:count])
 
         self.call = python
@@ -103,8 +105,7 @@ class Variant:
         if not self.contract.in_place:
             return False
         arrays = dict(zip((p.name for p in self.contract.params), given, strict=True))
-        pairs = self.contract.in_place
-        return any(np.may_share_memory(arrays[a], arrays[b]) for a, b in pairs)
+        return share((arrays[a], arrays[b]) for a, b in self.contract.in_place)
 
     def mismatch(self, given: Sequence[object]) -> str:
         """Why arguments of the right types were turned down."""

@@ -24,6 +24,7 @@ from targets.whole import (
     SLOT,
     TUPLE,
     Call,
+    Copying,
     Meaning,
     Pointer,
     Program,
@@ -54,12 +55,16 @@ from .contract import Contract
 from .floats import watched
 from .fresh import Unfit, add_fresh
 from .result import filled, first, tolist, viewed, whole_number
+from .shelf import Shelf
 from .standin import Values
+from .wrapper import Saved
 
 __all__ = ["Ended", "whole_call"]
 
-Ended = Callable[[int, tuple[Any, ...], Values], Callable[..., Any] | None]
-"""What a status means, given the kernel's arguments and the call's; None: the result stands."""
+Ended = Callable[[int, Saved, tuple[Any, ...], Values], Callable[..., Any] | None]
+"""What a status means, given copies of what the kernel has overwritten, its arguments and the
+call's; None: the result stands.
+"""
 
 _LETTERS = {
     "f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b",
@@ -99,9 +104,27 @@ def _call(
     refs = {ref.expr: ref.value for ref in contract.refs}
     fresh = [add_fresh(program, b, parameters(code), refs) for b in places.fresh]
     sources = [places.of(p.name) for p in contract.params]
+    written = [k for k, p in enumerate(contract.params) if p.name in contract.writes]
     given = function.__defaults__ or ()
     first = code.co_argcount - len(given)
     count = code.co_posonlyargcount
+    shelf = Shelf()
+
+    def over(values: Values) -> Values:
+        return tuple(values[sources[k]] for k in written)
+
+    copying = Copying(
+        writes=written,
+        pairs=() if contract.rewrites else places.pairs(contract),
+        shelf=shelf.state,
+        saves=lambda *values: shelf.copies(over(values)),
+    )
+
+    def ends(status: int, saved: Any, *values: Any) -> Callable[..., Any] | None:
+        copied = shelf.found(over(values)) if saved is True else saved or ()
+        given = tuple(None if k == SLOT else values[k] for k in sources)
+        return ended(status, copied, given, values)
+
     return Call(
         name=function.__name__,
         parameters=[None if i < count else p for i, p in enumerate(parameters(code))],
@@ -110,9 +133,8 @@ def _call(
         names=names, builtins=builtins, meanings=places.meanings, captured=places.captured,
         fresh=fresh, sources=sources, program=program,
         wary=wary, python=python,
-        ended=lambda status, *values: ended(
-            status, tuple(None if k == SLOT else values[k] for k in sources), values
-        ),
+        ended=ends,
+        copying=copying if contract.risky else None,
         calls=calls,
     )
 
@@ -147,6 +169,10 @@ class _Places:
             case Slot() if name in self.slots:
                 return SLOT
         raise Unfit
+
+    def pairs(self, contract: Contract) -> list[tuple[int, int]]:
+        """Where two arrays stand that may be one."""
+        return [(self.of(a), self.of(b)) for a, b in contract.in_place]
 
     def _meaning(self, expr: str, wanted: Pointer | None) -> Meaning:
         root, *attributes = expr.split(".")

@@ -38,7 +38,7 @@ from .floats import CALM, errstate, nervous
 from .result import result_text
 from .standin import Values, condition, forward_text, stand_in, values_text
 
-__all__ = ["Saved", "applies", "wrapper"]
+__all__ = ["Saved", "applies", "copies", "share", "wrapper"]
 
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
@@ -203,12 +203,18 @@ class _Text:
         if not contract.writes or not (contract.snapshot or contract.sources):
             return "()"
         written = "".join(f"{self.name(n)}, " for n in contract.writes)
-        saved = f"{self.helper('f', _copies)}(({written}))"
+        saved = f"{self.helper('f', copies)}(({written}))"
         if contract.snapshot:
             return saved
         self._helpers |= {"_tp_warnings": warnings, "_tp_calm": CALM, "_tp_errstate": errstate}
         mood = "(_tp_errstate(), _tp_warnings.filters)"
-        return f"{saved} if {mood} != _tp_calm.mood and {self.helper('f', nervous)}() else ()"
+        condition = f"{mood} != _tp_calm.mood and {self.helper('f', nervous)}()"
+        if contract.risky and contract.rewrites:
+            condition += " or True"  # the call in C must know the mood all the same
+        elif contract.risky and contract.in_place:
+            pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in contract.in_place)
+            condition += f" or {self.helper('f', share)}(({pairs}))"
+        return f"{saved} if {condition} else ()"
 
     def name(self, name: str) -> str:
         """What the wrapper calls what it gives the kernel for `name`."""
@@ -231,6 +237,13 @@ def _sources(bindings: Iterable[Binding]) -> list[Binding]:
     return list(dict.fromkeys(b.of if isinstance(b, Part) else b for b in bindings))
 
 
-def _copies(given: tuple[Any, ...]) -> Saved:
+def share(pairs: Iterable[tuple[Any, Any]]) -> bool:
+    """Whether two arrays of a pair are one: the kernel sees to it that others share nothing."""
+    arrays = ((a, b) for a, b in pairs if type(a) is type(b) is np.ndarray)
+    places = ([x.__array_interface__["data"][0] for x in pair] for pair in arrays)
+    return any(a == b for a, b in places)
+
+
+def copies(given: Iterable[Any]) -> Saved:
     """Of arrays; what is none has not been turned down yet, and its methods may do anything."""
     return tuple((a, a.copy()) for a in given if type(a) is np.ndarray)
