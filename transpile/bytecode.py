@@ -8,9 +8,9 @@ import types
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
-__all__ = ["compiles_to"]
+__all__ = ["FUTURE", "bare", "compiles_to"]
 
-_FUTURE = reduce(
+FUTURE = reduce(
     int.__or__, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
 )
 _NEUTRAL = {"CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL"}
@@ -20,7 +20,7 @@ _SYNONYMS = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL_FUNCTION"}
 def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
     """Whether `tree` compiles to the bytecode that `fn` has."""
     code = fn.__code__
-    text: list[ast.stmt] = [_bare(tree)]
+    text: list[ast.stmt] = [bare(tree)]
     *outer, own = fn.__qualname__.split(".")
     if outer and outer[-1] != "<locals>":  # names such as __x are mangled inside a class
         own = outer[-1]
@@ -29,7 +29,7 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
     if own not in free:
         text.insert(0, ast.Global([own]))
     module = ast.fix_missing_locations(ast.Module([_function("_", free, text)], []))
-    flags = code.co_flags & _FUTURE
+    flags = code.co_flags & FUTURE
     try:
         compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
@@ -37,7 +37,7 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
     return any(_same(c, code) for c in _codes(compiled) if c.co_name == code.co_name)
 
 
-def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
+def bare(tree: ast.FunctionDef) -> ast.FunctionDef:
     """The function without decorators, defaults and annotations, which run outside it."""
     bare = {f: getattr(tree, f) for f in tree._fields} | {"decorator_list": [], "returns": None}
     node = ast.FunctionDef(**bare)

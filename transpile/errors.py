@@ -37,15 +37,17 @@ class FuseError(RuntimeError):
 
 
 def sentence(
-    function: FunctionType, types: Sequence[ArgType], code: str, rejection: Rejection | None
+    function: FunctionType, types: Sequence[ArgType], code: str, rejection: Rejection | None,
+    *, part: bool = False,
 ) -> str:
-    """One line: the code, the place, the call, and why."""
+    """One line: the code, the place, the call, and why; ``part``: some of it is compiled."""
     at, call = place(function, rejection.line if rejection else None), call_text(function, types)
     why = f": {rejection.message}" if rejection else ""
     hint = ""
     if rejection and code.startswith("BUILD_"):  # one line has to do, and this one tells most
         hint = (rejection.help or rejection.note or "").partition("\n")[0]
-    return f"{code} at {at}: {call} runs as Python{why}" + f" ({hint})" * bool(hint)
+    how = "is compiled in part" if part else "runs as Python"
+    return f"{code} at {at}: {call} {how}{why}" + f" ({hint})" * bool(hint)
 
 
 def place(function: FunctionType, line: int | None = None) -> str:

@@ -7,6 +7,7 @@ import linecache
 import textwrap
 import tokenize
 import types
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from loopir.record import record
 from .bytecode import compiles_to
 from .rejections import Refused, Rejection
 
-__all__ = ["Source", "read", "read_all", "read_text", "span_of"]
+__all__ = ["Source", "read", "read_all", "read_text", "remember", "span_of"]
 
 @record(frozen=True, slots=True)
 class Source:
@@ -43,12 +44,22 @@ class Source:
         return textwrap.dedent("\n".join(body)) + "\n"
 
 
+_remembered: weakref.WeakKeyDictionary[Callable[..., Any], Source] = weakref.WeakKeyDictionary()
+
+
+def remember(fn: types.FunctionType, source: Source) -> None:
+    """Of a function that was made of a tree, and stands in no file as it is."""
+    _remembered[fn] = source
+
+
 def read(fn: Callable[..., Any]) -> Source:
     """The source of a Python function, nested functions and methods included.
 
     Raises Refused: SOURCE_UNAVAILABLE where the text is not to be had, or is not the function's.
     """
     fn = getattr(fn, "__func__", fn)
+    if isinstance(fn, types.FunctionType) and fn in _remembered:
+        return _remembered[fn]
     if not isinstance(fn, types.FunctionType):
         raise _unavailable(f"`{_name_of(fn)}` is not a Python function")
     code = fn.__code__

@@ -28,7 +28,7 @@ from .signature import type_of
 from .source import Source, read
 from .types import ArgType, Constant
 
-__all__ = ["Stages", "compile_stages"]
+__all__ = ["CallEnv", "Stages", "compile_stages"]
 
 
 @record(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Stages:
 
 
 @record(frozen=True, slots=True)
-class _Env:
+class CallEnv:
     """What macros ask of a call signature."""
 
     types: Mapping[str, ArgType]
@@ -113,7 +113,7 @@ def compile_stages(
     """
     source = function if isinstance(function, Source) else read(function)
     scope = Scope.of(source.function) if source.function is not None else Scope()
-    python = expand(source.tree, _Env(types, scope))
+    python = expand(source.tree, CallEnv(types, scope))
     plan = lower(python, types, scope, telling=telling)
     kernel, gone = in_registers(plan.kernel, plan.temporaries)
     fusion = fuse_kernel(

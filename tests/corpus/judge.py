@@ -5,6 +5,7 @@ import ast
 import builtins
 import copy
 import inspect
+import itertools
 import math
 import random
 import signal
@@ -70,21 +71,25 @@ def judged(function: Callable[..., Any], name: str, seed: int) -> Verdict:
     if not draws:
         return verdict
     fused = fuse(function, on_reject="silent")
-    report = fused.report(*copy.deepcopy(draws[0]))
-    verdict = verdict._replace(
-        ran=True, accepted=report.accepted, regions=report.regions, vectorized=report.vectorized,
-        codes=tuple(dict.fromkeys(r.code for r in report.rejections if _refuses(r.code))),
-        messages=tuple(f"{r.code} {r.message}" for r in report.rejections if _refuses(r.code)),
-    )
+    verdict = verdict._replace(ran=True)
     for args in draws:
         try:
             wanted = _within(_SECONDS, _outcome, function, args)
+            again = _within(_SECONDS, _outcome, function, args)
         except _Late:
             continue
+        if _difference(again, wanted) is not None:
+            continue  # it gives what np.empty found
         got = _outcome(fused, args)
         difference = _difference(got, wanted) or _crash(fused, args)
         if difference is not None and _settled(function, args):
             return verdict._replace(wrong=f"{_short(difference)} of {_short(repr(args))}")
+    report = fused.report(*copy.deepcopy(draws[0]))
+    verdict = verdict._replace(
+        accepted=report.accepted, regions=report.regions, vectorized=report.vectorized,
+        codes=tuple(dict.fromkeys(r.code for r in report.rejections if _refuses(r.code))),
+        messages=tuple(f"{r.code} {r.message}" for r in report.rejections if _refuses(r.code)),
+    )
     stats = fused.stats
     return verdict._replace(compiled_calls=stats.compiled, replays=tuple(stats.replays))
 
@@ -150,8 +155,19 @@ def _within(seconds: float, call: Callable[..., Any], *args: Any) -> Any:
         signal.signal(signal.SIGALRM, before)
 
 
+_SOILS = itertools.cycle((7.5, -3e300, 0.0))
+
+
+def _soil() -> None:
+    """Leaves other numbers than last time in the memory that np.empty gives out next."""
+    number = next(_SOILS)
+    kept = [np.full(n, number) for n in range(1, 140) for _ in range(6)]
+    del kept
+
+
 def _outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> _Outcome:
     own = copy.deepcopy(args)
+    _soil()
     value, error = None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

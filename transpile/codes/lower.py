@@ -11,7 +11,8 @@ ROWS = (
         title="a construct that is not compiled",
         why="Only loops over numbers and arrays of numbers are compiled. Statements and "
             "expressions that have no meaning there (a dict, a try, an await, a string) stay "
-            "Python, exactly as they were.",
+            "Python, exactly as they were. What stands before them, behind them or in their blocks "
+            "is compiled all the same, each stretch by itself.",
         bad="""\
 @fuse
 def count(x):
@@ -63,7 +64,8 @@ apply(np.ones(8), np.zeros(8))
         title="a computation that a library does",
         why="Linear systems, inverses and powers of matrices are LAPACK's, Fourier transforms "
             "pocketfft's, and sorts NumPy's own. No loop of ours would be faster or exactly "
-            "as accurate, so the call stays, and with it the function that it stands in.",
+            "as accurate, so the call stays; the loops before it and after it are compiled apart "
+            "from each other.",
         bad="""\
 @fuse
 def solved(X, y):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..knobs import Knobs
     from ..rejections import Rejection
     from ..types import ArgType
+    from .parts import Parts
     from .variant import Variant
 
 __all__ = ["Calls"]
@@ -76,8 +77,8 @@ class Calls:
     def _verified(self, values: Values) -> Callable[..., Any]:
         self._unverified += self.options.verify
         chosen = self._missed(values)
-        if self._unverified < 1 or chosen is self._function:
-            return chosen
+        if self._unverified < 1 or chosen is self._function or self._case(values).parts:
+            return chosen  # regions are verified by themselves
         from .verify import compared
 
         self._unverified -= 1
@@ -102,7 +103,10 @@ class Calls:
         variant = variant or self._compiled(case)
         if variant is None:
             assert case.rejection is not None
-            return self._replay(case, case.rejection.code)
+            if case.parts is not None and not case.parts.loops:
+                return case.parts.function
+            original = self._replay(case, case.rejection.code)
+            return original if case.parts is None else case.parts.function
         if variant is hot:
             return self._replay(case, variant.mismatch(values))
         if self._settled(home) and not self.options.verify:
@@ -179,6 +183,7 @@ class Calls:
                     raise
                 from .compiling import rejection_of
 
+                case.parts = self._parts(case, rejection_of(error))
                 case.rejection, case.error = rejection_of(error), error
                 self._refuse(case, case.rejection)
                 return None
@@ -202,6 +207,17 @@ class Calls:
             case.seconds += perf_counter() - start
         return variant
 
+    def _parts(self, case: Case, rejection: Rejection) -> Parts | None:
+        """What compiles of the function all the same; None where nothing does."""
+        from .parts import parts_of
+
+        types = dict(zip(parameters(self._function.__code__), case.types, strict=True))
+        try:
+            return parts_of(self._function, types, rejection, self.options)
+        except Exception:  # whatever went wrong, the original still runs
+            _log.warning("transpile failed to cut %s", self._function, exc_info=True)
+            return None
+
     def _kept(self, types: dict[str, ArgType], settings: Knobs) -> Variant | None:
         """What an earlier process has compiled, if nothing is to be seen of the compiling."""
         if not self.options.cache or settings.debug or settings.dump or settings.check:
@@ -213,12 +229,14 @@ class Calls:
         return find(self._function, types, self.options, target.full_name)
 
     def _refuse(self, case: Case, rejection: Rejection) -> None:
-        if fallback_is_error() or self.options.on_reject == "raise":
+        whole = case.parts is not None and not case.parts.loops  # no loop of its runs as Python
+        if whole or fallback_is_error() or self.options.on_reject == "raise":
             return
         if rejection.code in EVERY_SIGNATURE:
             self._install(counter(self._function, case.direct))
         if self.options.on_reject == "warn" and is_news(rejection.code):
-            warn(sentence(self._function, case.types, rejection.code, rejection))
+            part = case.parts is not None
+            warn(sentence(self._function, case.types, rejection.code, rejection, part=part))
 
 
 def _chosen(types: tuple[ArgType, ...]) -> bool:

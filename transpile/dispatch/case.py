@@ -14,6 +14,7 @@ from ..types import ArgType
 
 if TYPE_CHECKING:
     from ..rejections import Rejection
+    from .parts import Parts
     from .variant import Variant
 
 __all__ = ["Case", "Stats", "total"]
@@ -54,7 +55,8 @@ def total(stats: list[Stats]) -> Stats:
 class Case:
     """The state of one signature.
 
-    ``rejection``: why it runs as Python, and ``error`` what told so.
+    ``rejection``: why it runs as Python, and ``error`` what told so; ``parts``: what compiles all
+    the same.
     ``variants``: latest last; several where a name that the function uses was bound anew.
     ``calls``, ``whole`` and ``direct`` count calls of wrappers, of builtins in their place, and of
     the original with no look at its arguments.
@@ -64,6 +66,7 @@ class Case:
     variants: list[Variant] = field(default_factory=list)
     rejection: Rejection | None = None
     error: Exception | None = None
+    parts: Parts | None = None
     replays: Counter[str] = field(default_factory=Counter)
     calls: CellType = field(default_factory=lambda: CellType(0))
     whole: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
@@ -89,4 +92,5 @@ class Case:
         if self.rejection and self.direct.cell_contents:
             code = self.rejection.code
             replays[code] = replays.get(code, 0) + self.direct.cell_contents
-        return Stats(self.compiled, replays, self.seconds)
+        own = Stats(self.compiled, replays, self.seconds)
+        return own if self.parts is None else total([own, self.parts.stats])

@@ -1,15 +1,19 @@
 """What becomes of a function for given types, without a call: report, and text of each stage."""
 from __future__ import annotations
 
+import ast
+import contextlib
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 from targets.isa import Target
 
 from .. import knobs
 from ..errors import FuseError, sentence
 from ..options import Options, chosen_target
+from ..printer import print_python
 from ..rejections import Refused, Rejection
-from ..report.account import account, account_of_refused
+from ..report.account import account, account_of_parts, account_of_refused
 from ..report.report import Report
 from ..signature import parameters
 from ..source import Source, read
@@ -17,6 +21,9 @@ from ..stages import Stages, compile_stages
 from ..types import ArgType
 from .case import Case
 from .compiling import rejection_of
+
+if TYPE_CHECKING:
+    from .parts import Part, Parts
 
 __all__ = ["STAGES", "emit", "report"]
 
@@ -35,8 +42,10 @@ def report(
         made = account(stages, target, stats)
         rejection = case.rejection if case else _unbuilt(stages, target, options)
     except Exception as error:
-        reasons = [rejection_of(error)]
-        return account_of_refused(function, _source(function), named, reasons, target, stats)
+        reason = rejection_of(error)
+        parts = case.parts if case else _parts(function, named, reason, options)
+        refused = account_of_refused(function, _source(function), named, [reason], target, stats)
+        return refused if parts is None else _account_of(parts, refused)
     if rejection is None:
         return made
     return account_of_refused(function, stages.source, named, [rejection], target, stats)
@@ -52,6 +61,9 @@ def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options
         return _text(stage, stages, target)
     except Exception as error:
         rejection = rejection_of(error)
+        parts = _parts(function, _named(function, types), rejection, options)
+        if parts is not None and (text := _text_of(stage, parts)):
+            return text
         message = sentence(function, types, rejection.code, rejection)
         raise FuseError(message, rejection.code) from error
 
@@ -59,8 +71,6 @@ def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options
 def _text(stage: str, stages: Stages, target: Target) -> str:
     match stage:
         case "python":
-            from ..printer import print_python
-
             return print_python(stages.python)
         case "loopir":
             from loopir.text import show
@@ -82,6 +92,45 @@ def _text(stage: str, stages: Stages, target: Target) -> str:
             from targets.build import assembly
 
             return assembly(stages.c(target), target, contract=stages.options.fma)
+
+
+def _parts(
+    function: FunctionType, types: dict[str, ArgType], rejection: Rejection, options: Options
+) -> Parts | None:
+    from .parts import parts_of
+
+    try:
+        return parts_of(function, types, rejection, options)
+    except Refused:
+        return None
+
+
+def _account_of(parts: Parts, refused: Report) -> Report:
+    """With what becomes of the regions: of those that ran, for the types that came last."""
+    reports = [p.fused.report_for(p.latest) for p in parts.parts if p.latest is not None]
+    waiting = [span for p in parts.parts if p.latest is None for span in p.loops]
+    return account_of_parts(refused, reports, waiting, whole=not parts.loops)
+
+
+def _text_of(stage: str, parts: Parts) -> str:
+    """The texts of the regions that get so far, and for ``python`` what calls them."""
+    texts = [*filter(None, (_text_of_part(stage, part) for part in parts.parts))]
+    if stage == "python":
+        texts.append(print_python(parts.tree))
+    return "\n\n".join(texts)
+
+
+def _text_of_part(stage: str, part: Part) -> str:
+    text = ""
+    if part.latest is not None:
+        with contextlib.suppress(FuseError):
+            text = part.fused.emit_for(stage, part.latest)
+    if stage != "python":
+        return text
+    *inner, own = ast.parse(text or print_python(part.tree)).body
+    assert isinstance(own, ast.FunctionDef)
+    own.name = part.helper
+    return "\n\n".join(map(print_python, (*inner, own)))
 
 
 def _named(function: FunctionType, types: tuple[ArgType, ...]) -> dict[str, ArgType]:

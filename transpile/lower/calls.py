@@ -77,8 +77,7 @@ class Calls(ComplexCalls):
             who = "NumPy" if self.array(node.func.value) is not None else None
         if who is not None:
             said = f"`{ast.unparse(node.func)}` is {who}'s to compute and stays a NumPy call"
-            advice = "make functions of the loops before it and after it"
-            refuse("LOWER_LIBRARY", said, node, help=advice)
+            refuse("LOWER_LIBRARY", said, node)
 
     def _numpy_float(self, dtype: np.dtype[Any], args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)

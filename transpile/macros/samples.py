@@ -45,16 +45,17 @@ _WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True, "c128": 1j}
 _MOST = 16
 
 _NAMES = """
-    all allclose amax amin angle any append arange argmax argmin around array array_equal
-    asarray ascontiguousarray atleast_1d atleast_2d average bincount broadcast_to clip
-    column_stack concatenate convolve copy correlate count_nonzero cross cumprod cumsum diag
-    diagonal diff digitize dot dstack ediff1d einsum empty empty_like expand_dims eye fix flip
-    fliplr flipud full full_like geomspace gradient histogram hstack identity inner interp
-    isclose isneginf isposinf kron linspace logspace matmul max mean meshgrid min moveaxis
-    nan_to_num nanargmax nanargmin nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar
-    ones ones_like outer prod ptp ravel repeat reshape roll rollaxis rot90 round searchsorted
-    select sinc squeeze stack std sum swapaxes tile trace transpose trapezoid tri tril triu var
-    vdot vstack where zeros zeros_like
+    all allclose amax amin angle any append arange argmax argmin argpartition argsort around
+    array array_equal asarray ascontiguousarray atleast_1d atleast_2d average bincount
+    broadcast_to clip column_stack concatenate convolve copy correlate count_nonzero cross
+    cumprod cumsum diag diagonal diff digitize dot dstack ediff1d einsum empty empty_like
+    expand_dims eye fix flip fliplr flipud full full_like geomspace gradient histogram hstack
+    identity inner interp isclose isneginf isposinf kron linspace logspace matmul max mean
+    median meshgrid min moveaxis nan_to_num nanargmax nanargmin nancumsum nanmax nanmean nanmin
+    nanprod nanstd nansum nanvar ones ones_like outer partition percentile prod ptp quantile
+    ravel repeat reshape roll rollaxis rot90 round searchsorted select sinc sort squeeze stack
+    std sum swapaxes tile trace transpose trapezoid tri tril triu unique var vdot vstack where
+    zeros zeros_like
 """
 _PURE: tuple[Any, ...] = (
     *(getattr(np, name) for name in _NAMES.split()),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loopir.nodes import Kernel
+from loopir.nodes import Kernel, Span
 from loopir.passes.vectorize import vectorize
 from targets.isa import Target
 from targets.select import served
@@ -18,10 +18,12 @@ from ..stages import Stages
 from ..types import ArgType
 from .guards import guard_texts
 from .loopinfo import loop_infos, scalar_loops
-from .report import Report
+from .report import LoopInfo, Report
 from .separations import separations
 
-__all__ = ["account", "account_of_refused"]
+__all__ = ["account", "account_of_parts", "account_of_refused"]
+
+_WAITING = "compiled for the types that it runs with"
 
 
 def account(
@@ -78,6 +80,28 @@ def account_of_refused(
         rejections=(*rejections, *apart),
         stats=stats,
         source=dict(enumerate(source.lines, 1)) if source else {},
+    )
+
+
+def account_of_parts(
+    refused: Report, regions: Sequence[Report], waiting: Sequence[Span], *, whole: bool
+) -> Report:
+    """`refused`, some of whose `regions` compile; the types of the loops in `waiting` are known
+    only when they run. ``whole``: no loop stands outside.
+    """
+    loops = [loop for report in regions for loop in report.loops]
+    loops += (LoopInfo(span=s, what="loop", notes=(_WAITING,)) for s in waiting)
+    temporaries = {t for report in regions for t in report.temporaries}
+    return replace(
+        refused,
+        accepted=whole and not waiting and all(report.accepted for report in regions),
+        rejections=(*refused.rejections, *(r for report in regions for r in report.rejections)),
+        fused=sum(report.fused for report in regions),
+        vectorized=sum(report.vectorized for report in regions),
+        guards=tuple(dict.fromkeys(g for report in regions for g in report.guards)),
+        regions=sum(report.regions for report in regions),
+        loops=tuple(sorted(loops, key=lambda loop: (loop.span.line, loop.span.col))),
+        temporaries=tuple(sorted(temporaries)),
     )
 
 

@@ -152,6 +152,8 @@ def _verdict(report: Report) -> Row:
         f"{report.vectorized} vectorised",
         _count(report.fused, "fusion"),
     ]
+    if report.regions > 1:
+        counts.insert(0, _count(report.regions, "region"))
     return row("   ", (word, style), f" for {report.target}: {', '.join(counts)}")
 
 
@@ -160,7 +162,8 @@ def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[Row]:
     words = max((len(loop.what) for loop in loops), default=0)
     for loop in loops:
         vector = f"{loop.lanes} lanes, {loop.isa}" if loop.lanes else "scalar"
-        parts = [f"{loop.bytes} B and {_count(loop.flops, 'flop')} an element"]
+        cost = f"{loop.bytes} B and {_count(loop.flops, 'flop')} an element"
+        parts = [cost] if loop.bytes else []
         if loop.fused_with:
             lines = ", ".join(map(str, loop.fused_with))
             parts.insert(0, f"one pass with line{'s' * (len(loop.fused_with) > 1)} {lines}")

@@ -1,0 +1,345 @@
+"""Functions with statements that stay Python: their loops are compiled all the same."""
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import random
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from run import programs as run_programs  # noqa: F401 (registers the programs)
+from run.programs import PROGRAMS, Program
+
+from transpile import FuseError, FuseWarning, fuse
+from transpile.source import read
+
+X = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0])
+
+
+def told(x: Any, out: Any) -> Any:
+    print("so many:", len(x))
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * 2.0
+    print("total", total)
+    for i in range(len(x)):
+        out[i] = x[i] - total
+    return total
+
+
+def sorted_gap(x: Any, out: Any) -> Any:
+    y = np.sort(x)
+    best = 0.0
+    for i in range(1, len(y)):
+        best = max(best, y[i] - y[i - 1])
+    return best
+
+
+def rounds(x: Any, out: Any) -> Any:
+    """A loop that prints stays; the one in it does not."""
+    seen = []
+    for k in range(3):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * k
+        print(k, s)
+        seen.append(f"{s:.1f}")
+        if s > 30:
+            break
+    else:
+        print("never")
+    return seen
+
+
+def caught(x: Any, out: Any) -> Any:
+    try:
+        s = 0.0
+        for v in x:
+            s += v
+        y = x[len(x) + int(s)]
+    except IndexError as error:
+        s = -1.0
+        for v in x:
+            s += v * v
+        return s, str(error)
+    return y
+
+
+def half_done(x: Any, out: Any) -> Any:
+    """What the handler sees is what had been done."""
+    s = 0.0
+    try:
+        for i in range(len(x)):
+            s = s + x[i]
+            out[i] = x[i + 3]
+    except IndexError:
+        print("after", s)
+    return s
+
+
+def calm(x: Any, out: Any) -> Any:
+    with np.errstate(divide="ignore"):
+        s = 0.0
+        for v in x:
+            s += 1.0 / (v - 3.0)
+    return s
+
+
+def early(x: Any, out: Any) -> Any:
+    kinds = {"big": 0, "small": 0}
+    for v in x:
+        if v > 100.0:
+            return "huge"
+    for i in range(len(x)):
+        out[i] = x[i] * 0.5
+    if out[0] > 1.0:
+        kinds["big"] += 1
+        t = 0.0
+        for v in out:
+            t += v
+        return kinds, t
+    return kinds, None
+
+
+def by_keys(x: Any, out: Any) -> Any:
+    results = {}
+    for name, power in (("one", 1.0), ("two", 2.0)):
+        s = 0.0
+        for v in x:
+            s += v * power
+        results[name] = s
+    return results
+
+
+def shared(x: Any, out: Any) -> Any:
+    """A name that an inner function sees is Python's to bind."""
+    scale = 1.0
+    say = lambda: print("scale", scale)  # noqa: E731
+    for v in x:
+        scale = max(scale, v)
+    say()
+    s = 0.0
+    for v in x:
+        s += v / scale
+    say()
+    return s
+
+
+def generated(x: Any, out: Any) -> Any:
+    s = 0.0
+    for v in x:
+        s += v
+    yield s
+    for i in range(len(x)):
+        out[i] = x[i] + s
+    yield out
+
+
+def unbound(x: Any, out: Any) -> Any:
+    print("go")
+    for v in x:
+        last = v * 2.0
+    print("gone")
+    return last
+
+
+def deleted(x: Any, out: Any) -> Any:
+    s = 0.0
+    for v in x:
+        s += v
+    del s
+    for v in x:
+        out[0] = v
+    return s  # noqa: F821
+
+
+FUNCTIONS = {
+    told: 2, sorted_gap: 1, rounds: 1, caught: 1, half_done: 0, calm: 1, early: 2, by_keys: 1,
+    shared: 1, generated: 2, unbound: 0, deleted: 1,
+}
+"""How many regions run in a call."""
+
+
+def drained(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        got = fn(*args)
+        return [*got] if inspect.isgenerator(got) else got
+
+    return call
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_the_loops_are_compiled(
+    function: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fused = fuse(function, on_reject="silent")
+    for x in (X, X[:0], X[:1], X * 50):
+        args = x.copy(), np.zeros(len(x))
+        wanted, said = outcome(drained(function), args), capsys.readouterr()
+        got = outcome(drained(fused), args)
+        assert_same(got, wanted, function.__name__, ulps=8)
+        assert capsys.readouterr() == said
+        if x is X:
+            assert fused.stats.compiled >= FUNCTIONS[function], fused.stats
+
+
+@pytest.mark.parametrize("function", [told, sorted_gap, calm], ids=lambda f: f.__name__)
+def test_no_loop_is_left_to_python(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FuseWarning)
+        fused(X.copy(), np.zeros(len(X)))
+    report = fused.report(X, np.zeros(len(X)))
+    assert report.accepted
+    assert report.regions == FUNCTIONS[function]
+    assert len(report.loops) == report.vectorized == FUNCTIONS[function]
+    assert not fused.stats.replays
+
+
+def test_a_loop_that_stays_is_an_error_where_that_was_asked() -> None:
+    with pytest.raises(FuseError, match="LOWER_UNSUPPORTED"):
+        fuse(rounds, on_reject="raise")(X, X.copy())
+
+
+def test_a_loop_that_stays_is_warned_of() -> None:
+    fused = fuse(rounds)
+    with pytest.warns(FuseWarning, match=r"rounds\(f64\[:\], f64\[:\]\) is compiled in part"):
+        fused(X, X.copy())
+    report = fused.report(X, X)
+    assert not report.accepted
+    assert report.regions == 1
+    assert "compiled in part" in str(report)
+
+
+def test_a_report_needs_no_run() -> None:
+    """What NumPy gives is known before it is called."""
+    report = fuse(sorted_gap).report(X, X)
+    assert report.accepted
+    assert [loop.lanes is not None for loop in report.loops] == [True]
+    assert report.stats is None
+
+
+def test_types_that_only_a_run_tells() -> None:
+    def opened(path: Any, out: Any) -> Any:
+        x = np.load(path)
+        s = 0.0
+        for v in x:
+            s += v
+        return s
+
+    report = fuse(opened).report("somewhere.npy", X)
+    assert not report.accepted
+    assert [loop.notes for loop in report.loops] == [("compiled for the types that it runs with",)]
+
+
+def test_the_python_is_shown() -> None:
+    text = fuse(told).emit("python", X, X)
+    module = ast.parse(text)
+    assert [f.name.startswith("_tp_region") for f in module.body] == [True, True, False]
+    names: dict[str, Any] = {}
+    exec(compile(module, "told", "exec"), names)
+    mine, theirs = X.copy(), X.copy()
+    assert names["told"](X, mine) == told(X, theirs)
+    assert (mine == theirs).all()
+    assert "def told(" in fuse(told).emit("loopir", X, X)
+
+
+# -- the programs of every stage, with statements in between that stay Python
+
+
+class _Sprinkled(ast.NodeTransformer):
+    """Statements that stay Python, anywhere: between, around, in loops."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng, self._count = rng, 0
+
+    def _odd(self, block: list[ast.stmt]) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for s in block:
+            if self._rng.random() < 0.15:
+                self._count += 1
+                out += ast.parse(f"print({self._count})").body
+            out.append(self._around(s))
+        return out
+
+    def _around(self, s: ast.stmt) -> ast.stmt:
+        texts = (
+            "try:\n    pass\nfinally:\n    print('at last')",
+            "try:\n    pass\nexcept ZeroDivisionError as e:\n    print(e)\n    raise",
+            "with np.errstate(all='ignore'):\n    pass",
+            "if {'a': 1}['a']:\n    pass",
+        )
+        if self._rng.random() > 0.1:
+            return s
+        (around,) = ast.parse(self._rng.choice(texts)).body
+        around.body = [s]  # type: ignore[attr-defined]
+        return around
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if isinstance(node, ast.FunctionDef):
+            node.body = self._odd(node.body)
+        if isinstance(node, (ast.For, ast.If)) and self._rng.random() < 0.3:
+            node.body = self._odd(node.body)
+        return node
+
+
+def sprinkled(program: Program, seed: int, folder: Path) -> FunctionType | None:
+    """The program with such statements; None where it cannot stand by itself."""
+    function = program.function
+    assert isinstance(function, FunctionType)
+    if function.__closure__:
+        return None
+    tree = copy.deepcopy(read(function).tree)
+    tree.name = f"{tree.name}_{seed}"
+    new = _Sprinkled(random.Random(f"{program.label} {seed}")).visit(tree)
+    path = folder / f"{tree.name}.py"
+    path.write_text(ast.unparse(ast.fix_missing_locations(new)))
+    names = dict(function.__globals__) | {"np": np}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    made: FunctionType = names[tree.name]
+    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return made
+
+
+def judge(program: Program, seed: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> int:
+    function = sprinkled(program, seed, folder)
+    if function is None:
+        return 0
+    fused = fuse(function, on_reject="silent", reassociate=False)
+    for n in program.sizes[:9:4]:
+        args = program.make(n, np.random.default_rng(n))
+        wanted, said = outcome(function, args), capsys.readouterr()
+        got = outcome(fused, args)
+        assert_same(got, wanted, f"{program.label} {seed} at {n}", ulps=program.ulps)
+        assert capsys.readouterr() == said
+    report = fused.report(*program.make(3, np.random.default_rng(3)))
+    assert "BUILD_FAILED" not in {r.code for r in report.rejections}, report
+    return fused.stats.compiled
+
+
+def test_programs_with_python_in_between(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], start: int
+) -> None:
+    chosen = random.Random(start).sample([p for p in PROGRAMS if not p.long], 30)
+    compiled = [judge(program, start, tmp_path, capsys) > 0 for program in chosen]
+    assert sum(compiled) > len(compiled) * 0.6, compiled
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
+def test_each_program_with_python_in_between(
+    program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str], start: int
+) -> None:
+    for seed in range(start, start + 4):
+        judge(program, seed, tmp_path, capsys)

@@ -1,0 +1,94 @@
+"""What is known of a function's statements where it is cut: types, and operations on arrays."""
+from __future__ import annotations
+
+import ast
+import builtins
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from loopir.nodes import Span
+
+from ..below import below
+from ..effects import Effect, effects
+from ..macros.context import Context
+from ..macros.fact import Fact
+from ..macros.names import bound
+from ..scope import Scope
+from ..stages import CallEnv
+from ..types import ArgType
+
+__all__ = ["Known"]
+
+_STAYS = {Effect.IO, Effect.RNG}
+_PASSING = (np.errstate, warnings.catch_warnings, builtins.open)
+"""Context managers that swallow no exception."""
+
+
+class Known:
+    """The statements of `tree` for a call signature; `blamed` is where it was refused."""
+
+    def __init__(
+        self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, blamed: Span
+    ) -> None:
+        self._cx = Context(tree, CallEnv(types, scope), {})
+        self._types, self._scope, self._blamed = types, scope, blamed
+        changed = bound(*tree.body)
+        self._given = {name: ty for name, ty in types.items() if name not in changed}
+        self._before: dict[ast.stmt, Mapping[str, Fact]] = {}
+        self._visit(tree.body)
+
+    def refused(self, s: ast.stmt) -> bool:
+        """Whether it is `s`, or something in it, that does not compile."""
+        if _STAYS & effects(s, self._scope, self._types):
+            return True
+        start, end = (s.lineno, s.col_offset), (s.end_lineno or 0, s.end_col_offset or 0)
+        at = self._blamed
+        return start <= (at.line, at.col) and (at.end_line, at.end_col) <= end
+
+    def arithmetic(self, s: ast.stmt) -> int:
+        """How many operations on whole arrays there are in `s`."""
+        outer, self._cx.facts.known = self._cx.facts.known, dict(self._before.get(s, {}))
+        count = sum(self._is_of_arrays(n) for n in below(s))
+        self._cx.facts.known = outer
+        return count
+
+    def passes_on(self, s: ast.With) -> bool:
+        """Whether an exception surely leaves the statement."""
+        calls = [i.context_expr for i in s.items]
+        return all(
+            isinstance(c, ast.Call) and self._cx.resolve(c.func) in _PASSING for c in calls
+        )
+
+    def types(self, names: Sequence[str], s: ast.stmt) -> dict[str, ArgType] | None:
+        """The types that `names` have before `s`; None where one is not known."""
+        known = self._before.get(s, {})
+        found = {n: known[n].record or _only(known[n]) for n in names if n in known} | self._given
+        given = {n: ty for n in names if (ty := found.get(n)) is not None}
+        return given if given.keys() == {*names} else None
+
+    def _is_of_arrays(self, n: ast.AST) -> bool:
+        match n:
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+                return bool(self._cx.fact(n).rank)
+            case ast.Call(args=args):
+                return any(self._cx.fact(e).rank for e in (n, *args))
+        return False
+
+    def _visit(self, block: Iterable[ast.stmt]) -> None:
+        facts = self._cx.facts
+        for s in block:
+            before = dict(facts.known)
+            self._before[s] = before
+            if isinstance(s, (ast.For, ast.While)):
+                facts.enter(s)
+            for inner in (s, *getattr(s, "handlers", ())):
+                for name in ("body", "orelse", "finalbody"):
+                    self._visit(getattr(inner, name, ()))
+            facts.known = before
+            facts.record(s)
+
+
+def _only(fact: Fact) -> ArgType | None:
+    return next(iter(fact.types)) if len(fact.types) == 1 else None
