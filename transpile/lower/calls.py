@@ -16,6 +16,7 @@ from loopir.types import DTYPES, dtype_of
 
 from ..infer import Num, cast, fits, logic
 from ..pair import Pair
+from ..ranges import INT64
 from ..scope import made_in_c
 from .complex_calls import MAKERS, ComplexCalls
 from .functions import COMPARISONS, MATH, OPERATORS, OURS, UFUNCS
@@ -85,10 +86,23 @@ class Calls(ComplexCalls):
         assert name is not None
         return Num(rounded(self.b, x.ir, name, node), strong=name)
 
+    def _cut(self, x: Num, dtype: str, node: ast.Call) -> Num:
+        """``np.int64(1.5)``: what the type cannot hold is Python's to answer."""
+        self._no_array([x], node)
+        n = self._to_int(x, "trunc", int, node)
+        e, to = self.b.bind(n.ir), DTYPES[dtype]
+        for op, limit in (("ge", to.low), ("le", to.high)):
+            if INT64[0] < limit < INT64[1]:
+                ok = Call(op, (e, Const(limit, "i64")), "bool")
+                self.b.require(ok, "GUARD_INT_RANGE", node)
+        return Num(cast(e, dtype), strong=dtype, interval=n.interval)
+
     def _numpy_int(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)
         if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind in "fu":
             return self._numpy_whole("i64", args, node)
+        if DTYPES[x.dtype].kind == "f":
+            return self._cut(x, "i64", node)
         if x.either or not x.exact or not is_lossless(x.dtype, "i64"):
             refuse("LOWER_TYPE", f"`{ast.unparse(node)}` may not hold its operand", node)
         return Num(cast(x.ir, "i64"), strong="i64", linear=x.linear, interval=x.interval)
@@ -100,6 +114,8 @@ class Calls(ComplexCalls):
             return Num(cast(x.ir, dtype), strong=dtype)
         if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind == "f":
             return Num(as_item(self.b, x, dtype, node), strong=dtype)
+        if DTYPES[x.dtype].kind == "f" and dtype not in ("bool", "u64"):
+            return self._cut(x, dtype, node)
         if x.either or DTYPES[x.dtype].kind == "f":
             return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not made of an integer", node)
         return Num(truth(x) if dtype == "bool" else convert(self.b, x, dtype, node), strong=dtype)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ..below import below
 
-__all__ = ["assigned", "counting", "exposed", "reads"]
+__all__ = ["assigned", "counting", "exposed", "raises", "reads"]
 
 
 _OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
@@ -45,6 +45,20 @@ def counting(name: str, block: Iterable[ast.AST]) -> bool:
         if reads([steps]) - {name} or not all(isinstance(n, _OF_SUMS) for n in below(steps)):
             return False
     return True
+
+
+def raises(block: Sequence[ast.stmt]) -> bool:
+    """Whether every path through `block` raises."""
+    for s in block:
+        match s:
+            case ast.Raise() | ast.Assert(test=ast.Constant(value=False)):
+                return True
+            case ast.If(body=body, orelse=orelse) if raises(body) and raises(orelse):
+                return True
+            case ast.If() | ast.Assign() | ast.AugAssign() | ast.Expr() | ast.Pass():
+                continue
+        return False
+    return False
 
 
 def exposed(block: Sequence[ast.stmt], bound: frozenset[str] = frozenset()) -> set[str]:

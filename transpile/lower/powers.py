@@ -13,6 +13,7 @@ from loopir.nodes import Call, Const, Expr
 from loopir.types import DTYPES
 
 from ..infer import Num
+from ..ranges import integer
 from ..types import ScalarType
 from .domain import defined
 from .integers import Integers
@@ -91,6 +92,9 @@ class Powers(Integers):
 
     def _any_power(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
         """NumPy's integers to a power that is not known: it wraps, and must not be negative."""
+        base = x.ir.value if isinstance(x.ir, Const) else None
+        if ty.weak and base in (-1, 2) and y.python_int:
+            return self._sign_or_shift(int(base or 0), y, node)
         if ty.weak or DTYPES[ty.dtype].kind not in "iu":
             refuse(
                 "LOWER_UNSUPPORTED",
@@ -102,6 +106,20 @@ class Powers(Integers):
             zero = Const(0, ty.dtype)
             self.b.require(Call("ge", (c, zero), "bool"), "GUARD_RAISES", node)
         return typed(Call("ipow", (a, c), ty.dtype), ty, x, y)
+
+    def _sign_or_shift(self, base: int, y: Num, node: ast.AST) -> Num:
+        """``(-1) ** k`` and ``2 ** k``, which are ints where `k` is not negative."""
+        if base == 2:
+            k = self.b.bind(y.ir)
+            for op, limit in (("ge", 0), ("le", 61)):
+                ok = Call(op, (k, integer(limit)), "bool")
+                self.b.require(ok, "GUARD_INT_RANGE", node)
+            return self.b.integer_num(Call("shl", (integer(1), k), "i64"), (0, 1 << 61))
+        if self.b.low(self.b.linear(y.ir)) < 0:
+            self.b.require(Call("ge", (y.ir, integer(0)), "bool"), "GUARD_RAISES", node)
+        odd = Call("bitand", (y.ir, integer(1)), "i64")
+        sign = Call("sub", (integer(1), Call("shl", (odd, integer(1)), "i64")), "i64")
+        return self.b.integer_num(sign, (-1, 1))
 
     def _int_power(self, x: Num, exponent: int, ty: ScalarType, node: ast.AST) -> Num:
         """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""

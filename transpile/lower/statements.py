@@ -10,7 +10,7 @@ import numpy as np
 from loopir.nodes import Const, Dim, Expr, Param, Var
 from loopir.types import DTYPES
 
-from ..infer import Num, logic
+from ..infer import FALSE, Num, logic
 from ..macros.calls import reshaping
 from ..macros.flow import left_to_python
 from ..pair import Pair
@@ -22,7 +22,7 @@ from .arrays import BLANK, READY, allocation, makes_array, ones, ready, unfilled
 from .fixed import Fixed
 from .items import as_item
 from .lists import ARRAY_OF
-from .liveness import reads
+from .liveness import raises, reads
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
 from .pytext import as_python, inlined
 from .refusal import refuse
@@ -83,8 +83,12 @@ class Statements(Fixed):
             case ast.If(test=test, orelse=orelse) if left_to_python(stmt):
                 self._fitting(test, stmt)
                 self.statements(orelse, live)
-            case ast.If(test=test, body=[ast.Raise()], orelse=[]):
-                self.b.require(logic("not", self.test(test)), "GUARD_RAISES", stmt)
+            case ast.Delete(targets=targets) if all(isinstance(t, ast.Name) for t in targets):
+                self.b.env.update((t.id, Unbound()) for t in targets if isinstance(t, ast.Name))
+            case ast.If() | ast.Raise() | ast.Assert() if (
+                rest := self._without_raise(stmt)
+            ) is not None:
+                self.statements(rest, live)
             case ast.If(test=test, body=body, orelse=orelse):
                 self._if(test, body, orelse, stmt, live)
             case ast.For() | ast.While():
@@ -103,6 +107,21 @@ class Statements(Fixed):
             case _:
                 kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
                 refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
+
+    def _without_raise(self, stmt: ast.stmt) -> Sequence[ast.stmt] | None:
+        """What is left of a statement that raises, after asking whether it does; None: of others.
+        """
+        match stmt:
+            case ast.If(test=test, body=body, orelse=orelse) if raises(body):
+                cond, rest = logic("not", self.test(test)), orelse
+            case ast.If(test=test, body=body, orelse=orelse) if raises(orelse):
+                cond, rest = self.test(test), body
+            case ast.Raise() | ast.Assert(test=ast.Constant(value=False)):
+                cond, rest = FALSE, []
+            case _:
+                return None
+        self.b.require(cond, "GUARD_RAISES", stmt)
+        return rest
 
     def _fitting(self, test: ast.expr, stmt: ast.stmt) -> None:
         """Where one of the alternatives of `test` holds, Python must answer."""

@@ -23,6 +23,7 @@ from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .joining import array_joined
 from .loops import for_loop
 from .moments import array_moment
+from .numbers import asserted, number_called, number_divided, number_in
 from .products import array_outer, array_product
 from .ranges import in_range, named_range
 from .reductions import array_fold
@@ -39,10 +40,14 @@ MACROS: tuple[Macro, ...] = (
     walrus,              # (t := e)
     annotated,           # s: float = 0.0
     chained,             # a = b = e
+    asserted,            # assert x > 0
+    number_divided,      # q, r = divmod(a, b)
     unpacked,            # a, b = b, a
     augmented,           # a[i] += e
     named_range,         # r = range(n)
     in_range,            # i in range(n)
+    number_in,           # i in (1, 2)
+    number_called,       # pow(x, y), math.gcd(i, j)
     array_filled,        # for …: u = np.zeros(n)
     array_assigned,      # u = x * 2 + y
     array_displayed,     # u = np.array([s, t])

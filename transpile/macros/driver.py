@@ -13,6 +13,7 @@ from .env import Env
 from .exits import structured
 from .flow import joined, left_to_python
 from .lifting import Lifted, lift_statement
+from .walrus import asked_within
 
 __all__ = ["Macro", "expand_with"]
 
@@ -23,6 +24,7 @@ Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | Non
 def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept."""
     tree = copied(tree)
+    asked_within(tree)
     asked: dict[str, ast.stmt] = {}
     # before ways out become flags, for some may be gone
     if decided in macros and any(map(may_decide, below(tree))):

@@ -95,6 +95,11 @@ class Flow(Facts):
                 facts = [self.of(v) for v in values]
                 for t, f in zip(targets, facts, strict=True):
                     self._set(t, f)
+            case ast.Tuple(elts=[q, r]), ast.Call(func=func, args=[a, b]) if (
+                self.resolve(func) is divmod
+            ):
+                self._set(q, self.binary(ast.FloorDiv(), self.of(a), self.of(b)))
+                self._set(r, self.binary(ast.Mod(), self.of(a), self.of(b)))
             case ast.Tuple(elts=targets), ast.Attribute(attr="shape", value=array):
                 for t in targets:
                     self._set(t, INT if self.of(array).rank else UNKNOWN)

@@ -3,10 +3,36 @@ from __future__ import annotations
 
 import ast
 
+from ..below import below
 from .context import Context
 from .lifting import Lifted, lift_statement
 
-__all__ = ["walrus"]
+__all__ = ["asked_within", "walrus"]
+
+
+def asked_within(tree: ast.FunctionDef) -> None:
+    """A loop whose condition binds names asks it at the start of its body::
+
+        while (v := x[i]) > 0:
+            i += 1
+    →
+        while True:
+            if not (v := x[i]) > 0:
+                break
+            i += 1
+    """
+    for loop in below(tree):
+        if isinstance(loop, ast.While) and not loop.orelse and _binds(loop.test):
+            test = loop.test
+            stop = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
+            for node in (stop, stop.test, stop.body[0]):
+                ast.copy_location(node, test)
+            loop.test = ast.copy_location(ast.Constant(True), test)
+            loop.body = [stop, *loop.body]
+
+
+def _binds(e: ast.expr) -> bool:
+    return any(isinstance(n, ast.NamedExpr) for n in below(e))
 
 
 def walrus(node: ast.AST, cx: Context) -> list[ast.stmt] | None:

@@ -1,0 +1,113 @@
+"""Programs on Python's own numbers: whole ones, asserts, membership, names that end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from .programs import F32, Make, program, real, whole, wild
+
+SIZES = (0, 1, 9, 17)
+
+
+def on_numbers(
+    python_at: tuple[int, ...] = (), ulps: float = 0, **makes: Make
+) -> Callable[..., Callable[..., Any]]:
+    return program(sizes=SIZES, python_at=python_at, ulps=ulps, **makes)
+
+
+@on_numbers(f64=lambda n, rng: (wild(n, rng),), python_at=(0,))
+def asserted(x):
+    assert len(x) > 0, f"none of {len(x)}"
+    s = 0
+    for v in x:
+        if v > 0:
+            s += 1
+        elif v == -1e9:
+            raise ValueError(v)
+        t = s * 2
+        assert t >= 0
+        del t
+    if s < 0:
+        s = "never" + s
+        raise TypeError
+    return s
+
+
+@on_numbers(n=lambda n, rng: (n,))
+def one_of(n):
+    s = 0
+    for k in range(-n, n):
+        if k % 7 in (1, 2, 4) or k in {0, -3}:
+            s += k
+        if k not in [3, 5]:
+            s += 1
+    return s, n in (17, 2.5), n not in {9}
+
+
+@on_numbers(f32=lambda n, rng: (wild(n, rng, F32),))
+def one_of_floats(x):
+    out = np.zeros(len(x), np.bool_)
+    for i in range(len(x)):
+        out[i] = x[i] in (1.0, 7.5, -0.0)
+    return out
+
+
+@on_numbers(n=lambda n, rng: (n - 1, 5, 2.5), python_at=(0,))
+def whole_functions(n, m, f):
+    s = 0
+    for k in range(n + 1):
+        s += math.gcd(k * 6, -9) + math.isqrt(k * k + k) + math.comb(n, k)
+        s += gcd(k, n) + math.factorial(min(k, 20)) % 11
+    return s, math.factorial(n), pow(f, m), pow(m, 2), math.comb(m, n)
+
+
+@on_numbers(
+    ints=lambda n, rng: (n, 4), floats=lambda n, rng: (n * 0.7 - 3.0, -1.25),
+    mixed=lambda n, rng: (-2.0 * n, 3),
+)
+def divided(a, b):
+    q, r = divmod(a, b)
+    s = 0
+    for _ in range(5):
+        a, r2 = divmod(a + 17, b)
+        s += r2
+    return q, r, a, s
+
+
+@on_numbers(n=lambda n, rng: (n, whole(n, rng)))
+def signs_and_powers_of_two(n, x):
+    s, t = 0, 0.0
+    for k in range(n):
+        s += (-1) ** k * k + 2 ** k
+        t += (-1) ** (k + 1) * x[k] * 2 ** (k % 3)
+    return s, t
+
+
+@on_numbers(f64=lambda n, rng: (real(n, rng), whole(n, rng)))
+def walrus_in_the_test(x, y):
+    i = 0
+    s = 0.0
+    while i < len(x) and (v := x[i]) < 3.5:
+        i += 1
+        if v < 0:
+            continue
+        s = v
+    k = len(y)
+    while (k := k - 1) >= 0:
+        y[k] += k
+    return i, s, k
+
+
+@on_numbers(f64=lambda n, rng: (real(n, rng), whole(n, rng)))
+def cut_to_ints(x, y):
+    a = np.zeros(len(x), np.int64)
+    b = np.zeros(len(x), np.int16)
+    for i in range(len(x)):
+        a[i] = np.int64(x[i]) + np.intp(2.9)
+        b[i] = np.int16(y[i] * 100.0) + np.int8(x[i])
+    return a, b, np.int32(len(x) * 0.4), np.uint8(2.5)

@@ -1,0 +1,162 @@
+"""Calls and comparisons of numbers → plainer ones: ``pow``, ``math.gcd``, ``in (1, 2)``."""
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+
+from ..types import ScalarType
+from .context import Context
+from .nests import unless
+from .views import held
+
+__all__ = ["asserted", "number_called", "number_divided", "number_in"]
+
+_LARGEST_ROOT = 1 << 52
+"""Roots of ints below it are those of floats, rounded down."""
+
+_SHORT = 1 << 11
+"""Ints below it are the same in every dtype of floats."""
+
+_MOST = 16
+
+
+def asserted(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """The message is Python's to make.
+
+        assert s > 0, "s"
+    →
+        if not s > 0:
+            assert False, 's'
+    """
+    match node:
+        case ast.Assert(test=test, msg=msg) if getattr(test, "value", True) is not False:
+            if not __debug__:
+                return [ast.copy_location(ast.Pass(), node)]
+            (line,) = cx.code("if not TEST: assert False", TEST=test)
+            assert isinstance(line, ast.If)
+            assert isinstance(line.body[0], ast.Assert)
+            line.body[0].msg = msg
+            return [line]
+    return None
+
+
+def number_divided(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Of Python's numbers.
+
+        i, j = divmod(n, 3)
+    →
+        _t = n // 3
+        _t_1 = n % 3
+        i = _t
+        j = _t_1
+    """
+    match node:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=[_, _]) as targets],
+            value=ast.Call(func=func, args=[a, b], keywords=[]),
+        ) if cx.resolve(func) is divmod and _is_python(a, cx) and _is_python(b, cx):
+            steady = (ast.Name, ast.Constant)
+            a, b = (e if isinstance(e, steady) else held(e, "t", cx) for e in (a, b))
+            quotient, rest = cx.fresh("t"), cx.fresh("t")
+            before = cx.take_before()
+            lines = cx.code("Q = A // B; R = A % B", Q=quotient, R=rest, A=a, B=b)
+            pair = ast.Tuple([ast.Name(quotient, ast.Load()), ast.Name(rest, ast.Load())],
+                             ast.Load())
+            return [*before, *lines, ast.copy_location(ast.Assign([targets], pair), node)]
+    return None
+
+
+def number_called(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What has no value, or none of 64 bits, is Python's.
+
+        s = pow(s, 2)
+        i = math.factorial(n)
+    →
+        s = s ** 2
+        if n < 0:
+            "Python's to answer"
+            _n = math.factorial(n)
+        else:
+            _n = 1
+            for _i in range(2, n + 1):
+                _n = _n * _i
+        i = _n
+    """
+    if not isinstance(node, ast.Call) or node.keywords:
+        return None
+    function = cx.resolve(node.func)
+    if function is builtins.pow and len(node.args) == 2:
+        return cx.expr("A ** B", A=node.args[0], B=node.args[1])
+    known = next((spelled for f, *spelled in _WHOLE if f is function), None)
+    ints = all(cx.fact(a).is_int for a in node.args)
+    if known is None or not ints or not cx.means("range", "int"):
+        return None
+    test, text = known
+    if text.count("B") and len(node.args) != 2:
+        return None
+    name = cx.fresh("n")
+
+    def lines() -> list[ast.stmt]:
+        steady = [a if isinstance(a, (ast.Name, ast.Constant)) else held(a, "t", cx)
+                  for a in node.args]
+        parts = dict(zip("AB", steady, strict=False))
+        fresh = {hole: cx.fresh(hint) for hole, hint in (("I", "i"), ("T", "t"), ("S", "t"))}
+        made = cx.code(text, NAME=name, NP=cx.numpy, **parts, **fresh)
+        original = cx.code("NAME = E", NAME=name, E=ast.Call(node.func, list(steady), []))
+        checks = [cx.expr(test, **parts)] if test else []
+        return unless(checks, original[0], made, cx)
+
+    return cx.made(name, lines)
+
+
+_WHOLE: tuple[tuple[object, str, str], ...] = (
+    (math.factorial, "A < 0", "NAME = 1\nfor I in range(2, A + 1): NAME = NAME * I"),
+    (math.comb, "A < 0 or B < 0",
+     "NAME = 1\nfor I in range(B): NAME = NAME * (A - I) // (I + 1)"),
+    (math.gcd, "",
+     "NAME = A if A >= 0 else -A\nT = B if B >= 0 else -B\n"
+     "while T != 0:\n    S = NAME % T\n    NAME = T\n    T = S"),
+    (math.isqrt, f"A < 0 or A >= {_LARGEST_ROOT}", "NAME = int(NP.sqrt(A))"),
+)
+"""What is Python's, and the other values as plain Python."""
+
+
+def number_in(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Of constants, none of them a NaN, which is equal to nothing and yet in a tuple.
+
+        t = n in (1, 2)
+    →
+        t = True if n == 1 or n == 2 else False
+    """
+    match node:
+        case ast.Compare(
+            left=left, ops=[ast.In() | ast.NotIn() as op],
+            comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) as of],
+        ) if 0 < len(items) <= _MOST and cx.fact(left).rank == 0:
+            hashed = isinstance(of, ast.Set)
+            if not all(_is_plain(x, hashed) for x in items):
+                return None
+        case _:
+            return None
+    x = left if isinstance(left, ast.Name) else held(left, "t", cx)
+    tests = [cx.expr("X == V", X=x, V=v) for v in items]
+    test = ast.BoolOp(ast.Or(), tests) if len(tests) > 1 else tests[0]
+    text = "True if TEST else False" if isinstance(op, ast.In) else "False if TEST else True"
+    return cx.expr(text, TEST=test)
+
+
+def _is_plain(e: ast.expr, hashed: bool) -> bool:
+    match e:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as operand):
+            return _is_plain(operand, hashed)
+        case ast.Constant(value=int() as value):
+            return abs(value) < (_SHORT if hashed else 1 << 63)
+        case ast.Constant(value=float() as value):
+            return not hashed and value == value
+    return False
+
+
+def _is_python(e: ast.expr, cx: Context) -> bool:
+    types = cx.fact(e).types
+    return bool(types) and all(isinstance(t, ScalarType) and t.weak for t in types)
