@@ -68,7 +68,8 @@ def allocation(
         refuse("LOWER_CALL", f"`{ast.unparse(node)}` has an order that is not compiled", node)
     if function in _LIKE:
         like = array(given["shape"])
-        if like is None or like.places or like.unit not in (None, like.rank - 1):
+        known = like is not None and (like.rank == 1 or not like.places)
+        if like is None or not known or like.unit not in (None, like.rank - 1):
             return refuse(
                 "LOWER_CALL", f"`{ast.unparse(node)}` is not like an array in C order", node
             )

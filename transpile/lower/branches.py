@@ -12,6 +12,7 @@ from ..infer import FALSE, TRUE, Num, cast, logic
 from ..join import carrier, choose, joined
 from ..ranges import Linear
 from ..source import span_of
+from .beside import is_one_array, made_since
 from .lists import Lists
 from .liveness import assigned
 from .refusal import refuse
@@ -41,10 +42,13 @@ class Branches(Lists):
             return
         cond = b.bind(raw, "cond")
         outer = dict(b.env)
+        fresh, others = frozenset(b.fresh), dict(b.others)
         with b.where(raw):
             then, then_env = self._branch(body, live, outer)
+        b.others = others | made_since(b, fresh, then_env)
         with b.where(logic("not", raw)):
             other, other_env = self._branch(orelse, live, outer)
+        b.others = others
         yields: list[Yield] = []
         for name in sorted(assigned(body) | assigned(orelse)):
             self._merge(
@@ -98,7 +102,7 @@ class Branches(Lists):
     ) -> None:
         """The value of `name` after both branches."""
         b = self.b
-        if a == c and a is not None:
+        if a is not None and (a == c or is_one_array(a, c)):
             b.env[name] = a
             return
         if not (isinstance(a, Num) and isinstance(c, Num)):

@@ -17,7 +17,7 @@ from ..ranges import Linear, integer
 from ..source import span_of
 from ..types import PARTS, ArrayType
 from .sources import Sources
-from .values import Value
+from .values import ArrayRef, Value
 
 __all__ = ["Builder", "param_of"]
 
@@ -30,7 +30,8 @@ class Builder(Sources):
     ``strict`` as in Kernel. ``accumulators``: the values that folds carry. ``starts``: what a
     value that may be a NumPy scalar is where it is Python's. Of complex names, ``varied`` are those
     with Python's numbers that are not simple, and ``doubtful`` as in Pair; ``sure`` are imaginary
-    parts of numbers that are not.
+    parts of numbers that are not. ``others``: arrays that the branch beside this one has made,
+    by their names. ``roomy``: arrays of ours that may have more elements than they stand for.
     """
 
     env: dict[str, Value] = field(default_factory=dict)
@@ -44,6 +45,8 @@ class Builder(Sources):
     varied: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
     sure: set[Expr] = field(default_factory=set)
+    others: dict[str, ArrayRef] = field(default_factory=dict)
+    roomy: set[str] = field(default_factory=set)
 
     @contextmanager
     def trial(self) -> Iterator[None]:

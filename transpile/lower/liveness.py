@@ -1,10 +1,14 @@
-"""Which names a block of Python assigns, and which it reads before it has assigned them."""
+"""Which names a block of Python assigns, and which it reads before it has assigned them.
+
+What stays Python's beside what is compiled does neither.
+"""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..below import below
+from ..macros.flow import left_to_python
 
 __all__ = ["assigned", "counting", "exposed", "raises", "reads"]
 
@@ -12,11 +16,28 @@ __all__ = ["assigned", "counting", "exposed", "raises", "reads"]
 _OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
 
 
+def _ours(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """`nodes` and what is below them, but for what is left to Python."""
+    for n in nodes:
+        match n:
+            case ast.If(test=test, orelse=orelse) if left_to_python(n):
+                yield from below(test)
+                yield from _ours(orelse)
+            case ast.If(test=test, body=body, orelse=orelse):
+                yield from below(test)
+                yield from _ours([*body, *orelse])
+            case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+                yield from below(target, iterable)
+                yield from _ours([*body, *orelse])
+            case _:
+                yield from below(n)
+
+
 def reads(nodes: Iterable[ast.AST]) -> set[str]:
     """Every name read anywhere in `nodes`."""
     return {
         n.id
-        for n in below(*nodes)
+        for n in _ours(nodes)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     }
 
@@ -25,7 +46,7 @@ def assigned(nodes: Iterable[ast.AST]) -> set[str]:
     """Every name that `nodes` bind."""
     return {
         n.id
-        for n in below(*nodes)
+        for n in _ours(nodes)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
 
@@ -67,6 +88,9 @@ def exposed(block: Sequence[ast.stmt], bound: frozenset[str] = frozenset()) -> s
     have = set(bound)
     for stmt in block:
         match stmt:
+            case ast.If(test=test, orelse=orelse) if left_to_python(stmt):
+                out |= (reads([test]) | exposed(orelse, frozenset(have))) - have
+                have |= _certain(orelse)
             case ast.If(test=test, body=body, orelse=orelse):
                 out |= reads([test]) - have
                 out |= exposed(body, frozenset(have)) | exposed(orelse, frozenset(have))
@@ -94,6 +118,8 @@ def _certain(block: Sequence[ast.stmt]) -> set[str]:
     out: set[str] = set()
     for stmt in block:
         match stmt:
+            case ast.If(orelse=orelse) if left_to_python(stmt):
+                out |= _certain(orelse)
             case ast.If(body=body, orelse=orelse):
                 out |= _certain(body) & _certain(orelse)
             case ast.For() | ast.While():

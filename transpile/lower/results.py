@@ -83,6 +83,8 @@ class Results(Statements):
         return self._scalar(got, node)
 
     def _array(self, array: ArrayRef, node: ast.expr) -> Returned:
+        if array.name in self.b.roomy:
+            refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
         if array.places:
             return self._view(array, node)
         return Same(array.name)

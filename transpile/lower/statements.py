@@ -3,30 +3,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from loopir.nodes import Const, Dim, Expr, Param, Var
-from loopir.types import DTYPES
+from loopir.nodes import Const, Expr, Var
 
 from ..infer import FALSE, Num, logic
-from ..macros.calls import reshaping
 from ..macros.flow import left_to_python
 from ..pair import Pair
-from ..plan import Argument, Fresh
-from ..ranges import LENGTH
-from ..scope import Origin
-from ..types import ArrayType
-from .arrays import BLANK, READY, allocation, makes_array, ones, ready, unfilled
-from .fixed import Fixed
+from .allocations import Allocations
+from .arrays import makes_array
 from .items import as_item
 from .lists import ARRAY_OF
 from .liveness import raises, reads
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
-from .pytext import as_python, inlined
 from .refusal import refuse
-from .values import ArrayRef, ListRef, Unbound, Value
+from .values import ListRef, Unbound, Value
 
 __all__ = ["Statements"]
 
@@ -43,7 +33,7 @@ _KEYWORDS: dict[type[ast.stmt], str] = {
 """Of statements that are not called by their keyword."""
 
 
-class Statements(Fixed):
+class Statements(Allocations):
     """Lowers statements."""
 
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
@@ -196,78 +186,3 @@ class Statements(Fixed):
         for target, v in zip(targets, values, strict=True):
             assert isinstance(target, ast.Name)
             self.b.env[target.id] = v
-
-    def allocate(self, name: str, call: ast.Call) -> None:
-        """``name = np.zeros(…)`` or its like.
-
-        What a loop makes anew in each iteration is one array, made beforehand: no name of it lives
-        on to the next.
-        """
-        b = self.b
-        function = self.known(call.func)
-        if (b.frames or b.branches) and function is not np.empty:
-            said = f"`{ast.unparse(call)}` is filled inside a loop or branch"
-            refuse("LOWER_UNSUPPORTED", said, call)
-        if any(function is f for f in READY):
-            ty, given = ready(function, call, self.num, self.known)
-            if not all(b.invariant(n.ir) for n in given):
-                refuse("LOWER_CALL", f"`{ast.unparse(call)}` depends on what is computed", call)
-            shape = None
-        else:
-            ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
-        ours = unfilled(function, call) if ty.dtype == "bool" else None
-        text = inlined(ours or call, self.b, frozenset(self.arguments))
-        unique = self.array_name(name)
-        b.allocate(unique, text, ty, blank=bool(ours) or any(function is f for f in BLANK))
-        if ours:
-            b.block.insert(0, ones(unique, ty.rank, b.name))
-        lengths = (b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
-        b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape or tuple(lengths))
-
-    def reshaped(self, node: ast.Call) -> ArrayRef | None:
-        """NumPy's own view, or copy, made beforehand: good for as long as nothing is written."""
-        b, found = self.b, reshaping(node, self._resolve(node.func))
-        of = None if found is None else self.array(found[0])
-        if found is None or of is None:
-            return None
-        lengths = [self._extent(n) for n in found[1]]
-        given = isinstance(b.bindings.get(of.name), Argument) and of.dtype in DTYPES
-        if of.places or not given or not all(b.invariant(n.ir) for n in lengths):
-            refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
-        said = ", ".join(as_python(n.ir) for n in lengths)
-        text = f"{of.name}.reshape({said})" if lengths else f"{of.name}.ravel()"
-        made = (n for n in b.reshaped if getattr(b.bindings[n], "expr", "") == text)
-        name = next(made, None)
-        rank, dense = len(lengths) or 1, of.unit == of.rank - 1 or not lengths
-        ty = ArrayType(of.dtype, rank, rank - 1 if dense else None)
-        if name is None:
-            name = self.array_name(f"{of.name}_reshaped")
-            b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
-            b.bindings[name] = Fresh(name, text, ty)
-            b.reshaped[name] = of.name
-        shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(rank))
-        return ArrayRef(name, ty.dtype, ty.unit, shape)
-
-    def array_name(self, hint: str) -> str:
-        """A name for an array of ours: the wrapper calls it so, and other things by theirs."""
-        unique = self.b.name(hint)
-        while self.scope.find(unique)[0] not in (Origin.LOCAL, Origin.UNBOUND):
-            unique = self.b.name(hint)
-        return unique
-
-    def _extents(self, node: ast.expr) -> tuple[Num, ...]:
-        match node:
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                return tuple(self._extent(e) for e in elts)
-            case _:
-                if isinstance(node, (ast.Attribute, ast.Name)):
-                    got = self.value(node)
-                    if isinstance(got, tuple):
-                        return got
-                return (self._extent(node),)
-
-    def _extent(self, node: ast.expr) -> Num:
-        n = self.num(node)
-        if not n.python_int:
-            refuse("LOWER_UNSUPPORTED", f"the length `{ast.unparse(node)}` is not an int", node)
-        return replace(n, interval=(max(0, n.interval[0]), min(LENGTH[1], n.interval[1])))

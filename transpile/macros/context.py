@@ -17,14 +17,14 @@ __all__ = ["Context"]
 
 
 class Context:
-    """Belongs to the expansion of one function. ``at`` is the node being replaced, which stands in
-    as many ``loops``. ``asked``, by its text: what is given to the function, or free in it, and is
-    taken for what it is now.
+    """Belongs to the expansion of one function. ``at`` is the node being replaced, which stands
+    ``depth`` loops and branches deep. ``asked``, by its text: what is given to the function, or
+    free in it, and is taken for what it is now.
     """
 
     def __init__(self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt]) -> None:
         self.at: ast.AST = tree
-        self.loops = 0
+        self.depth = 0
         self.facts = Flow(tree, env, self.resolve)
         self._env = env
         self._asked = asked

@@ -86,21 +86,26 @@ class _Driver:
             case ast.For() | ast.AsyncFor() | ast.While():
                 before = dict(facts.known)
                 facts.enter(s)
-                self.cx.loops += 1
-                s.body = self.block(s.body)
-                self.cx.loops -= 1
+                s.body = self._inside(s.body)
                 facts.known = joined(before, facts.known)
                 s.orelse = self.block(s.orelse)
             case ast.If() if left_to_python(s):
                 s.orelse = self.block(s.orelse)
             case ast.If():
                 before = dict(facts.known)
-                s.body = self.block(s.body)
+                s.body = self._inside(s.body)
                 after, facts.known = facts.known, before
-                s.orelse = self.block(s.orelse)
+                s.orelse = self._inside(s.orelse)
                 facts.known = joined(after, facts.known)
             case ast.With() | ast.AsyncWith():
                 facts.record(s)
                 s.body = self.block(s.body)
             case _:
                 facts.record(s)
+
+    def _inside(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """`block`, which stands in a loop or branch."""
+        self.cx.depth += 1
+        out = self.block(block)
+        self.cx.depth -= 1
+        return out

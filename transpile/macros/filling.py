@@ -1,4 +1,4 @@
-"""``np.zeros`` and its kin inside a loop → one array, filled anew in each iteration."""
+"""``np.zeros`` and its kin inside a loop or branch → one array, filled anew each time."""
 from __future__ import annotations
 
 import ast
@@ -26,7 +26,7 @@ _LIKE = (np.zeros_like, np.ones_like, np.full_like)
 
 
 def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Outside loops it comes as it is asked for, unless it is small.
+    """Outside loops and branches it comes as it is asked for, unless it is small.
 
         for i in range(n):
             u = np.full(n, 0.5)
@@ -40,7 +40,7 @@ def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, *_]) as call) if (
-            any(cx.resolve(call.func) is f for f in _VALUES) and (cx.loops or _is_small(call, cx))
+            any(cx.resolve(call.func) is f for f in _VALUES) and (cx.depth or _is_small(call, cx))
         ):
             return cx.whole(lambda: _filled(name, call, cx))
     return None
@@ -76,5 +76,7 @@ def _shape(function: Any, given: ast.expr, cx: Context) -> tuple[ast.expr, ...] 
     if function in _LIKE:
         known = isinstance(given, ast.Name) and cx.fact(given).array
         return leaf(given, cx).shape if known else None
+    if isinstance(given, ast.Attribute) and given.attr == "shape" and cx.fact(given.value).rank:
+        return leaf(given.value, cx).shape if isinstance(given.value, ast.Name) else None
     lengths = given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given]
     return tuple(lengths) if lengths and all(cx.fact(n).is_int for n in lengths) else None

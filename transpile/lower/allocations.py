@@ -1,0 +1,141 @@
+"""Arrays that a function makes: what is allocated for it before the kernel starts."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Dim, Param
+from loopir.types import DTYPES
+
+from ..infer import Num
+from ..macros.calls import reshaping
+from ..plan import Argument, Fresh
+from ..ranges import LENGTH
+from ..rejections import Refused
+from ..scope import Origin
+from ..types import ELEMENTS, ArrayType
+from .arrays import BLANK, READY, allocation, ones, ready, unfilled
+from .beside import made_beside
+from .fixed import Fixed
+from .pytext import as_python, inlined
+from .refusal import refuse
+from .room import room
+from .values import ArrayRef
+
+__all__ = ["Allocations"]
+
+
+class Allocations(Fixed):
+    """Lowers what makes arrays."""
+
+    def allocate(self, name: str, call: ast.Call) -> None:
+        """``name = np.zeros(…)`` or its like.
+
+        What a loop makes anew in each iteration is one array, made beforehand: no name of it lives
+        on to the next. So is what each of two branches makes under one name.
+        """
+        b = self.b
+        function = self.known(call.func)
+        if b.frames and function is not np.empty:
+            said = f"`{ast.unparse(call)}` is filled inside a loop"
+            refuse("LOWER_UNSUPPORTED", said, call)
+        if any(function is f for f in READY):
+            ty, given = ready(function, call, self.num, self.known)
+            if not all(b.invariant(n.ir) for n in given):
+                refuse("LOWER_CALL", f"`{ast.unparse(call)}` depends on what is computed", call)
+            shape = None
+        else:
+            ty, shape = allocation(function, call, self.array, self._extents, self.num, self.known)
+        text, ours = self._text(function, call, ty, shape)
+        unique = None
+        if function is np.empty and shape is not None:
+            unique = made_beside(b, name, ArrayRef("", ty.dtype, ty.unit, shape))
+        if unique is None:
+            unique = self.array_name(name)
+            b.allocate(unique, text, ty, blank=ours or any(function is f for f in BLANK))
+        if ours:
+            b.block.insert(0, ones(unique, ty.rank, b.name))
+        if shape is None:
+            shape = tuple(b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
+        elif not all(b.invariant(n.ir) for n in shape):
+            b.roomy.add(unique)
+        b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape)
+
+    def _text(
+        self, function: Any, call: ast.Call, ty: ArrayType, shape: Sequence[Num] | None
+    ) -> tuple[str, bool]:
+        """Python that makes the array, or one with room for it, before the kernel starts; and
+        whether the kernel is to fill it with True.
+        """
+        b, own = self.b, frozenset(self.arguments)
+        named = repr(ELEMENTS[ty.dtype].numpy.str)
+        if b.frames and shape is not None and not all(b.invariant(n.ir) for n in shape):
+            longest = [room(b, n.ir) for n in shape]
+            order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""
+            if None not in longest:
+                said = "".join(f"{as_python(n)}, " for n in longest if n is not None)
+                return f"_np.empty(({said}), {named}{order})", False
+        ours = unfilled(function, call) if ty.dtype == "bool" else None
+        try:
+            return inlined(ours or call, b, own), ours is not None
+        except Refused:
+            if shape is None or "order" in {k.arg for k in call.keywords}:
+                raise
+        names = dict(zip(("shape", "fill_value"), call.args, strict=False))
+        names |= {k.arg: k.value for k in call.keywords if k.arg}
+        made = "empty" if ours else function.__name__.removesuffix("_like")
+        fill = f"{inlined(names['fill_value'], b, own)}, " if made == "full" else ""
+        said = "".join(f"{as_python(n.ir)}, " for n in shape)
+        return f"_np.{made}(({said}), {fill}{named})", ours is not None
+
+    def reshaped(self, node: ast.Call) -> ArrayRef | None:
+        """NumPy's own view, or copy, made beforehand: good for as long as nothing is written."""
+        b, found = self.b, reshaping(node, self._resolve(node.func))
+        of = None if found is None else self.array(found[0])
+        if found is None or of is None:
+            return None
+        lengths = [self._extent(n) for n in found[1]]
+        given = isinstance(b.bindings.get(of.name), Argument) and of.dtype in DTYPES
+        if of.places or not given or not all(b.invariant(n.ir) for n in lengths):
+            refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not of an argument", node)
+        said = ", ".join(as_python(n.ir) for n in lengths)
+        text = f"{of.name}.reshape({said})" if lengths else f"{of.name}.ravel()"
+        made = (n for n in b.reshaped if getattr(b.bindings[n], "expr", "") == text)
+        name = next(made, None)
+        rank, dense = len(lengths) or 1, of.unit == of.rank - 1 or not lengths
+        ty = ArrayType(of.dtype, rank, rank - 1 if dense else None)
+        if name is None:
+            name = self.array_name(f"{of.name}_reshaped")
+            b.params[name] = Param(name, ty.dtype, ty.rank, ty.unit)
+            b.bindings[name] = Fresh(name, text, ty)
+            b.reshaped[name] = of.name
+        shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(rank))
+        return ArrayRef(name, ty.dtype, ty.unit, shape)
+
+    def array_name(self, hint: str) -> str:
+        """A name for an array of ours: the wrapper calls it so, and other things by theirs."""
+        unique = self.b.name(hint)
+        while self.scope.find(unique)[0] not in (Origin.LOCAL, Origin.UNBOUND):
+            unique = self.b.name(hint)
+        return unique
+
+    def _extents(self, node: ast.expr) -> tuple[Num, ...]:
+        match node:
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                return tuple(self._extent(e) for e in elts)
+            case _:
+                if isinstance(node, (ast.Attribute, ast.Name)):
+                    got = self.value(node)
+                    if isinstance(got, tuple):
+                        return got
+                return (self._extent(node),)
+
+    def _extent(self, node: ast.expr) -> Num:
+        n = self.num(node)
+        if not n.python_int:
+            refuse("LOWER_UNSUPPORTED", f"the length `{ast.unparse(node)}` is not an int", node)
+        return replace(n, interval=(max(0, n.interval[0]), min(LENGTH[1], n.interval[1])))
