@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..names import bound, rebound
+from ..names import bound, rebound, used
 from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node, Var
 from ..ops import OPPOSITE
 from ..record import record
@@ -54,7 +54,11 @@ class _Asked:
     def tests(self) -> list[Test]:
         asked = dict(reversed([pair for n in walk(self._loop) for pair in self._questions(n)]))
         found = (self._test(call, then) for call, then in asked.items())
-        return [t for t in found if t is not None]
+        return [t for t in found if t is not None and self._is_known_ahead(t.bound)]
+
+    def _is_known_ahead(self, form: Affine) -> bool:
+        """Whether no name of `form` is bound in the loop."""
+        return all(name not in self._forms for symbol, _ in form.symbols for name in used(symbol))
 
     def _questions(self, n: Node) -> Iterator[tuple[Call, bool]]:
         match n:

@@ -54,6 +54,22 @@ def product_in_strips(a, b, c):
                 c[i, j] += a[i, k] * b[k, j]
 
 
+def repeated(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Each of four elements twice, as often as that fits into n elements."""
+    return whole(4, rng), 2, np.zeros(n)
+
+
+@program(f64=repeated, sizes=(1, 8, 16, 19, 64))
+def elements_again_and_again(x, often, out):
+    turns = len(out) // (often * len(x))
+    for i in range(len(x)):
+        value = x[i]
+        for k in range(often):
+            for turn in range(turns):
+                place = k * len(x) * turns + i * turns + turn
+                out[place] = value
+
+
 @program(f64=shaped(*PRODUCT, fill=real))
 def product_in_memory(a, b, c):
     for j in range(c.shape[1]):
