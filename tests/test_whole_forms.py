@@ -57,11 +57,12 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
 @cache
 def function(*forms: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """What gives all of `forms`, and the names that it takes."""
+    """What gives all of `forms`, and the names that it takes; statements come before "; "."""
     used = {n.id for f in forms for n in ast.walk(ast.parse(f)) if isinstance(n, ast.Name)}
     names = tuple(n for n in NAMES if n in used)
-    value = forms[0] if len(forms) == 1 else f"({', '.join(forms)})"
-    text = f"def f({', '.join(names)}):\n    return {value}\n"
+    *first, value = forms[0].split("; ") if len(forms) == 1 else ("", f"({', '.join(forms)})")
+    lines = "".join(f"    {line}\n" for line in [*filter(None, first), f"return {value}"])
+    text = f"def f({', '.join(names)}):\n{lines}"
     file = f"<forms {forms[0]} and {len(forms)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     space: dict[str, Any] = {"np": np}
@@ -104,8 +105,12 @@ AT_ONCE = 15  # a kernel has a most of parameters, and each result is one
 GROUPS = {
     f"{name}-{k}" if k else name: tuple(forms[k : k + AT_ONCE])
     for name, text in FORMS.items()
-    for forms in [[line.strip() for line in text.strip().splitlines()]]
+    for forms in [[line.strip() for line in text.strip().splitlines() if "; " not in line]]
     for k in range(0, len(forms), AT_ONCE)
+}
+GROUPS |= {
+    line.strip(): (line.strip(),)
+    for text in FORMS.values() for line in text.splitlines() if "; " in line
 }
 EACH = [form for forms in GROUPS.values() for form in forms]
 

@@ -12,10 +12,17 @@ FORMS: dict[str, str] = {
         X.sum(axis=(0, 1))
         np.sum(A, axis=(0, -1))
         np.sum(X, axis=1, keepdims=True)
+        np.sum(x, dtype=np.float64)
+        x.sum(dtype=np.float32)
+        X.sum(axis=0, dtype=np.float64)
+        np.sum(X, axis=0, out=y)
         np.sum(x, where=x > 1)
         np.sum(x, initial=2)
         np.sum(x, axis=None)
         x.sum(0)
+        np.add.reduce(x)
+        np.add.reduce(X)
+        np.add.reduce(X, axis=1)
         sum(x)
         np.sum(X[:, 1] * x[:4])
         np.sum(x * y) / np.sum(y)
@@ -24,18 +31,23 @@ FORMS: dict[str, str] = {
         np.prod(x)
         X.prod(axis=0)
         np.prod(X, axis=1, keepdims=True)
+        np.multiply.reduce(x)
+        x.prod(dtype=np.float64)
     """,
     "mean": """
         np.mean(x)
         X.mean(axis=0)
         X.mean(1, keepdims=True)
+        x.mean(dtype=np.float64)
         np.mean(X, axis=(0, 1))
+        np.mean(X, axis=0, out=y)
     """,
     "var": """
         np.var(x)
         X.var(axis=0)
         X.var(axis=1, ddof=1)
         np.var(X, axis=1, keepdims=True)
+        np.var(x, dtype=np.float64)
     """,
     "std": """
         np.std(x)
@@ -49,6 +61,8 @@ FORMS: dict[str, str] = {
         np.amin(X, axis=1)
         x.min(initial=1)
         np.min(X, axis=1, keepdims=True)
+        np.minimum.reduce(x)
+        np.minimum.reduce(X, axis=1)
         min(x)
         np.min(x, where=x > 1, initial=3)
     """,
@@ -58,6 +72,7 @@ FORMS: dict[str, str] = {
         np.amax(X, axis=1)
         x.max(initial=1)
         np.max(X, axis=1, keepdims=True)
+        np.maximum.reduce(x)
         max(x)
         np.max(np.abs(x))
     """,
@@ -72,6 +87,7 @@ FORMS: dict[str, str] = {
         np.any(x > 1)
         (X > 1).any(axis=1)
         np.any(X, axis=1, keepdims=True)
+        np.logical_or.reduce(x > 1)
         np.any(x == y)
         np.any(m)
     """,
@@ -81,6 +97,7 @@ FORMS: dict[str, str] = {
         np.all(x > 1)
         (X > 1).all()
         np.all(X, axis=(0, 1))
+        np.logical_and.reduce(x > 1)
     """,
     "count_nonzero": """
         np.count_nonzero(x)
@@ -110,6 +127,8 @@ FORMS: dict[str, str] = {
         X.cumsum(axis=0)
         np.cumsum(X, axis=1)
         np.cumsum(X)
+        np.cumsum(x, dtype=np.float64)
+        np.cumsum(x, out=y)
         np.cumsum(m)
         np.cumsum(x > 1)
     """,
@@ -117,6 +136,7 @@ FORMS: dict[str, str] = {
         np.cumprod(x)
         x.cumprod()
         X.cumprod(axis=1)
+        np.cumprod(x, dtype=np.float64)
     """,
     "diff": """
         np.diff(x)
@@ -131,6 +151,7 @@ FORMS: dict[str, str] = {
         np.dot(X, y)
         np.dot(X, Y.T)
         np.dot(X.T, X)
+        np.dot(X, y, out=z)
     """,
     "vdot": """
         np.vdot(x, y)
@@ -169,6 +190,7 @@ FORMS: dict[str, str] = {
         x.clip(min=1)
         x.clip(max=2)
         np.clip(x, y, 3)
+        np.clip(x, 0, 2, out=y)
         np.clip(x, a_min=0, a_max=2)
     """,
     "select": """
@@ -180,6 +202,9 @@ FORMS: dict[str, str] = {
     "roll": """
         np.roll(x, 1)
         np.roll(x, -2)
+    """,
+    "flip": """
+        x[::-1]
     """,
     "concatenate": """
         np.concatenate((x, y))
@@ -297,7 +322,12 @@ FORMS: dict[str, str] = {
         X.T.copy()
         A.T + 1
     """,
+    "squeeze": """
+        np.squeeze(X[:, :1], axis=1)
+        X[:1].squeeze(axis=0)
+    """,
     "expand_dims": """
+        np.expand_dims(x, 0)
         np.expand_dims(x, axis=-1) * 2
         x[:, np.newaxis] * y
     """,
@@ -409,6 +439,7 @@ FORMS: dict[str, str] = {
         np.angle(c, deg=True)
         np.abs(c) ** 2
         np.angle(x)
+        np.conjugate(c).T
     """,
     "cross": """
         np.cross(x[:3], y[:3])
@@ -416,6 +447,12 @@ FORMS: dict[str, str] = {
     """,
     "ufunc": """
         np.add(x, y)
+        np.add(x, y, out=z0)
+        np.add(x, y, z0)
+        np.multiply(x, 2, out=x)
+        np.add(x, y, where=m, out=z0)
+        np.divide(x, y, out=z0, where=y != 0)
+        np.divide(x, y, out=np.zeros_like(x), where=y != 0)
         np.exp(-x)
         np.log1p(np.abs(x))
         np.hypot(x, y)
@@ -485,5 +522,31 @@ FORMS: dict[str, str] = {
         np.logspace(0, 1, n)
         np.geomspace(1, 8, n)
         np.exp(x) / np.sum(np.exp(x))
+    """,
+    "written": """
+        np.copyto(x, y, where=m); x
+        np.copyto(x, 1.0, where=x > 1); x
+        x.fill(3); x
+        X.fill(s); X
+        np.fill_diagonal(X, 0); X
+        np.putmask(x, x > 1, 0); x
+        np.place(x, m, 0); x
+        np.add(x, y, out=z0); z0
+        np.add(X, y, X); X
+        np.multiply(X, Y, out=X); X
+        np.add(x, y, out=x); x
+        np.subtract(x[1:], x[:-1], out=x[1:]); x
+        np.sqrt(np.abs(x), out=z0); z0
+        np.maximum(x, 0, out=x); x
+        np.greater(x, 1, out=m); m
+        np.multiply(x, y, where=m, out=z0); z0
+        np.divide(x, y, out=np.zeros_like(x), where=y != 0)
+        np.cumsum(x, out=z0); z0
+        np.clip(x, 0, 2, out=x); x
+        np.dot(X, y, out=z); z
+        np.sum(X, axis=1, out=z); z
+        np.log(np.abs(x) + 1, out=z0, where=x > 0); z0
+        np.add(x, 1, where=m, out=x)
+        np.negative(x, out=x)
     """,
 }

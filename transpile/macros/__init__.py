@@ -26,12 +26,14 @@ from .moments import array_moment
 from .numbers import asserted, number_called, number_divided, number_in
 from .products import array_outer, array_product
 from .ranges import in_range, named_range
+from .reduced import array_reduced
 from .reductions import array_fold
 from .rewriting import array_copied, array_said
 from .running import array_place, array_scan
 from .shaping import array_shaped
 from .subscripts import row_element
 from .walrus import walrus
+from .written import array_written, elements_written
 
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
 
@@ -55,12 +57,15 @@ MACROS: tuple[Macro, ...] = (
     array_stored,        # X[i] = y
     array_copied,        # np.copyto(x, y)
     array_augmented,     # x += y
+    elements_written,    # x.fill(1), np.copyto(x, y, where=m)
+    array_written,       # np.add(x, y, out=z)
     for_loop,            # for v in x, enumerate, zip, reversed
     row_element,         # x[i][j]
     sum_fold,            # sum(e for v in x if c)
     minmax_fold,         # min(x), max(e for v in x)
     any_fold,            # any(e for v in x)
     all_fold,            # all(e for v in x)
+    array_reduced,       # np.add.reduce(x), x.sum(dtype=np.float64)
     array_fold,          # np.sum(X, axis=0), x.max()
     array_moment,        # np.var(x), np.ptp(x)
     array_scan,          # np.cumsum(x), np.maximum.accumulate(x)

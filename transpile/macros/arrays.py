@@ -11,9 +11,9 @@ from .context import Context
 from .elementwise import is_elementwise, operation
 from .fact import Fact
 from .nests import allocated, nest, unless
-from .views import View, broadcast, is_one, materialised, view
+from .views import View, broadcast, is_one, materialised, scalar, view
 
-__all__ = ["array_assigned", "array_augmented", "array_stored", "array_value"]
+__all__ = ["array_assigned", "array_augmented", "array_stored", "array_value", "store_where"]
 
 
 def array_assigned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
@@ -129,8 +129,19 @@ def _store(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[
     return cx.code("NAME[AT] = E", NAME=name, AT=index, E=e)
 
 
+def store_where(
+    s: ast.stmt, target: ast.expr, where: ast.expr, value: ast.expr, cx: Context
+) -> list[ast.stmt] | None:
+    """What `s` does: where the mask says so, the elements of `target` become those of `value`."""
+    mask = cx.fact(where)
+    if {t.dtype for t in mask.types} != {"bool"}:
+        return None
+    return _stored(s, target, None, value, cx, where)
+
+
 def _stored(
-    s: ast.stmt, target: ast.expr, op: ast.operator | None, value: ast.expr, cx: Context
+    s: ast.stmt, target: ast.expr, op: ast.operator | None, value: ast.expr, cx: Context,
+    where: ast.expr | None = None,
 ) -> list[ast.stmt] | None:
     ty = cx.fact(target).array
     read = ast.Subscript(target.value, target.slice, ast.Load()) if isinstance(
@@ -142,7 +153,13 @@ def _stored(
         return None
     if _reads_elsewhere(into, of, cx.fact(target).owner, cx):
         of = materialised(cx.expr("NP.copy(E)", NP=cx.numpy, E=value), cx)
-    both = broadcast([into, of], lambda parts: parts[1], cx)
+    mask = scalar(ast.Constant(True), cx) if where is None else view(where, cx)
+    if mask is None or len(mask.shape) > len(into.shape):
+        return None
+    if where is not None and _reads_elsewhere(into, mask, cx.fact(target).owner, cx):
+        mask = materialised(cx.expr("NP.copy(E)", NP=cx.numpy, E=where), cx)
+    both = broadcast([into, of, mask], lambda parts: parts[1], cx)
+    test = broadcast([into, of, mask], lambda parts: parts[2], cx)
     if list(map(ast.dump, both.shape)) != list(map(ast.dump, into.shape)):
         return None
 
@@ -150,7 +167,8 @@ def _stored(
         place, e = into.at(at), both.at(at)
         if op is not None:
             e = ast.Call(operation(op, [place, value], cx), [place, e], [])
-        return cx.code("PLACE = E", PLACE=place, E=e)
+        lines = cx.code("PLACE = E", PLACE=place, E=e)
+        return lines if where is None else cx.code("if C: LINES", C=test.at(at), LINES=lines)
 
     lines = nest(_lengths(into, of), body, cx, ty.rank > 1 and ty.unit == 0)
     return unless(both.checks, s, lines, cx)

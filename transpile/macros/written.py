@@ -1,0 +1,140 @@
+"""``out=`` and ``where=`` of ufuncs and other functions: into an array that is there."""
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from ..types import ELEMENTS
+from .arguments import function_named, is_none
+from .arrays import store_where
+from .context import Context
+from .views import held, scalar
+
+__all__ = ["array_written", "elements_written"]
+
+
+def array_written(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What is computed is stored; with `where`, that of some.
+
+        np.multiply(x, 2.0, out=y)
+        np.divide(1.0, x, out=y, where=x != 0.0)
+    →
+        if y.shape[0] != x.shape[0]:
+            "Python's to answer"
+            y[...] = np.multiply(x, 2.0)
+        else:
+            for _i in range(y.shape[0]):
+                y[_i] = np.multiply(x[_i], 2.0)
+        y
+        if y.shape[0] != x.shape[0]:
+            "Python's to answer"
+            np.divide(1.0, x, out=y, where=x != 0.0)
+        else:
+            for _i_1 in range(y.shape[0]):
+                if np.not_equal(x[_i_1], 0.0):
+                    y[_i_1] = np.divide(1.0, x[_i_1])
+        y
+    """
+    match node:
+        case ast.Call(func=func, args=args, keywords=keywords):
+            ufunc = cx.resolve(func)
+        case _:
+            return None
+    given = {k.arg: k.value for k in keywords}
+    known = isinstance(ufunc, np.ufunc) and ufunc.nout == 1 and not ufunc.signature
+    if known and isinstance(ufunc, np.ufunc) and len(args) == ufunc.nin + 1 and "out" not in given:
+        *args, given["out"] = args
+    out, where = given.pop("out", None), given.pop("where", None)
+    if out is None or is_none(out) or None in given or cx.fact(out).array is None:
+        return None
+    bare = ast.Call(func, list(args), [ast.keyword(k, v) for k, v in given.items()])
+    ast.copy_location(bare, node)
+    if not known and not (where is None and _is_same(bare, out, given, cx)):
+        return None
+    if known and (given or not _takes(bare, out, cx)):
+        return None
+    name = out if isinstance(out, ast.Name) else held(out, "out", cx)
+    if where is None:
+        cx.before(*cx.code("OUT[...] = E", OUT=name, E=bare))
+        return name
+    (original,) = cx.code("E", E=node)
+    lines = cx.whole(lambda: store_where(original, name, where, bare, cx))
+    if lines is None:
+        return None
+    cx.before(*lines)
+    return name
+
+
+def elements_written(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """All elements, or some, become others.
+
+        x.fill(s)
+        np.copyto(x, y, where=x < y)
+    →
+        for _i in range(x.shape[0]):
+            x[_i] = s
+        if x.shape[0] != y.shape[0]:
+            "Python's to answer"
+            np.copyto(x, y, where=x < y)
+        else:
+            for _i_1 in range(x.shape[0]):
+                if np.less(x[_i_1], y[_i_1]):
+                    x[_i_1] = y[_i_1]
+    """
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=x, attr="fill") as func, args=[y],
+                                     keywords=[])):
+            if cx.resolve(func) is None and cx.fact(x).array and cx.fact(y).rank == 0:
+                return cx.code("X[...] = Y", X=x, Y=y)
+        case ast.Expr(value=ast.Call(func=func, args=[x, y],
+                                     keywords=[ast.keyword(arg="where", value=where)])):
+            if function_named(func, cx) == "copyto" and _same_types(x, y, cx):
+                return cx.whole(lambda: store_where(node, x, where, y, cx))
+        case ast.Expr(value=ast.Call(func=func, args=[x, where, y], keywords=[])):
+            alike = cx.fact(y).rank == 0 and cx.fact(where).rank == cx.fact(x).rank
+            known = function_named(func, cx) in ("putmask", "place") and _same_types(x, y, cx)
+            if known and alike:
+                return cx.whole(lambda: store_where(node, x, where, y, cx))
+        case ast.Expr(value=ast.Call(func=func, args=[x, y], keywords=[])):
+            of = cx.fact(x).rank == 2 and cx.fact(y).rank == 0 and isinstance(x, ast.Name)
+            if of and function_named(func, cx) == "fill_diagonal" and _same_types(x, y, cx):
+                return cx.whole(lambda: _diagonal(x, y, cx))
+    return None
+
+
+def _diagonal(x: ast.expr, y: ast.expr, cx: Context) -> list[ast.stmt]:
+    text = "for I in range(min(X.shape[0], X.shape[1])): X[I, I] = Y"
+    return cx.code(text, I=cx.fresh("i"), X=x, Y=scalar(y, cx).at(()))
+
+
+def _same_types(x: ast.expr, y: ast.expr, cx: Context) -> bool:
+    """Whether the elements of `x` can be those of `y`, without another word."""
+    of, types = cx.fact(x).array, cx.fact(y).types
+    if of is None or not types:
+        return False
+    kinds = {"b": "b", "i": "bi", "u": "b", "f": "bif"}.get(ELEMENTS[of.dtype].kind, "")
+    return all(
+        t.dtype == of.dtype or (getattr(t, "weak", False) and ELEMENTS[t.dtype].kind in kinds)
+        for t in types
+    )
+
+
+def _takes(bare: ast.expr, out: ast.expr, cx: Context) -> bool:
+    """Whether `out` takes what a ufunc gives: by a cast of the same kind."""
+    fact, into = cx.fact(bare), cx.fact(out).array
+    if into is None or fact.rank is None or fact.rank > into.rank or not fact.types:
+        return False
+    to = ELEMENTS[into.dtype].numpy
+    return all(np.can_cast(ELEMENTS[t.dtype].numpy, to, "same_kind") for t in fact.types)
+
+
+def _is_same(
+    bare: ast.expr, out: ast.expr, given: dict[str | None, ast.expr], cx: Context
+) -> bool:
+    """Whether a function that is no ufunc gives just such an array as `out`."""
+    fact, into = cx.fact(bare).array, cx.fact(out).array
+    return (
+        fact is not None and into is not None and "keepdims" not in given
+        and (fact.dtype, fact.rank) == (into.dtype, into.rank)
+    )
