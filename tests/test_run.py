@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import cache
+from inspect import getclosurevars
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,8 @@ from tally import AGREED
 from targets.host import available
 from transpile import fuse
 from transpile.errors import FuseError
-from transpile.lower import lower
 from transpile.options import Options
 from transpile.plan import Plan
-from transpile.scope import Scope
 from transpile.signature import parameters, type_of
 from transpile.stages import Stages, compile_stages
 
@@ -66,7 +65,7 @@ def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Stage
     names = parameters(function.__code__)
     by_name = dict(zip(names, types, strict=True))
     stages = compile_stages(function, by_name, Options())
-    return stages, lower(stages.python, by_name, Scope.of(function))
+    return stages, stages.lowered
 
 
 def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
@@ -77,7 +76,7 @@ def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
 def test_core_python(program: Program) -> None:
     for n in program.sizes:
         stages, _ = stages_of(program, n)
-        names = dict(program.function.__globals__)
+        names = dict(program.function.__globals__) | getclosurevars(program.function).nonlocals
         exec(compile(ast.Module([stages.python], []), "core Python", "exec"), names)
         got = outcome(names[program.function.__name__], arguments(program, n))
         assert_same(got, wanted(program, n), f"core Python at {n}")

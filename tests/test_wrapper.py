@@ -173,30 +173,30 @@ def test_closure_cells_too() -> None:
     p = plan(Captured("k", FLOAT))
     call, holds = Call(p, lambda k: got.append(k) or 0, inner), applies(inner, p)
     call.call(0)
-    assert holds()
+    assert holds((0,))
     k = 2.0
     call.call(0)
     assert got == [1.0, 2.0]
     k = np.float32(2)  # type: ignore[assignment]  # that is the point
-    assert not holds()
+    assert not holds((0,))
     del k
     assert call.call(0) == "cold"
-    assert not holds()
+    assert not holds((0,))
 
 
 def test_a_rebound_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     p = plan(X, refs=(Ref("np.sqrt", np.sqrt), Ref("len", len)))
     call, holds = Call(p, lambda x: 0), applies(original, p)
     given(call, 0)
-    assert holds()
+    assert holds((0, 2.0))
     with monkeypatch.context() as patch:
         patch.setattr(np, "sqrt", np.exp)
-        assert (call.call(0), holds()) == ("cold", False)
-    assert (call.call(0), holds()) == (None, True)
+        assert (call.call(0), holds((0, 2.0))) == ("cold", False)
+    assert (call.call(0), holds((0, 2.0))) == (None, True)
     monkeypatch.setitem(globals(), "len", abs)
-    assert (call.call(0), holds()) == ("cold", False)
+    assert (call.call(0), holds((0, 2.0))) == ("cold", False)
     monkeypatch.setitem(globals(), "np", None)
-    assert (call.call(0), holds()) == ("cold", False)
+    assert (call.call(0), holds((0, 2.0))) == ("cold", False)
 
 
 def test_the_users_globals_stay_as_they_were() -> None:

@@ -8,7 +8,7 @@ import types
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
-__all__ = ["FUTURE", "bare", "compiles_to"]
+__all__ = ["FUTURE", "bare", "compiles_to", "is_lambda"]
 
 FUTURE = reduce(
     int.__or__, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
@@ -37,13 +37,32 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
     return any(_same(c, code) for c in _codes(compiled) if c.co_name == code.co_name)
 
 
+def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
+    """Whether `tree` compiles to the bytecode that `fn`, a lambda, has."""
+    code = fn.__code__
+    text: list[ast.stmt] = [
+        ast.Expr(ast.copy_location(ast.Lambda(_bare_arguments(tree.args), tree.body), tree))
+    ]
+    module = ast.fix_missing_locations(ast.Module([_function("_", code.co_freevars, text)], []))
+    flags = code.co_flags & FUTURE
+    try:
+        compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return any(_same(c, code) for c in _codes(compiled) if c.co_name == code.co_name)
+
+
 def bare(tree: ast.FunctionDef) -> ast.FunctionDef:
     """The function without decorators, defaults and annotations, which run outside it."""
     bare = {f: getattr(tree, f) for f in tree._fields} | {"decorator_list": [], "returns": None}
     node = ast.FunctionDef(**bare)
-    a = tree.args
+    node.args = _bare_arguments(tree.args)
+    return ast.copy_location(node, tree)
+
+
+def _bare_arguments(a: ast.arguments) -> ast.arguments:
     constant: ast.expr = ast.Constant(None)
-    node.args = ast.arguments(
+    return ast.arguments(
         posonlyargs=_unannotated(a.posonlyargs),
         args=_unannotated(a.args),
         vararg=a.vararg and ast.arg(a.vararg.arg),
@@ -52,7 +71,6 @@ def bare(tree: ast.FunctionDef) -> ast.FunctionDef:
         kwarg=a.kwarg and ast.arg(a.kwarg.arg),
         defaults=[constant for _ in a.defaults],
     )
-    return ast.copy_location(node, tree)
 
 
 def _unannotated(args: Sequence[ast.arg]) -> list[ast.arg]:

@@ -1,7 +1,7 @@
 """What lowering hands to dispatch: a kernel, its parameters' sources, and what is returned."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopir.record import record
 
@@ -18,6 +18,7 @@ __all__ = [
     "Field",
     "Filled",
     "Fresh",
+    "Home",
     "Listed",
     "Literal",
     "Nothing",
@@ -215,16 +216,29 @@ class Ref:
 
 
 @record(frozen=True, slots=True)
+class Home:
+    """``name`` stands for what the Python ``expr`` gives at each call: something that an inlined
+    function knows by a name of its own.
+    """
+
+    name: str
+    expr: str
+
+
+@record(frozen=True, slots=True)
 class StatusSource:
     """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the
     line it stands on. Not ``certain``: it may not be raised when Python does the same, in order.
-    Without a message only Python can tell what it says, if anything.
+    Without a message only Python can tell what it says, if anything. ``of``: the function whose
+    line it is, if that is another. ``place``: as `places.place_of` has it.
     """
 
     status: str
     message: str
     line: int
     certain: bool = True
+    place: int = 0
+    of: Any = None
 
 
 @record(frozen=True, slots=True)
@@ -239,7 +253,7 @@ class Plan:
     Python knows which of several operations warns first, and copies cost little: they are made
     where the kernel overwrites what it reads. ``temporaries``: fresh arrays that do not escape.
     ``told``: an array in which element k + 1 says when ``sources[k]`` raised first, as the
-    how-manieth of them; 0: it did not.
+    how-manieth of them; 0: it did not. ``homes``: names that are read before all else, in order.
     """
 
     kernel: Kernel
@@ -254,6 +268,7 @@ class Plan:
     temporaries: frozenset[str] = frozenset()
     sources: tuple[StatusSource, ...] = ()
     told: str | None = None
+    homes: tuple[Home, ...] = ()
 
     @property
     def wordless(self) -> bool:

@@ -47,8 +47,12 @@ class Rejection:
 
 
 class Refused(Exception):
-    """Carries a Rejection from where it is found to the boundary of its region."""
+    """Carries a Rejection from where it is found to the boundary of its region.
 
-    def __init__(self, rejection: Rejection) -> None:
+    ``place``: that of the code to blame, as `places.place_of` has it.
+    """
+
+    def __init__(self, rejection: Rejection, place: int = 0) -> None:
         super().__init__(f"{rejection.code}: {rejection.message}")
         self.rejection = rejection
+        self.place = place

@@ -31,12 +31,13 @@ class Scope:
     """The names around a function body.
 
     ``local`` are those the function binds itself, without a meaning outside a call; ``cells`` are
-    its closure's.
+    its closure's; ``others`` are names that inlined functions have for what they know.
     """
 
     local: frozenset[str] = frozenset()
     cells: Mapping[str, types.CellType] = field(default_factory=dict)
     globals: Mapping[str, Any] = field(default_factory=dict)
+    others: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def of(cls, fn: Callable[..., Any]) -> Scope:
@@ -49,6 +50,8 @@ class Scope:
 
     def find(self, name: str) -> tuple[Origin, object]:
         """Where `name` is bound now and to what; UNBOUND and None where it has no value."""
+        if name in self.others:
+            return Origin.GLOBAL, self.others[name]
         if name in self.local:
             return Origin.LOCAL, None
         if name in self.cells:

@@ -5,14 +5,25 @@ import functools
 from collections.abc import Callable, Sequence
 from enum import Enum
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import CodeType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
 
 from loopir.types import MAX_RANK
 
-from .types import ELEMENTS, PARTS, ArgType, ArrayType, Constant, Opaque, RecordType, ScalarType
+from .types import (
+    ELEMENTS,
+    PARTS,
+    ArgType,
+    ArrayType,
+    Constant,
+    Function,
+    Opaque,
+    RecordType,
+    ScalarType,
+    StandsIn,
+)
 
 __all__ = ["call_with", "parameters", "type_of"]
 
@@ -34,7 +45,7 @@ def type_of(value: Any) -> ArgType:
     kind = type(value)
     if kind is np.ndarray:
         return _array(value)
-    return _SCALARS.get(kind) or _constant(value, kind) or _opaque(kind)
+    return _SCALARS.get(kind) or _constant(value, kind) or _function(value, kind) or _opaque(kind)
 
 
 def _constant(value: Any, kind: type) -> Constant | None:
@@ -44,6 +55,18 @@ def _constant(value: Any, kind: type) -> Constant | None:
     if not known and issubclass(kind, Enum):
         known = (kind.__eq__, kind.__hash__) == (Enum.__eq__, Enum.__hash__)
     return Constant(value, kind) if known else None
+
+
+def _function(value: Any, kind: type) -> Function | None:
+    """The type of a function as an argument; that of one of Python's is what it runs."""
+    if kind is FunctionType:
+        name = f"function {value.__name__}"
+        return Function(name, key=(id(value.__code__), id(value.__globals__)), value=value)
+    of_module = isinstance(getattr(value, "__self__", None), (ModuleType, NoneType))
+    known = kind in (np.ufunc, type(np.sum)) or (kind is BuiltinFunctionType and of_module)
+    if not (known or issubclass(kind, StandsIn)):
+        return None
+    return Function(f"function {value.__name__}", key=(id(value),), value=value)
 
 
 def _opaque(kind: type) -> Opaque:

@@ -15,6 +15,7 @@ from loopir.nodes import Span
 from loopir.record import record
 
 from .bytecode import compiles_to
+from .places import column
 from .rejections import Refused, Rejection
 
 __all__ = ["Source", "read", "read_all", "read_text", "remember", "span_of"]
@@ -115,7 +116,7 @@ def span_of(node: ast.AST) -> Span | None:
         return None
     end_line, end_col = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
     col = getattr(node, "col_offset", 0)
-    return Span(line, col, end_line or line, col if end_col is None else end_col)
+    return Span(line, col, end_line or line, col if end_col is None else column(end_col))
 
 
 def _source(

@@ -19,10 +19,12 @@ from targets.isa import Target
 
 from .fusion import Fusion, fuse_kernel
 from .fusion.registers import in_registers
+from .inlining import Inliner, joined, told, with_homes
 from .lower import lower
-from .macros import expand
+from .macros import expand, registered
 from .options import Options
 from .plan import Plan
+from .rejections import Refused
 from .scope import Origin, Scope
 from .signature import type_of
 from .source import Source, read
@@ -35,20 +37,25 @@ __all__ = ["CallEnv", "Stages", "compile_stages"]
 class Stages:
     """What each stage made of a function.
 
-    ``python``: core Python, after the macros. ``scalar``: the kernel as lowered. ``plan.kernel``:
-    after fusion. ``passes``: the kernel after each pass that changed it. ``vector``: after the
-    last, with abstract width.
+    ``python``: core Python, after the macros; ahead of it stands what inlined functions know.
+    ``lowered``: the plan as lowered; ``plan``: after fusion. ``passes``: the
+    kernel after each pass that changed it. ``vector``: after the last, with abstract width.
     """
 
     source: Source
     types: Mapping[str, ArgType]
     options: Options
     python: ast.FunctionDef
-    scalar: Kernel
+    lowered: Plan
     fusion: Fusion
     plan: Plan
     passes: tuple[tuple[str, Kernel], ...]
     vector: Kernel
+
+    @property
+    def scalar(self) -> Kernel:
+        """The kernel as lowered."""
+        return self.lowered.kernel
 
     def legal(self, target: Target) -> Kernel:
         """The kernel in registers of `target`."""
@@ -78,7 +85,7 @@ class Stages:
         return emit(self.plain, reassociate=self.options.reassociate)
 
 
-@record(frozen=True, slots=True)
+@record(slots=True)
 class CallEnv:
     """What macros ask of a call signature."""
 
@@ -113,8 +120,16 @@ def compile_stages(
     """
     source = function if isinstance(function, Source) else read(function)
     scope = Scope.of(source.function) if source.function is not None else Scope()
-    python = expand(source.tree, CallEnv(types, scope))
-    plan = lower(python, types, scope, telling=telling)
+    env = CallEnv(types, scope)
+    inliner = Inliner(source, env, scope, types, registered())
+    try:
+        called = inliner.whole()
+        env.scope = inliner.scope
+        python = expand(called, env, inliner.late)
+        plan = lower(python, types, inliner.scope, telling=telling)
+    except Refused as refused:
+        raise told(refused, inliner) from None
+    plan = joined(plan, inliner)
     kernel, gone = in_registers(plan.kernel, plan.temporaries)
     fusion = fuse_kernel(
         kernel,
@@ -132,7 +147,8 @@ def compile_stages(
         on_pass=lambda name, k: passes.append((name, k)),
     )
     fused = _settled(plan, fusion, vector)
-    return Stages(source, types, options, python, plan.kernel, fusion, fused, tuple(passes), vector)
+    python = with_homes(python, plan.homes)
+    return Stages(source, types, options, python, plan, fusion, fused, tuple(passes), vector)
 
 
 def _settled(plan: Plan, fusion: Fusion, vector: Kernel) -> Plan:

@@ -1,7 +1,8 @@
 """The types of one call signature: what infer computes with and dispatch keys on."""
 from __future__ import annotations
 
-from typing import TypeAlias
+from dataclasses import field
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -9,8 +10,8 @@ from loopir.record import record
 from loopir.types import DTYPES, DType
 
 __all__ = [
-    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Opaque", "RecordType",
-    "ScalarType",
+    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "Opaque",
+    "RecordType", "ScalarType", "StandsIn",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -66,6 +67,26 @@ class Opaque:
 
     def __str__(self) -> str:
         return self.name
+
+
+class StandsIn:
+    """A callable that gives what the Python function ``__wrapped__`` would."""
+
+    __wrapped__: Any
+    __name__: str
+
+
+@record(frozen=True, slots=True)
+class Function(Opaque):
+    """A function: those with an equal ``key`` do the same. ``value`` is one of them."""
+
+    key: tuple[int, ...] = ()
+    value: Any = field(default=None, compare=False)
+
+    @property
+    def opaque(self) -> Opaque:
+        """The type of all functions."""
+        return Opaque("function")
 
 
 @record(frozen=True, slots=True)

@@ -37,8 +37,9 @@ count(np.ones(3), np.zeros(3))
         code="LOWER_CALL",
         title="a call of a function that is not known",
         why="A call is compiled when it names a row of the table of operations: a builtin, a "
-            "function of math, or one of NumPy's. Names are looked up when the function is "
-            "called, as Python does.",
+            "function of math, or one of NumPy's; or a Python function whose own statements can "
+            "be compiled, which stand in its place then. Names are looked up when the function "
+            "is called, as Python does.",
         bad="""\
 def helper(v):
     return hash(v)
@@ -57,6 +58,36 @@ def apply(x, out):
         out[i] = np.sqrt(x[i])
 
 apply(np.ones(8), np.zeros(8))
+""",
+    ),
+    Code(
+        code="LOWER_RECURSION",
+        title="calls without an end, or of too much code",
+        why="A call of a Python function is compiled as the statements of that function. One that "
+            "calls itself has an end only where constants tell it: `power(x, 3)`, not "
+            "`power(x, n)`. Nor may helpers that call helpers come to more than a few thousand "
+            "lines.",
+        bad="""\
+def power(v, n):
+    return 1.0 if n == 0 else v * power(v, n - 1)
+
+@fuse
+def powers(x, n, out):
+    for i in range(len(x)):
+        out[i] = power(x[i], n)
+
+powers(np.ones(8), 3, np.zeros(8))
+""",
+        good="""\
+def power(v, n):
+    return 1.0 if n == 0 else v * power(v, n - 1)
+
+@fuse
+def cubes(x, out):
+    for i in range(len(x)):
+        out[i] = power(x[i], 3)
+
+cubes(np.ones(8), np.zeros(8))
 """,
     ),
     Code(

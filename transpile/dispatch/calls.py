@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentence, warn
 from ..options import Options
 from ..signature import parameters, type_of
-from ..types import Constant
+from ..types import Constant, Function, StandsIn
 from .case import Case
 from .forking import Lock
 from .standin import Values, chooser, counter
@@ -37,12 +37,12 @@ EVERY_SIGNATURE = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
 
 
 MOST_CHOSEN = 32
-"""Signatures with constants that are compiled at most: what comes in so many values chooses no
-code.
+"""Signatures with constants or functions that are compiled at most: what comes in so many values
+chooses no code.
 """
 
 
-class Calls:
+class Calls(StandsIn):
     """The calls of one function: its cases, and which wrapper is installed."""
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
@@ -96,11 +96,12 @@ class Calls:
                 return self._told(home, hot)
             return self._replay(home, code)
         case = self._case(values)
-        variant = case.variant()
-        if variant is None and home is not None and hot is not None and not hot.applies():
+        variant = case.variant(values)
+        stale = variant is None and hot is not None and not hot.applies(values)
+        if stale and home is not None:
             self._start()  # the next call is compiled anew
             return self._replay(home, "GUARD_REBOUND")
-        variant = variant or self._compiled(case)
+        variant = variant or self._compiled(case, values)
         if variant is None:
             assert case.rejection is not None
             if case.parts is not None and not case.parts.loops:
@@ -153,7 +154,7 @@ class Calls:
 
                 hot.sought = True
                 try:
-                    hot.teller = self._made(case, knobs.read(), telling=True)
+                    hot.teller = self._made(case, knobs.read(), None)
                 except Exception as error:  # whatever went wrong, the original still runs
                     _log.info("nothing tells what raised in %s: %s", self._function, error)
             return hot.teller
@@ -161,10 +162,13 @@ class Calls:
     def _case(self, values: Values) -> Case:
         types = tuple(map(type_of, values))
         if types not in self._cases and sum(map(_chosen, self._cases)) >= MOST_CHOSEN:
-            types = tuple(t.opaque if isinstance(t, Constant) else t for t in types)
-        return self._cases.get(types) or self._cases.setdefault(types, Case(types))
+            types = tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)
+        case = self._cases.get(types) or self._cases.setdefault(types, Case(types))
+        if any(isinstance(t, Function) for t in types):
+            case.types = types  # of the functions themselves that were given last
+        return case
 
-    def _compiled(self, case: Case) -> Variant | None:
+    def _compiled(self, case: Case, values: Values) -> Variant | None:
         """A new variant; None where there is a reason against it, which is then told once."""
         if case.rejection:
             return None
@@ -174,10 +178,10 @@ class Calls:
 
             settings = knobs.read()
             chosen_target(self.options, settings)  # a wrong word is an error, no reason
-            if case.rejection or (variant := case.variant()):  # another thread was first
+            if case.rejection or (variant := case.variant(values)):  # another thread was first
                 return None if case.rejection else variant
             try:
-                variant = self._made(case, settings)
+                variant = self._made(case, settings, values)
             except Exception as error:  # whatever went wrong, the original still runs
                 if settings.check and isinstance(error, AssertionError):
                     raise
@@ -190,17 +194,20 @@ class Calls:
             case.add(variant)
             return variant
 
-    def _made(self, case: Case, settings: Knobs, *, telling: bool = False) -> Variant:
-        """A variant for what the function's names mean now; raises what `compile_variant` does."""
+    def _made(self, case: Case, settings: Knobs, values: Values | None) -> Variant:
+        """A variant for what the function's names mean now; raises what `compile_variant` does.
+
+        Without `values`, the arguments of a call, one that tells what raised.
+        """
         start = perf_counter()
         types = dict(zip(parameters(self._function.__code__), case.types, strict=True))
         try:
-            variant = None if telling else self._kept(types, settings)
+            variant = None if values is None else self._kept(types, settings, values)
             if variant is None:
                 from .compiling import compile_variant
 
                 variant = compile_variant(
-                    self._function, types, self.options, settings, telling=telling
+                    self._function, types, self.options, settings, telling=values is None
                 )
             variant.attach(functools.partial(self._other, case), case.calls, case.whole)
         finally:
@@ -218,7 +225,9 @@ class Calls:
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None
 
-    def _kept(self, types: dict[str, ArgType], settings: Knobs) -> Variant | None:
+    def _kept(
+        self, types: dict[str, ArgType], settings: Knobs, values: Values
+    ) -> Variant | None:
         """What an earlier process has compiled, if nothing is to be seen of the compiling."""
         if not self.options.cache or settings.debug or settings.dump or settings.check:
             return None
@@ -226,7 +235,7 @@ class Calls:
         from .recipe import find
 
         target = chosen_target(self.options, settings)
-        return find(self._function, types, self.options, target.full_name)
+        return find(self._function, types, self.options, target.full_name, values)
 
     def _refuse(self, case: Case, rejection: Rejection) -> None:
         whole = case.parts is not None and not case.parts.loops  # no loop of its runs as Python
@@ -240,4 +249,4 @@ class Calls:
 
 
 def _chosen(types: tuple[ArgType, ...]) -> bool:
-    return any(isinstance(t, Constant) for t in types)
+    return any(isinstance(t, (Constant, Function)) for t in types)

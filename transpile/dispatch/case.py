@@ -11,6 +11,7 @@ import numpy as np
 from loopir.record import record
 
 from ..types import ArgType
+from .standin import Values
 
 if TYPE_CHECKING:
     from ..rejections import Rejection
@@ -73,9 +74,9 @@ class Case:
     direct: CellType = field(default_factory=lambda: CellType(0))
     seconds: float = 0.0
 
-    def variant(self) -> Variant | None:
-        """The variant for what the function's names mean now."""
-        return next((v for v in reversed(self.variants) if v.applies()), None)
+    def variant(self, values: Values) -> Variant | None:
+        """The variant for what the function's names mean now, in a call with these arguments."""
+        return next((v for v in reversed(self.variants) if v.applies(values)), None)
 
     def add(self, variant: Variant) -> None:
         """A new variant; of many, the oldest is dropped."""

@@ -50,6 +50,7 @@ def contract_of(plan: Plan, kernel: Kernel) -> Contract:
         risky=plan.risky,
         sources=plan.sources,
         told=plan.told,
+        homes=plan.homes,
     )
 
 

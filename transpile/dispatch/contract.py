@@ -3,7 +3,18 @@ from __future__ import annotations
 
 from loopir.record import record
 
-from ..plan import Argument, Binding, Captured, Field, Fresh, Part, Ref, Returned, StatusSource
+from ..plan import (
+    Argument,
+    Binding,
+    Captured,
+    Field,
+    Fresh,
+    Home,
+    Part,
+    Ref,
+    Returned,
+    StatusSource,
+)
 from ..types import PARTS, ArrayType, ScalarType
 
 __all__ = ["Contract", "Parameter", "paired", "strided", "weak"]
@@ -41,6 +52,7 @@ class Contract:
     risky: bool
     sources: tuple[StatusSource, ...]
     told: str | None
+    homes: tuple[Home, ...] = ()
 
 
 def weak(contract: Contract) -> frozenset[str]:

@@ -190,6 +190,7 @@ def _tells(sources: Iterable[StatusSource], function: FunctionType) -> bool:
 
 def _warn(source: StatusSource, function: FunctionType) -> None:
     """The warning that NumPy gives from that line of the function."""
+    function = source.of or function
     names = function.__globals__
     module = names.get("__name__", "<unknown>")
     registry = names.setdefault("__warningregistry__", {})
@@ -198,6 +199,7 @@ def _warn(source: StatusSource, function: FunctionType) -> None:
 
 
 def _was_shown(source: StatusSource, function: FunctionType) -> bool:
+    function = source.of or function
     registry = function.__globals__.get("__warningregistry__", {})
     return (source.message, RuntimeWarning, source.line) in registry
 
@@ -206,7 +208,7 @@ def _action(source: StatusSource, function: FunctionType) -> str:
     """What the warning filters do with it."""
     if _FILTERS_ARE_CONTEXTUAL:
         return "unknown"
-    module = function.__globals__.get("__name__", "<unknown>")
+    module = (source.of or function).__globals__.get("__name__", "<unknown>")
     for action, message, category, where, line in warnings.filters:
         if (
             _matches(message, source.message) and issubclass(RuntimeWarning, category)

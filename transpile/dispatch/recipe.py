@@ -31,6 +31,7 @@ from ..products import fuses_products
 from ..scope import made_in_c
 from ..types import ArgType
 from .contract import Contract, paired, strided, weak
+from .standin import Values
 from .variant import Variant
 
 if TYPE_CHECKING:
@@ -65,9 +66,12 @@ def keep(
 
 
 def find(
-    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
+    values: Values,
 ) -> Variant | None:
-    """The variant that an earlier process has compiled; None where there is none that applies."""
+    """The variant that an earlier process has compiled; None where there is none that applies to a
+    call with these arguments.
+    """
     path = kept(_key(function, types, options, target), RECIPE)
     if path is None:
         return None
@@ -91,7 +95,7 @@ def find(
     except BuildError:
         return None
     variant = Variant(function, contract, entry.fast, entry=entry)
-    return variant if variant.applies() else None
+    return variant if variant.applies(values) else None
 
 
 def _key(

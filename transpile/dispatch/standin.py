@@ -58,11 +58,15 @@ def counter(function: FunctionType, calls: CellType) -> FunctionType:
 
 
 def condition(
-    function: FunctionType, text: str, helpers: Mapping[str, CellType]
-) -> Callable[[], bool]:
-    """Evaluates an expression where `function` would; False where that raises."""
-    body = ["try:", f"    return {text}", "except Exception:", "    return False"]
-    return _made(function, "", body, helpers)
+    function: FunctionType, before: Iterable[str], text: str, helpers: Mapping[str, CellType]
+) -> Callable[[Values], bool]:
+    """Evaluates an expression where `function` would, given its arguments; False where that raises.
+    `before` are lines that come first.
+    """
+    lines = [f"    {line}" for line in (*before, f"return {text}")]
+    body = ["try:", *lines, "except Exception:", "    return False"]
+    made = _made(function, ", ".join(parameters(function.__code__)), body, helpers)
+    return lambda values: bool(made(*values))
 
 
 def values_text(code: CodeType) -> str:

@@ -36,7 +36,7 @@ Other = Callable[["Variant", str, Values], Callable[..., Any]]
 class Variant:
     """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
 
-    ``call`` stands in for `function`; ``applies()`` tells whether the names that the contract
+    ``call`` stands in for `function`; ``applies(values)`` tells whether the names that the contract
     relies on still mean what they did. ``teller`` is another that tells which operations raised;
     ``sought``: it was asked for, and is made only once. With the kernel's ``entry``, ``call`` does
     all in C where that can be.
@@ -45,7 +45,7 @@ class Variant:
     function: FunctionType
     contract: Contract
     fast: Callable[..., int]
-    applies: Callable[[], bool] = field(init=False)
+    applies: Callable[[Values], bool] = field(init=False)
     call: Callable[..., Any] = field(init=False)
     teller: Variant | None = None
     entry: Entry | None = None

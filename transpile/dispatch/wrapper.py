@@ -48,8 +48,10 @@ class _Mismatch(Exception):
     """The call is not of the kind that the contract was made for."""
 
 
-def applies(function: FunctionType, contract: Contract) -> Callable[[], bool]:
-    """Tells whether the names that the contract relies on still mean what they did."""
+def applies(function: FunctionType, contract: Contract) -> Callable[[Values], bool]:
+    """Tells whether the names that the contract relies on still mean what they did, in a call with
+    these arguments.
+    """
     text = _Text(function, contract)
     conditions = text.refs()
     for b in _sources(contract.bindings):
@@ -57,7 +59,7 @@ def applies(function: FunctionType, contract: Contract) -> Callable[[], bool]:
             case Captured(name, ty) | Field(array=name, of=ty, captured=True):
                 read = text.helper("f", type_of)
                 conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
-    return condition(function, " and ".join(conditions) or "True", text.cells())
+    return condition(function, text.homes(), " and ".join(conditions) or "True", text.cells())
 
 
 def wrapper(
@@ -88,7 +90,7 @@ class _Text:
         code = function.__code__
         self._contract = contract
         self._rest = f"{values_text(code)})({forward_text(code)})"
-        self._helpers: dict[str, Any] = {"_np": np, "_max": max, "_min": min}
+        self._helpers: dict[str, Any] = {"_np": np, "_max": max, "_min": min, "_type": type}
         used = {p.name for p in contract.params}
         self._bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Fresh)]
         self._slots = [b for b in self._bindings if isinstance(b, Slot)]
@@ -129,8 +131,11 @@ class _Text:
     def refs(self) -> list[str]:
         return [f"{ref.expr} is {self.helper('r', ref.value)}" for ref in self._contract.refs]
 
+    def homes(self) -> list[str]:
+        return [f"{home.name} = {home.expr}" for home in self._contract.homes]
+
     def _before(self) -> Iterator[str]:
-        lines = [*self._conditions()]
+        lines = [*self.homes(), *self._conditions()]
         given = _sources(self._bindings)
         lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
         fields = (b for b in self._bindings if isinstance(b, Field))

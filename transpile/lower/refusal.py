@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 from typing import NoReturn
 
+from ..places import place_of
 from ..rejections import Refused, Rejection
 from ..source import span_of
 
@@ -15,4 +16,5 @@ def refuse(
 ) -> NoReturn:
     """Raises Refused; `node` is what is to blame."""
     span = span_of(node) if node is not None else None
-    raise Refused(Rejection(code, message, span, help=help))
+    place = place_of(node) if node is not None else 0
+    raise Refused(Rejection(code, message, span, help=help), place)

@@ -35,7 +35,7 @@ from .subscripts import row_element
 from .walrus import walrus
 from .written import array_written, elements_written
 
-__all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register"]
+__all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register", "registered"]
 
 MACROS: tuple[Macro, ...] = (
     decided,             # x is None, isinstance(n, int), mode == "same"
@@ -85,9 +85,17 @@ MACROS: tuple[Macro, ...] = (
 _registered: list[Macro] = []
 
 
-def expand(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
-    """The function in core Python, as far as the macros know how; `tree` is left as it is."""
-    return expand_with((*_registered, *MACROS), fields_named(tree, env), env)
+def expand(tree: ast.FunctionDef, env: Env, *others: Macro) -> ast.FunctionDef:
+    """The function in core Python, as far as the macros know how; `tree` is left as it is.
+
+    `others` are asked before those of this package.
+    """
+    return expand_with((*_registered, *others, *MACROS), fields_named(tree, env), env)
+
+
+def registered() -> tuple[Macro, ...]:
+    """The macros that were registered."""
+    return (*_registered,)
 
 
 def register(macro: Macro) -> Macro:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Context:
         self.facts = Flow(tree, env, self.resolve)
         self._env = env
         self._asked = asked
-        self._taken = used(tree)
+        self._taken = used(tree) | {"_np"}
         self._local = bound(*tree.body) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
         self._before: list[ast.stmt] = []
         self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
@@ -57,6 +57,10 @@ class Context:
             name = f"{stem}_{count}"
         self._taken.add(name)
         return name
+
+    def taken(self, names: Iterable[str]) -> None:
+        """Names that `fresh` must not give."""
+        self._taken.update(names)
 
     def code(self, text: str, **parts: Part) -> list[ast.stmt]:
         """The statements of `text`; capitalised names in it are holes, filled with `parts`."""

@@ -8,7 +8,7 @@ from .context import Context
 from .copying import copied
 from .ways import NotStructured, exits, irregular, leaves, plain_break, ways_of
 
-__all__ = ["structured"]
+__all__ = ["Structure", "structured"]
 
 _RETURNED = "_returned"
 
@@ -46,7 +46,7 @@ def structured(tree: ast.FunctionDef, cx: Context) -> None:
     """
     try:
         if _early(tree.body) or any(map(irregular, ast.walk(tree))):
-            tree.body = _Structure(cx).function(tree.body)
+            tree.body = Structure(cx).function(tree.body)
     except NotStructured:
         return
 
@@ -62,7 +62,7 @@ def _early(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
-class _Structure:
+class Structure:
     """Rewrites one function. ``returns``: the flag of each early return, and its value."""
 
     def __init__(self, cx: Context) -> None:
@@ -100,7 +100,7 @@ class _Structure:
             ways, rest = exits(s), statements[k + 1 :]
             match s:
                 case ast.Break() | ast.Continue() | ast.Return():
-                    return [*out, *self.set(self.flag(s), True)]
+                    return [*out, *self.leave(s)]
                 case ast.If(test=test, body=body, orelse=orelse) if ways:
                     a, b = leaves(body), leaves(orelse)
                     body = body if a or not b else [*body, *rest]
@@ -122,6 +122,10 @@ class _Structure:
                 case _:
                     out.append(s)
         return out
+
+    def leave(self, s: ast.stmt) -> list[ast.stmt]:
+        """In the place of `s`, a way out."""
+        return self.set(self.flag(s), True)
 
     def taken(self) -> int:
         return len(self.returns)
@@ -202,5 +206,5 @@ _KINDS = (("left", "break"), ("skipped", "continue"))
 
 
 def _either(flags: Sequence[str]) -> ast.expr:
-    names: list[ast.expr] = [ast.Name(flag, ast.Load()) for flag in flags]
+    names: list[ast.expr] = [ast.Name(flag, ast.Load()) for flag in dict.fromkeys(flags)]
     return names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)

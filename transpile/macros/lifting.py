@@ -43,13 +43,15 @@ class _Lifter:
                 _begins_with(value, name)
             ):
                 return self._search(name, value) or self._fields(s, ["value"])
-            case ast.Assign(targets=[_]):
+            case ast.Assign():
                 return self._fields(s, ["value", "targets"])
+            case ast.AnnAssign(target=ast.Name(), value=ast.expr()):
+                return self._fields(s, ["value"])
             case ast.AugAssign(target=target, value=value) if used(target) & bound(value):
                 return None  # the target is read before its name is bound
             case ast.AugAssign(target=ast.Name()) | ast.Return(value=ast.expr()) | ast.Expr():
                 return self._fields(s, ["value"])
-            case ast.If():
+            case ast.If() | ast.Assert():
                 return self._fields(s, ["test"])
             case ast.For():
                 return self._fields(s, ["iter"])

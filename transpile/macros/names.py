@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 from ..below import below
 from .copying import copied
 
-__all__ = ["COMPREHENSIONS", "bound", "bound_once", "free_of", "rename", "used"]
+__all__ = [
+    "COMPREHENSIONS", "bound", "bound_once", "declared", "free_of", "own_of", "rename", "used",
+]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -62,34 +64,67 @@ def _binds(node: ast.AST) -> Iterable[str]:
     return []
 
 
-def rename(node: T, names: Mapping[str, str]) -> T:
-    """A copy of `node` with names changed, those that an inner scope binds for itself apart."""
+def declared(function: ast.FunctionDef) -> set[str]:
+    """The names that `function` declares global or nonlocal."""
+    inner = (n for s in function.body for n in _here(s))
+    return {name for n in inner if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+
+
+def own_of(function: ast.FunctionDef | ast.Lambda) -> set[str]:
+    """The names that are local to `function`."""
+    given = {a.arg for a in below(function.args) if isinstance(a, ast.arg)}
+    if isinstance(function, ast.Lambda):
+        return given | bound(function.body)
+    return given | bound(*function.body) - declared(function)
+
+
+def rename(node: T, names: Mapping[str, str | ast.expr]) -> T:
+    """A copy of `node` with names changed, those that an inner scope binds for itself apart; in
+    the place of a name that is only read an expression may stand.
+    """
     return _Rename(names).visit(copied(node))  # type: ignore[no-any-return]
 
 
 class _Rename(ast.NodeTransformer):
-    def __init__(self, names: Mapping[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str | ast.expr]) -> None:
         self.names = names
 
     def _without(self, own: Iterable[str]) -> _Rename:
         hidden = set(own)
         return _Rename({k: v for k, v in self.names.items() if k not in hidden})
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        node.id = self.names.get(node.id, node.id)
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        new = self.names.get(node.id, node.id)
+        if isinstance(new, ast.expr):
+            return copied(new)
+        node.id = new
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
-        inner = self._without(a.arg for a in below(node.args) if isinstance(a, ast.arg))
         node.args = self.visit(node.args)
-        node.body = inner.visit(node.body)
+        node.body = self._without(own_of(node)).visit(node.body)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        inner = self._without(own_of(node))
+        node.args = self.visit(node.args)
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.body = [inner.visit(s) for s in node.body]
+        new = self.names.get(node.name, node.name)
+        assert isinstance(new, str), "a function that is defined here is not only read"
+        node.name = new
+        return node
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.Nonlocal:
+        node.names = [str(self.names.get(name, name)) for name in node.names]
         return node
 
     def _comprehension(self, node: Any) -> Any:
-        first = self.visit(node.generators[0].iter)
+        outermost = node.generators[0]
+        first, outermost.iter = self.visit(outermost.iter), ast.Constant(None)
         inner = self._without(bound(*(g.target for g in node.generators)))
         node = inner.generic_visit(node)
-        node.generators[0].iter = first
+        outermost.iter = first
         return node
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension

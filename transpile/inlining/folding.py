@@ -1,0 +1,142 @@
+"""What the constants among a function's arguments decide: tests, and the branches behind them."""
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..macros.names import bound
+
+__all__ = ["decided", "known", "literal"]
+
+Constants = dict[str, object]
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+}
+_INTEGER: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+}
+_SMALL = 1 << 62
+
+
+class _Unknown(Exception):
+    """Of an expression: only running it tells its value."""
+
+
+def known(e: ast.expr, constants: Constants) -> ast.Constant | None:
+    """`e` as a constant, where it is one: None, a string, a bool, or a small int."""
+    try:
+        value = _value(e, constants)
+    except (_Unknown, TypeError, ZeroDivisionError):
+        return None
+    return ast.copy_location(ast.Constant(value), e) if _is_plain(value) else None
+
+
+def literal(value: object) -> ast.expr:
+    """The source of a constant."""
+    if isinstance(value, (int, float)) and (value < 0 or math.copysign(1, value) < 0):
+        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return ast.Constant(value)  # type: ignore[arg-type]  # of the kinds that have one
+
+
+def _is_plain(value: object) -> bool:
+    small = type(value) is int and abs(value) < _SMALL
+    return small or value is None or type(value) in (bool, str)
+
+
+def _value(e: ast.expr, constants: Constants) -> Any:
+    match e:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name) if name in constants:
+            return constants[name]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _value(operand, constants)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, constants)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _INTEGER:
+            a, b = _value(left, constants), _value(right, constants)
+            if type(a) is type(b) is int:
+                return _INTEGER[type(op)](a, b)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+            a, b = _value(left, constants), _value(right, constants)
+            if not isinstance(op, (ast.Is, ast.IsNot)) or a is None or b is None:
+                return _COMPARE[type(op)](a, b)
+        case ast.BoolOp(op=op, values=[first, *rest]):
+            value = _value(first, constants)
+            going = bool(value) is isinstance(op, ast.And)
+            return _value(ast.BoolOp(op, rest), constants) if going and rest else value
+    raise _Unknown
+
+
+def decided(block: Sequence[ast.stmt], constants: Constants) -> list[ast.stmt]:
+    """`block` with only those branches that can be taken, where `constants` hold at its start.
+
+        if weight is None:
+            weight = np.ones(3)
+        s = x[0] if mode == "first" else x[-1]
+    → with weight = None, mode = "first"
+        weight = np.ones(3)
+        s = x[0]
+    """
+    return _Decide(constants).block(block)
+
+
+class _Decide(ast.NodeTransformer):
+    def __init__(self, constants: Constants) -> None:
+        self.constants = constants
+
+    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return [out for s in statements for out in self.statement(s)]
+
+    def statement(self, s: ast.stmt) -> list[ast.stmt]:
+        match s:
+            case ast.If(test=test, body=body, orelse=orelse):
+                s.test = self.visit(test)
+                if (constant := known(s.test, self.constants)) is not None:
+                    return self.block(body if constant.value else orelse)
+                self._branches(s)
+            case ast.For() | ast.While():
+                if isinstance(s, ast.For):
+                    s.iter = self.visit(s.iter)
+                self._forget(s)
+                if isinstance(s, ast.While):
+                    s.test = self.visit(s.test)
+                s.body = self.block(s.body)
+                self._forget(s)
+                s.orelse = self.block(s.orelse)
+                self._forget(s)
+            case ast.With() | ast.Try() | ast.FunctionDef() | ast.ClassDef():
+                self._forget(s)
+            case _:
+                s = self.visit(s)
+                self._forget(s)
+                match s:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
+                        self.constants |= {name: value} if _is_plain(value) else {}
+        return [s]
+
+    def _branches(self, s: ast.If) -> None:
+        before = dict(self.constants)
+        s.body = self.block(s.body) or [ast.copy_location(ast.Pass(), s)]
+        after, self.constants = self.constants, before
+        s.orelse = self.block(s.orelse)
+        both = {n: (type(v), v) for n, v in self.constants.items()}
+        self.constants = {n: v for n, v in after.items() if both.get(n) == (type(v), v)}
+
+    def _forget(self, s: ast.stmt) -> None:
+        for name in bound(s):
+            self.constants.pop(name, None)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        constant = known(node.test, self.constants)
+        return node if constant is None else node.body if constant.value else node.orelse
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node  # it may be called when its names have other values

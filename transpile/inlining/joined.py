@@ -1,0 +1,59 @@
+"""What later stages say of inlined code, in terms of the functions that it came from."""
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..macros.copying import copied
+from ..places import Place
+from ..plan import Home, Plan, StatusSource
+from ..rejections import Refused
+from .inliner import Inliner
+
+__all__ = ["joined", "told", "with_homes"]
+
+
+def joined(plan: Plan, inliner: Inliner) -> Plan:
+    """`plan`, which also reads what helpers know and asks whether they are what they were."""
+    homes, refs = inliner.found()
+    sources = tuple(_sourced(s, inliner.places) for s in plan.sources)
+    new = tuple(r for r in refs if r not in plan.refs)
+    return replace(plan, homes=homes, refs=(*new, *plan.refs), sources=sources)
+
+
+def _sourced(source: StatusSource, places: Sequence[Place | None]) -> StatusSource:
+    place = places[source.place]
+    if place is None:
+        return source
+    return replace(source, line=place.line, of=place.function, place=0)
+
+
+def told(refused: Refused, inliner: Inliner) -> Refused:
+    """`refused` in the words of the source, with the line of the helper that is to blame."""
+    same = (r for r in inliner.refused if r.rejection.span == refused.rejection.span)
+    if refused.rejection.code == "LOWER_CALL":
+        refused = next(same, refused)
+    rejection, place = refused.rejection, inliner.places[refused.place]
+
+    def spelled(name: re.Match[str]) -> str:
+        return inliner.spelled.get(name[0], name[0])
+
+    rejection = replace(rejection, message=re.sub(r"\w+", spelled, rejection.message))
+    if place is None:
+        return Refused(rejection)
+    said, note = f"in `{place.name}`, {place.path}:{place.line}", rejection.note
+    return Refused(replace(rejection, note=f"{said}; {note}" if note else said))
+
+
+def with_homes(tree: ast.FunctionDef, homes: Sequence[Home]) -> ast.FunctionDef:
+    """`tree` as a function that can be run: it first reads what inlined functions know."""
+    if not homes:
+        return tree
+    new = copied(tree)
+    lines = [ast.parse(f"{home.name} = {home.expr}").body[0] for home in homes]
+    for node in [n for line in lines for n in ast.walk(line)]:
+        ast.copy_location(node, tree.body[0])
+    new.body = [*lines, *new.body]
+    return new
