@@ -5,7 +5,6 @@ import ast
 import builtins
 import copy
 import inspect
-import itertools
 import math
 import random
 import signal
@@ -75,11 +74,8 @@ def judged(function: Callable[..., Any], name: str, seed: int) -> Verdict:
     for args in draws:
         try:
             wanted = _within(_SECONDS, _outcome, function, args)
-            again = _within(_SECONDS, _outcome, function, args)
         except _Late:
             continue
-        if _difference(again, wanted) is not None:
-            continue  # it gives what np.empty found
         got = _outcome(fused, args)
         difference = _difference(got, wanted) or _crash(fused, args)
         if difference and not _reordered(function, args, got, wanted) and _settled(function, args):
@@ -163,19 +159,8 @@ def _within(seconds: float, call: Callable[..., Any], *args: Any) -> Any:
         signal.signal(signal.SIGALRM, before)
 
 
-_SOILS = itertools.cycle((7.5, -3e300, 0.0))
-
-
-def _soil() -> None:
-    """Leaves other numbers than last time in the memory that np.empty gives out next."""
-    number = next(_SOILS)
-    kept = [np.full(n, number) for n in range(1, 140) for _ in range(6)]
-    del kept
-
-
 def _outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> _Outcome:
     own = copy.deepcopy(args)
-    _soil()
     value, error = None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

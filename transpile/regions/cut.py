@@ -227,7 +227,7 @@ class _Cutter:
         if assigned & caught or not takes <= have or not gives <= (after or gives):
             return None
         helper = f"{_HELPER}_{run[0].lineno}_{run[0].col_offset}"
-        result = [ast.Return(_names(sorted(gives), ast.Load()))] if gives else []
+        result = [_at(ast.Return(_names(sorted(gives), ast.Load())), run[-1:])] if gives else []
         tree = ast.parse(f"def {self._name}({', '.join(sorted(takes))}): pass").body[0]
         assert isinstance(tree, ast.FunctionDef)
         tree.body = [*map(copied, run), *result]
