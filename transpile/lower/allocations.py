@@ -61,7 +61,7 @@ class Allocations(Fixed):
             b.block.insert(0, ones(unique, ty.rank, b.name))
         if shape is None:
             shape = tuple(b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
-        elif not all(b.invariant(n.ir) for n in shape):
+        elif b.frames and not all(b.invariant(n.ir) for n in shape):
             b.roomy.add(unique)
         b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape)
 

@@ -30,6 +30,7 @@ from .reduced import array_reduced
 from .reductions import array_fold
 from .rewriting import array_copied, array_said
 from .running import array_place, array_scan
+from .sayings import array_told
 from .shaping import array_shaped
 from .subscripts import row_element
 from .walrus import walrus
@@ -65,6 +66,7 @@ MACROS: tuple[Macro, ...] = (
     minmax_fold,         # min(x), max(e for v in x)
     any_fold,            # any(e for v in x)
     all_fold,            # all(e for v in x)
+    array_told,          # np.nanmean(x), np.allclose(x, y)
     array_reduced,       # np.add.reduce(x), x.sum(dtype=np.float64)
     array_fold,          # np.sum(X, axis=0), x.max()
     array_moment,        # np.var(x), np.ptp(x)

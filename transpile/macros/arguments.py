@@ -78,6 +78,8 @@ def function_named(func: ast.expr, cx: Context) -> str:
         if isinstance(of, np.ufunc) and cx.is_numpy(func.value, of.__name__):
             return f"{of.__name__}.{func.attr}"
     found = cx.resolve(func)
+    if found is np.linalg.norm:
+        return "linalg.norm"
     name = getattr(found, "__name__", "")
     return name if isinstance(name, str) and cx.is_numpy(func, name) else ""
 

@@ -9,6 +9,7 @@ import numpy as np
 from loopir.record import record
 
 from ..types import ELEMENTS
+from .arguments import is_none
 from .context import Context
 from .integers import integer_constant
 from .nests import allocated, dtype, nest, unless
@@ -165,8 +166,9 @@ def _called(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int]:
             name = name if cx.is_numpy(func, name) else ""
         case _:
             return "", None, 0
-    axes = [*args, *(k.value for k in node.keywords if k.arg == "axis")]
-    known = len(axes) == len(args) + len(node.keywords) < 2 and cx.fact(array).array is not None
+    given = [*args, *(k.value for k in node.keywords if k.arg == "axis")]
+    axes = [e for e in given if not is_none(e) or name.endswith("accumulate")]
+    known = len(given) == len(args) + len(node.keywords) < 2 and cx.fact(array).array is not None
     rank = cx.fact(array).rank or 0
     default = 0 if rank == 1 or name.endswith("accumulate") else None
     axis = integer_constant(axes[0] if axes else None, default)

@@ -63,6 +63,7 @@ _PURE: tuple[Any, ...] = (
     *(d.numpy.type for d in ELEMENTS.values()),
     *(f for name, f in vars(math).items() if callable(f) and name[0] != "_"),
     *(getattr(ops, name) for name in ops.__all__),
+    np.linalg.norm,
     *(abs, bool, complex, float, int, len, round),
 )
 _METHODS = """

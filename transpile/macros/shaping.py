@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from .arguments import is_none
 from .context import Context
 from .integers import integer_constant
 from .nests import dtype, unless
@@ -59,7 +60,8 @@ def _called(node: ast.AST, cx: Context) -> tuple[str, ast.expr | None, Sequence[
             return "", None, ()
     axes = [k.value for k in node.keywords if k.arg == "axis"]
     known = len(axes) == len(node.keywords) and cx.fact(x).array is not None
-    return (name, x, [*args, *axes]) if known else ("", None, ())
+    given = [e for e in (*args, *axes) if not is_none(e)]
+    return (name, x, given) if known else ("", None, ())
 
 
 def _at(axis: int, rank: int, there: str) -> str:
