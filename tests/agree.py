@@ -35,7 +35,7 @@ def outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
 def _which_argument(value: Any, args: tuple[Any, ...]) -> Any:
     """An argument that is handed back, by its place."""
     for k, a in enumerate(args):
-        if value is a and not isinstance(a, (int, float, complex, np.generic)):
+        if value is a and not isinstance(a, (int, float, complex, str, np.generic)):
             return f"argument {k}"
     return tuple(_which_argument(v, args) for v in value) if type(value) is tuple else value
 

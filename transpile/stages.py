@@ -25,6 +25,7 @@ from .macros import expand, registered
 from .options import Options
 from .plan import Plan
 from .rejections import Refused
+from .relied import relied
 from .scope import Origin, Scope
 from .signature import type_of
 from .source import Source, read
@@ -130,6 +131,9 @@ def compile_stages(
     except Refused as refused:
         raise told(refused, inliner) from None
     plan = joined(plan, inliner)
+    known = {ref.expr for ref in plan.refs}
+    taken = (r for r in relied(called, inliner.scope) if r.expr not in known)
+    plan = replace(plan, refs=(*plan.refs, *taken))
     kernel, gone = in_registers(plan.kernel, plan.temporaries)
     fusion = fuse_kernel(
         kernel,
