@@ -64,7 +64,7 @@ def _renamed(function: Callable[..., Any], to: list[str], shift: int) -> Callabl
 CASES = {
     p.function: pytest.param(p, id=p.label)
     for p in reversed(PROGRAMS)
-    if not p.long and not p.function.__code__.co_freevars
+    if not p.long and not p.function.__code__.co_freevars + p.function.__code__.co_cellvars
 }
 
 

@@ -98,7 +98,7 @@ class Calls(StandsIn):
         case = self._case(values)
         variant = case.variant(values)
         stale = variant is None and hot is not None and not hot.applies(values)
-        if stale and home is not None:
+        if stale and home is case:
             self._start()  # the next call is compiled anew
             return self._replay(home, "GUARD_REBOUND")
         variant = variant or self._compiled(case, values)

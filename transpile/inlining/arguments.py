@@ -23,9 +23,9 @@ def given(
     ``default`` knows those of parameters that the call leaves out.
     """
     a = callee.tree.args
-    named, rest = _named(callee, call), call.args
     if a.kwarg is not None:
         refuse("LOWER_CALL", f"`{callee.name}` takes `**{a.kwarg.arg}`", call)
+    named, rest = _named(callee, call), call.args
     positional = [p.arg for p in (*a.posonlyargs, *a.args)]
     yield from zip(positional, rest, strict=False)
     rest = rest[len(positional) :]

@@ -1,0 +1,435 @@
+"""Inlined calls: what helpers know is read at each call, and what they raise is Python's own."""
+
+from __future__ import annotations
+
+import math
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+
+from transpile import Fused, fuse, macros
+from transpile.errors import FuseError
+
+X = np.array([0.5, 2.0, -3.0, 1.5])
+FACTOR = 2.0
+
+
+def scaled(v):
+    return v * FACTOR
+
+
+def uses_it(x):
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        out[i] = scaled(x[i])
+    return out
+
+
+def tripled(v):
+    return v * 3
+
+
+def raised(fused: Callable[..., Any], *args: Any) -> str:
+    with pytest.raises(FuseError) as e:
+        fused(*args)
+    return str(e.value)
+
+
+def same(function: Callable[..., Any], *cases: tuple[Any, ...]) -> Fused:
+    """`function` gives Python's answer for each case."""
+    fused = fuse(function)
+    for k, args in enumerate(cases):
+        copies = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args)
+        assert_same(outcome(fused, args), outcome(function, copies), f"case {k}")
+    return fused
+
+
+# -- what helpers are
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda patch: patch.setitem(globals(), "scaled", tripled),
+        lambda patch: patch.setitem(globals(), "FACTOR", 7),
+        lambda patch: patch.setitem(globals(), "FACTOR", np.float32(0.5)),
+        lambda patch: patch.setattr(scaled, "__code__", tripled.__code__),
+        lambda patch: patch.delitem(globals(), "FACTOR"),
+        lambda patch: patch.delitem(globals(), "scaled"),
+        lambda patch: patch.setitem(globals(), "scaled", fuse(tripled)),
+        lambda patch: patch.setitem(globals(), "scaled", abs),
+    ],
+    ids=["helper", "global", "its type", "code", "no global", "no helper", "fused", "builtin"],
+)
+def test_what_changes_between_calls_is_noticed(
+    change: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fused = same(uses_it, (X,))
+    with monkeypatch.context() as patch:
+        change(patch)
+        for _ in range(3):
+            assert_same(outcome(fused, (X,)), outcome(uses_it, (X,)), "changed")
+    assert_same(outcome(fused, (X,)), outcome(uses_it, (X,)), "as it was")
+    assert fused.stats.compiled >= 2
+
+
+def test_names_of_another_module_are_read_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    from run import helped
+    from run.helpers import names_of_another_module
+
+    fused = fuse(names_of_another_module)
+    fused(X, np.zeros(4))
+    changes: list[tuple[str, Any]] = [
+        ("SCALE", 4.0), ("FEW", 0.5), ("abs", math.floor), ("_inner", tripled), ("numpy", math)
+    ]
+    for name, value in changes:
+        with monkeypatch.context() as patch:
+            patch.setitem(vars(helped), name, value)
+            for _ in range(2):
+                wanted = outcome(names_of_another_module, (X, np.zeros(4)))
+                assert_same(outcome(fused, (X, np.zeros(4))), wanted, name)
+    assert fused.stats.compiled >= 4
+
+
+def test_defaults_are_those_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    def power_of(v, p=2, *, by=1.0):
+        return v ** p * by
+
+    def powers(x):
+        return [power_of(v) for v in x]
+
+    fused = same(powers, (X,))
+    monkeypatch.setattr(power_of, "__defaults__", (3,))
+    same(powers, (X,))
+    assert_same(outcome(fused, (X,)), outcome(powers, (X,)), "defaults")
+    power_of.__kwdefaults__["by"] = 5
+    assert_same(outcome(fused, (X,)), outcome(powers, (X,)), "keyword defaults")
+    monkeypatch.setattr(power_of, "__defaults__", ())
+    assert outcome(fused, (X,)).error == outcome(powers, (X,)).error
+
+
+def test_a_cell_is_read_at_each_call() -> None:
+    k = 2.0
+
+    def by_k(v):
+        return v * k
+
+    def times(x):
+        return [by_k(v) for v in x]
+
+    fused = same(times, (X,))
+    for k in (3.0, 4, np.float32(0.1), 2.0):  # noqa: B007  # the cell's value
+        assert_same(outcome(fused, (X,)), outcome(times, (X,)), "cell")
+    assert fused.stats.compiled == 4
+
+
+# -- functions as arguments
+
+def applied(f, x):
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        out[i] = f(x[i])
+    return out
+
+
+def _adds(k: float) -> Callable[[float], float]:
+    return lambda v: v + k
+
+
+def test_each_function_is_a_signature() -> None:
+    functions = [tripled, scaled, np.sqrt, abs, math.floor, fuse(tripled), np.float32, len, "no"]
+    fused = same(applied, *((f, np.abs(X)) for f in functions), (tripled, X), (np.sqrt, X[:2]))
+    assert len(fused.signatures) == len(functions)
+    assert fused.stats.compiled == 9
+
+
+def test_closures_of_one_lambda_are_one_signature() -> None:
+    fused = same(applied, *((_adds(k), X) for k in (1.0, 2.0, 3.0, 4, 5, np.float32(1), 7.0)))
+    assert len(fused.signatures) == 1
+    assert fused.stats.compiled >= 5
+
+
+def test_many_functions_choose_no_code() -> None:
+    texts = [f"def f(v): return v * {k} + {k % 7}" for k in range(40)]
+    fused = fuse(applied, on_reject="silent")
+    for k, text in enumerate(texts):
+        names: dict[str, Any] = {}
+        exec(text, names)
+        assert fused(names["f"], X).tolist() == [v * k + k % 7 for v in X.tolist()]
+    assert len(fused.signatures) < 40
+
+
+# -- what they raise, and where
+
+def checked(v, low):
+    if v < low:
+        raise ValueError(f"{v} is below {low}")
+    assert v < 100, "too large"
+    return v - low
+
+
+def checks(x, low, out):
+    for i in range(len(x)):
+        out[i] = checked(x[i], low)
+    return out
+
+
+def test_exceptions_are_those_of_python() -> None:
+    at = np.array([1.0, 2.0, 0.5, 3.0])
+    large = np.array([1.0, 200.0])
+    same(checks, (at, 0.0, np.zeros(4)), (at, 1.0, np.zeros(4)), (large, 0.0, np.zeros(2)))
+
+
+def divided(a, b):
+    t = a / b
+    return t + 1
+
+
+def warns(x, y, out):
+    for i in range(len(x)):
+        out[i] = divided(x[i], y[i])
+
+
+@pytest.mark.parametrize("action", ["always", "default", "error", "module"])
+def test_warnings_name_the_line_of_the_helper(action: str) -> None:
+    y = np.array([1.0, 0.0, 2.0, 0.0])
+
+    def seen(function: Callable[..., Any]) -> list[Any]:
+        found = []
+        for _ in range(3):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter(action)  # type: ignore[arg-type]  # one of them
+                outcome(function, (X, y, np.zeros(4)))
+            found.append([(w.filename, w.lineno, str(w.message), w.category) for w in caught])
+        return found
+
+    globals().pop("__warningregistry__", None)
+    wanted = seen(warns)
+    globals().pop("__warningregistry__", None)
+    assert seen(fuse(warns)) == wanted
+
+
+# -- what is refused
+
+def countdown(n):
+    return 0 if n <= 0 else 1 + countdown(n - 1)
+
+
+def unset(v):
+    if v > 0:
+        t = v
+    return t
+
+
+def generated(v):
+    yield v
+
+
+def starred(*args):
+    return args[0]
+
+
+def keyed(**kwargs):
+    return 1.0
+
+
+def _refused() -> Iterator[Any]:
+    def recursion(x):
+        for i in range(len(x)):
+            x[i] = countdown(int(x[i]))
+
+    yield recursion, "LOWER_RECURSION", "countdown"
+
+    def stale(x):
+        for i in range(len(x)):
+            x[i] = unset(x[i])
+
+    yield stale, "LOWER_CALL", "may have no value"
+
+    def of_a_generator(x):
+        for i in range(len(x)):
+            x[i] = generated(x[i])
+
+    yield of_a_generator, "LOWER_CALL", "no plain function"
+
+    def wrong_arguments(x):
+        for i in range(len(x)):
+            x[i] = tripled(x[i], 2)
+
+    yield wrong_arguments, "LOWER_CALL", "does not take these arguments"
+
+    def with_keys(x):
+        for i in range(len(x)):
+            x[i] = keyed(a=x[i])
+
+    yield with_keys, "LOWER_CALL", "takes `**kwargs`"
+
+    compiled = types.SimpleNamespace(f=tripled)
+
+    def of_an_object(x):
+        for i in range(len(x)):
+            x[i] = compiled.f(x[i])
+
+    yield of_an_object, "LOWER_CALL", "is not a function that can be compiled"
+
+
+@pytest.mark.parametrize(("function", "code", "said"), [*_refused()], ids=lambda v: str(v)[:20])
+def test_what_cannot_be_inlined_is_named(function: Any, code: str, said: str) -> None:
+    message = raised(fuse(function, on_reject="raise"), X.copy())
+    assert code in message
+    assert said in message
+    fused = fuse(function, on_reject="silent")
+    x, y = np.array([2.0, 1.0]), np.array([2.0, 1.0])
+    assert_same(outcome(fused, (x,)), outcome(function, (y,)), code)
+    x, y = np.array([2.0, -1.0]), np.array([2.0, -1.0])
+    assert_same(outcome(fused, (x,)), outcome(function, (y,)), code)
+
+
+def test_a_refusal_tells_the_line_of_the_helper() -> None:
+    def text_of(v):
+        t = 1 + int(f"{v}")
+        return t * 2
+
+    def texts(x):
+        total = 0
+        for v in x:
+            total += text_of(v)
+        return total
+
+    (rejection, *_) = fuse(texts, on_reject="silent").report(X).rejections
+    assert rejection.line == texts.__code__.co_firstlineno + 3
+    line = text_of.__code__.co_firstlineno + 1
+    assert f"in `text_of`, {__file__}:{line}" in (rejection.note or "")
+
+
+def test_what_no_call_comes_to_is_not_refused() -> None:
+    def told(v, why=None):
+        if why is not None:
+            print(why, keyed(a=v))
+        return v
+
+    def quiet(x):
+        return [told(v) for v in x]
+
+    assert same(quiet, (X,)).stats.compiled == 1
+
+
+def test_a_macro_of_the_users_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ast
+
+    def doubled_is_a_sum(node: ast.AST, cx: Any) -> ast.expr | None:
+        match node:
+            case ast.Call(func=ast.Name(id="tripled"), args=[a]):
+                return cx.expr("A + A + A", A=a)
+        return None
+
+    def triples(x):
+        return [tripled(v) for v in x]
+
+    monkeypatch.setattr(macros, "_registered", [doubled_is_a_sum])
+    fused = same(triples, (X,))
+    assert "+" in fused.emit("python", X)
+
+
+# -- order and names
+
+def test_a_name_is_not_what_it_was_in_the_call_before() -> None:
+    def maybe(v):
+        t = 0.0
+        for k in range(int(v)):
+            t = t + k
+        return t
+
+    def sums(x):
+        return [maybe(v) for v in x]
+
+    assert same(sums, (np.array([3.0, 0.0, 2.0, 0.0]),)).stats.compiled == 1
+
+
+def test_arguments_are_evaluated_once_and_in_order() -> None:
+    def pair(b, a, c=1.0):
+        return (a - b * 10) * c + a
+
+    def pairs(x, log):
+        total = 0.0
+        k = 0
+        for i in range(len(x)):
+            total += pair(a=(k := k + 1), b=x[i] * k) + pair(k, (k := k + 2), c=k)
+            log[i] = pair(log[i], k) * k
+        return total, k
+
+    same(pairs, (X.copy(), np.zeros(4)))
+
+
+def test_locals_of_helpers_do_not_meet() -> None:
+    def inner(x, i):
+        out = x + i
+        i = out * 2
+        return i + 0
+
+    def outer(i, x):
+        out = inner(i, x)
+        x = inner(out, i)
+        return out + x + i
+
+    def meets(x):
+        out = np.zeros(len(x))
+        _out, _x, _i = 1.0, 2.0, 3.0
+        for i in range(len(x)):
+            out[i] = outer(x[i], i) + inner(i, x[i]) + _out + _x + _i
+        return out
+
+    assert same(meets, (X,)).stats.compiled == 1
+
+
+def test_a_closure_that_writes() -> None:
+    def program(x):
+        last = 0.0
+
+        def note(v, w):
+            nonlocal last
+            last = v
+            return v + w
+
+        total = 0.0
+        for v in x:
+            total = total + note(v, last) * last + note(last * 2, last)
+        return total, last
+
+    assert same(program, (X,)).stats.compiled == 1
+
+
+def test_functions_defined_twice_or_in_branches() -> None:
+    def twice(x):
+        def f(v):
+            return v + 1
+
+        a = f(x[0])
+
+        def f(v):
+            return v * 2
+
+        return a + f(x[0])
+
+    def branches(x, k):
+        if k > 1:
+            def f(v):
+                return v + 1
+        else:
+            def f(v):
+                return v * 2
+        return f(x[0])
+
+    def late(x, k):
+        f = lambda v: v * k  # noqa: E731
+        a = f(x[0])
+        k = 10
+        return a + f(x[0])
+
+    same(twice, (X,))
+    same(branches, (X, 0), (X, 3))
+    assert same(late, (X, 2), (X, 2.5)).stats.compiled == 2
