@@ -48,7 +48,11 @@ def same(a: Any, b: Any, ulps: float = 0) -> bool:
         return len(a) == len(b) and all(same(x, y, ulps) for x, y in zip(a, b, strict=True))
     if isinstance(a, (np.ndarray, np.generic)):
         return a.dtype == b.dtype and a.shape == b.shape and _same_bits(a, b, ulps)
-    return _same_bits(a, b, ulps) if isinstance(a, (float, complex)) else bool(a == b)
+    if isinstance(a, (float, complex)):
+        return _same_bits(a, b, ulps)
+    if hasattr(a, "__dict__") and not isinstance(a, type):
+        return same([*vars(a).items()], [*vars(b).items()], ulps)
+    return bool(a == b)
 
 
 def _same_bits(a: Any, b: Any, ulps: float) -> bool:

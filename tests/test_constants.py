@@ -87,3 +87,60 @@ def test_a_recipe_is_of_these_constants() -> None:
 
 def test_the_report_names_them() -> None:
     assert "mode: 'up'" in str(fuse(by_mode).report(X))
+
+
+class Holder:
+    def __init__(self, a: Any, k: Any) -> None:
+        self.a, self.k, self.other = a, k, "other"
+
+    @fuse(on_reject="silent")
+    def total(self, x: Any) -> Any:
+        s = 0.0
+        for i in range(len(x)):
+            s += self.a[i] * x[i] * self.k
+        return s
+
+
+class Counting(Holder):
+    asked = 0
+
+    @property
+    def k(self) -> Any:
+        Counting.asked += 1
+        return 2.0
+
+    @k.setter
+    def k(self, value: Any) -> None:
+        pass
+
+
+def test_what_objects_hold_is_read_at_each_call() -> None:
+    held = Holder(X, 2.0)
+    for k in (2.0, 3.0, 2, np.float32(2.0), 3.0):
+        held.k = k
+        held.other = [k]
+        assert held.total(X) == 30.0 * k
+    held.a = X * 2
+    assert held.total(X) == 180.0
+    assert not Holder.total.stats.replays
+    del held.k
+    with pytest.raises(AttributeError, match="'k'"):
+        held.total(X)
+
+
+def test_properties_are_not_read() -> None:
+    f = fuse(Holder.total.__wrapped__, on_reject="silent")
+    assert f(Counting(X, 1.0), X) == 60.0
+    assert Counting.asked == 5
+    assert f(Holder(X, 1.0), X) == 30.0
+    assert f(Counting(X, 1.0), X) == 60.0
+
+
+def first_items(t: Any) -> Any:
+    return t[0], len(t)
+
+
+def test_tuples_of_other_lengths() -> None:
+    f = fuse(first_items, on_reject="raise")
+    for t in ((1, 2), (1, 2, 3), (1.0,), (1, 2)):
+        assert f(t) == first_items(t)

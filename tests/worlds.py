@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from transpile.macros.objects import held_type
 from transpile.scope import Scope
 from transpile.signature import type_of
-from transpile.types import ArgType, Constant
+from transpile.types import ArgType, Constant, ObjectType
 
 
 class World:
@@ -28,7 +29,12 @@ class World:
     def type(self, expr: ast.expr) -> ArgType | None:
         value = self._value(expr)
         known = isinstance(value, (bool, int, float, np.generic, np.ndarray))
+        held = held_type(expr, {name: type_of(v) for name, v in self.arguments.items()})
+        if held is not None:
+            return held
         ty = type_of(value)
+        if isinstance(ty, ObjectType):
+            return ty if isinstance(expr, ast.Name) and expr.id in self.arguments else None
         given = value is not None or (isinstance(expr, ast.Name) and expr.id in self.arguments)
         return ty if known or (isinstance(ty, Constant) and given) else None
 

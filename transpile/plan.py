@@ -18,6 +18,7 @@ __all__ = [
     "Field",
     "Filled",
     "Fresh",
+    "Held",
     "Home",
     "Listed",
     "Literal",
@@ -28,6 +29,7 @@ __all__ = [
     "Ref",
     "Returned",
     "Same",
+    "Shape",
     "Slot",
     "StatusSource",
     "Tupled",
@@ -70,6 +72,15 @@ class Field:
 
 
 @record(frozen=True, slots=True)
+class Held:
+    """What an object holds that is an argument; ``text`` is Python that reads it."""
+
+    name: str
+    text: str
+    type: ArrayType | ScalarType
+
+
+@record(frozen=True, slots=True)
 class Part:
     """The ``part`` (``"real"`` or ``"imag"``) of a complex number of this type."""
 
@@ -98,7 +109,7 @@ class Slot:
     dtype: str
 
 
-Binding: TypeAlias = Argument | Captured | Field | Part | Fresh | Slot
+Binding: TypeAlias = Argument | Captured | Field | Held | Part | Fresh | Slot
 
 
 # -- what the call returns
@@ -187,7 +198,7 @@ class Filled:
 
 @record(frozen=True, slots=True)
 class Tupled:
-    """A tuple, or a list, of results."""
+    """A tuple, a list, or an instance of a class that is called with the results."""
 
     items: tuple[Returned, ...]
     display: type = tuple
@@ -226,6 +237,15 @@ class Home:
 
 
 @record(frozen=True, slots=True)
+class Shape:
+    """An argument, or what it holds, must be of this very class; a tuple of so many items."""
+
+    expr: str
+    kind: type
+    length: int | None = None
+
+
+@record(frozen=True, slots=True)
 class StatusSource:
     """An operation that may raise the class ``status`` of np.errstate, with NumPy's message and the
     line it stands on. Not ``certain``: it may not be raised when Python does the same, in order.
@@ -246,14 +266,15 @@ class Plan:
     """A compiled region's contract with its caller.
 
     ``kernel.params`` and ``bindings`` correspond one to one, by name. ``given``: arguments that
-    must be these constants, or equal. ``writes``: parameters of the caller (arguments, captured)
-    that the kernel writes. ``rewrites``: some of those are also read, so the original cannot be run
-    again after the kernel unless they are restored. ``snapshot``: Python may have to take over
-    after the kernel has written, so the ``writes`` are copied before each call. ``risky``: only
-    Python knows which of several operations warns first, and copies cost little: they are made
-    where the kernel overwrites what it reads. ``temporaries``: fresh arrays that do not escape.
-    ``told``: an array in which element k + 1 says when ``sources[k]`` raised first, as the
-    how-manieth of them; 0: it did not. ``homes``: names that are read before all else, in order.
+    must be these constants, or equal; ``objects``: what must be of these classes. ``writes``:
+    parameters of the caller (arguments, captured) that the kernel writes. ``rewrites``: some of
+    those are also read, so the original cannot be run again after the kernel unless they are
+    restored. ``snapshot``: Python may have to take over after the kernel has written, so the
+    ``writes`` are copied before each call. ``risky``: only Python knows which of several operations
+    warns first, and copies cost little: they are made where the kernel overwrites what it reads.
+    ``temporaries``: fresh arrays that do not escape. ``told``: an array in which element k + 1 says
+    when ``sources[k]`` raised first, as the how-manieth of them; 0: it did not. ``homes``: names
+    that are read before all else, in order.
     """
 
     kernel: Kernel
@@ -261,6 +282,7 @@ class Plan:
     returned: Returned
     refs: tuple[Ref, ...] = ()
     given: tuple[Ref, ...] = ()
+    objects: tuple[Shape, ...] = ()
     writes: tuple[str, ...] = ()
     rewrites: bool = False
     snapshot: bool = False

@@ -13,7 +13,10 @@ import numpy as np
 
 from loopir.record import record
 
-__all__ = ["Origin", "Scope", "made_in_c"]
+__all__ = ["Origin", "Scope", "is_own_class", "made_in_c"]
+
+_HEAP = 1 << 9
+"""A flag of classes that are not made in C."""
 
 
 class Origin(Enum):
@@ -83,6 +86,11 @@ def made_in_c(value: object) -> bool:
     """Whether `value` is a builtin, a type or NumPy's own, and no Python function in its place."""
     known = isinstance(value, (types.BuiltinFunctionType, np.ufunc, type))
     return known or type(value).__module__.startswith("numpy")
+
+
+def is_own_class(value: object) -> bool:
+    """Whether `value` is a class that was written in Python, and no other class makes."""
+    return type(value) is type and bool(value.__flags__ & _HEAP)
 
 
 def _builtins(globals_: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from loopir.types import MAX_RANK
 
+from .holding import narrowed, object_type
 from .types import (
     ELEMENTS,
     PARTS,
@@ -19,13 +20,14 @@ from .types import (
     ArrayType,
     Constant,
     Function,
+    ObjectType,
     Opaque,
     RecordType,
     ScalarType,
     StandsIn,
 )
 
-__all__ = ["call_with", "parameters", "type_of"]
+__all__ = ["call_with", "parameters", "type_of", "types_in"]
 
 _SCALARS = {d.numpy.type: ScalarType(d.name) for d in ELEMENTS.values()} | {
     complex: ScalarType("c128", weak=True),
@@ -45,7 +47,16 @@ def type_of(value: Any) -> ArgType:
     kind = type(value)
     if kind is np.ndarray:
         return _array(value)
-    return _SCALARS.get(kind) or _constant(value, kind) or _function(value, kind) or _opaque(kind)
+    known = _SCALARS.get(kind) or _constant(value, kind) or _function(value, kind)
+    return known or object_type(value, _part_type) or _opaque(kind)
+
+
+def _part_type(value: Any) -> ArgType | None:
+    """As of arguments, of what holds nothing; but a str is one of many."""
+    kind = type(value)
+    if kind is str:
+        return _opaque(kind)
+    return type_of(value) if kind is np.ndarray or kind in _SCALARS else _constant(value, kind)
 
 
 def _constant(value: Any, kind: type) -> Constant | None:
@@ -76,6 +87,12 @@ def _opaque(kind: type) -> Opaque:
 
 def _name(kind: type) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def types_in(values: Sequence[Any], code: CodeType) -> tuple[ArgType, ...]:
+    """The types of the arguments of `code`: of what objects hold, what it may name."""
+    types = tuple(map(type_of, values))
+    return tuple(narrowed(t, code) if isinstance(t, ObjectType) else t for t in types)
 
 
 def _array(a: np.ndarray) -> ArgType:

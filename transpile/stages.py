@@ -22,6 +22,7 @@ from .fusion.registers import in_registers
 from .inlining import Inliner, joined, told, with_homes
 from .lower import lower
 from .macros import expand, registered
+from .macros.objects import held_type
 from .options import Options
 from .plan import Plan
 from .rejections import Refused
@@ -99,6 +100,8 @@ class CallEnv:
     def type(self, expr: ast.expr) -> ArgType | None:
         if isinstance(expr, ast.Name) and expr.id in self.types:
             return self.types[expr.id]
+        if (held := held_type(expr, self.types)) is not None:
+            return held
         value = self.scope.resolve(expr)
         known = isinstance(value, (int, float, complex, np.generic, np.ndarray))
         if value is None and isinstance(expr, ast.Name):

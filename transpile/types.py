@@ -10,8 +10,8 @@ from loopir.record import record
 from loopir.types import DTYPES, DType
 
 __all__ = [
-    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "Opaque",
-    "RecordType", "ScalarType", "StandsIn",
+    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "ObjectType",
+    "Opaque", "RecordType", "ScalarType", "StandsIn",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -129,4 +129,36 @@ class Constant:
         return self.value.__name__ if isinstance(self.value, type) else repr(self.value)
 
 
-ArgType: TypeAlias = ArrayType | ScalarType | RecordType | Constant | Opaque
+@record(frozen=True, slots=True)
+class ObjectType:
+    """A tuple, or an object of a plain class, with what it holds: ``parts``, by subscript or by
+    attribute. Of a named tuple these are the attributes, in the order of its items.
+    """
+
+    kind: type
+    parts: tuple[tuple[int | str, ArgType], ...]
+
+    @property
+    def is_tuple(self) -> bool:
+        return issubclass(self.kind, tuple)
+
+    def key(self, key: object) -> int | str | None:
+        """The key of the part that ``p.key`` or ``p[key]`` is; None where there is none."""
+        keys = [k for k, _ in self.parts]
+        if isinstance(key, int):
+            inside = self.is_tuple and -len(keys) <= key < len(keys)
+            return keys[key] if inside else None
+        return key if isinstance(key, str) and key in keys else None
+
+    def part(self, key: object) -> ArgType | None:
+        """The type of that part."""
+        known = self.key(key)
+        return None if known is None else dict(self.parts)[known]
+
+    def __str__(self) -> str:
+        if self.kind is not tuple:
+            return self.kind.__name__
+        return f"({', '.join(str(ty) for _, ty in self.parts)})"
+
+
+ArgType: TypeAlias = ArrayType | ScalarType | RecordType | Constant | ObjectType | Opaque

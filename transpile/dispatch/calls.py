@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentence, warn
 from ..options import Options
-from ..signature import parameters, type_of
+from ..signature import parameters, types_in
 from ..types import Constant, Function, StandsIn
 from .case import Case
 from .forking import Lock
@@ -160,7 +160,7 @@ class Calls(StandsIn):
             return hot.teller
 
     def _case(self, values: Values) -> Case:
-        types = tuple(map(type_of, values))
+        types = types_in(values, self._function.__code__)
         if types not in self._cases and sum(map(_chosen, self._cases)) >= MOST_CHOSEN:
             types = tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)
         case = self._cases.get(types) or self._cases.setdefault(types, Case(types))

@@ -44,6 +44,7 @@ def contract_of(plan: Plan, kernel: Kernel) -> Contract:
         returned=plan.returned,
         refs=plan.refs,
         given=plan.given,
+        objects=plan.objects,
         writes=plan.writes,
         rewrites=plan.rewrites,
         snapshot=plan.snapshot,

@@ -9,10 +9,12 @@ from ..plan import (
     Captured,
     Field,
     Fresh,
+    Held,
     Home,
     Part,
     Ref,
     Returned,
+    Shape,
     StatusSource,
 )
 from ..types import PARTS, ArrayType, ScalarType
@@ -46,6 +48,7 @@ class Contract:
     returned: Returned
     refs: tuple[Ref, ...]
     given: tuple[Ref, ...]
+    objects: tuple[Shape, ...]
     writes: tuple[str, ...]
     rewrites: bool
     snapshot: bool
@@ -59,14 +62,14 @@ def weak(contract: Contract) -> frozenset[str]:
     """Parameters of the kernel that are given as Python scalars."""
     given = (
         (b.name, b.type)
-        for b in contract.bindings if isinstance(b, (Argument, Captured, Part))
+        for b in contract.bindings if isinstance(b, (Argument, Captured, Held, Part))
     )
     return frozenset(name for name, t in given if isinstance(t, ScalarType) and t.weak)
 
 
 def strided(contract: Contract) -> frozenset[str]:
     """Parameters of the kernel that are given as arrays with no axis of unit stride."""
-    given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field)))
+    given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field, Held)))
     types = ((b.name, b.type) for b in given)
     return frozenset(
         n for n, t in types
@@ -76,5 +79,6 @@ def strided(contract: Contract) -> frozenset[str]:
 
 def paired(contract: Contract) -> frozenset[str]:
     """Parameters of the kernel that are given as arrays of complex numbers."""
-    given = (b for b in contract.bindings if isinstance(b, (Argument, Captured, Field, Fresh)))
+    kinds = (Argument, Captured, Field, Fresh, Held)
+    given = (b for b in contract.bindings if isinstance(b, kinds))
     return frozenset(b.name for b in given if b.type.dtype in PARTS)

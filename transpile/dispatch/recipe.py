@@ -61,7 +61,7 @@ def keep(
     said = replace(contract, refs=()), marks, *names
     try:
         publish(pickle.dumps(said), _key(function, types, options, target), RECIPE)
-    except (BuildError, pickle.PicklingError) as error:
+    except (BuildError, pickle.PicklingError, AttributeError, TypeError) as error:  # of classes
         _log.info("no recipe for %s: %s", function.__qualname__, error)
 
 

@@ -72,6 +72,9 @@ def result_text(returned: Returned, names: Names) -> str:
             return f"{names.helper('f', filled)}({name}, {length}, {wanted})"
         case Tupled(items, display) if display is list:
             return f"[{', '.join(result_text(item, names) for item in items)}]"
+        case Tupled(items, display) if display is not tuple:
+            given = ", ".join(result_text(item, names) for item in items)
+            return f"{names.helper('f', display)}({given})"
         case Tupled(items):
             return f"({''.join(f'{result_text(item, names)}, ' for item in items)})"
         case Chosen(flag, then, orelse):

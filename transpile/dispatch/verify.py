@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import FuseError, call_text, place
 from ..signature import call_with, parameters, type_of
+from ..types import ObjectType
 from .standin import Values
 
 __all__ = ["alike", "compared", "twins"]
@@ -60,7 +61,11 @@ def _difference(what: str, ours: Any, theirs: Any) -> str:
 
 
 def twins(values: Sequence[Any]) -> list[Any] | None:
-    """Copies; None where arrays overlap, which copies would not. An array given twice stays one."""
+    """Copies; None where arrays overlap, which copies would not, or objects hold them. An array
+    given twice stays one.
+    """
+    if any(isinstance(type_of(v), ObjectType) for v in values):
+        return None
     arrays = {id(v): v for v in values if isinstance(v, np.ndarray)}
     if any(np.may_share_memory(a, b) for a, b in combinations(arrays.values(), 2)):
         return None

@@ -97,6 +97,8 @@ def _call(
     wary = bool(contract.writes and contract.sources)
     if keyed or (contract.writes and contract.snapshot) or (wary and not watched()):
         raise Unfit
+    if contract.objects:  # they are taken apart in Python
+        raise Unfit
     if not type(names) is type(builtins) is dict:
         raise Unfit
     places, program = _Places(function, contract), Program()
@@ -210,6 +212,8 @@ class _Result:
                 row = self._row(CHOSEN, self._place(flag), 0, 0)
                 self._words[row + 2 : row + 4] = self.add(then), self.add(orelse)
                 return row
+            case Tupled(items, display) if display not in (list, tuple):
+                return self._called(display, *items)
             case Tupled(items, display):
                 return self._all(LIST if display is list else TUPLE, *items)
         return self._helped(returned)

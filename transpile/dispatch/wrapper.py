@@ -30,7 +30,7 @@ import numpy as np
 from loopir.types import DTYPES
 
 from ..macros.fields import indexed_by
-from ..plan import Argument, Binding, Captured, Field, Fresh, Part, Ref, Slot
+from ..plan import Argument, Binding, Captured, Field, Fresh, Held, Part, Ref, Shape, Slot
 from ..signature import type_of
 from ..types import ELEMENTS, ArrayType
 from .contract import Contract
@@ -138,6 +138,7 @@ class _Text:
         lines = [*self.homes(), *self._conditions()]
         given = _sources(self._bindings)
         lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
+        lines += self._held()
         fields = (b for b in self._bindings if isinstance(b, Field))
         lines += (f"{b.name} = {b.array}{indexed_by(b.path)}" for b in fields)
         lines += (f"{b.name} = {b.expr}" for b in self._bindings if isinstance(b, Fresh))
@@ -151,7 +152,9 @@ class _Text:
             yield from self._take_slots()
 
     def _conditions(self) -> Iterator[str]:
-        conditions = [*map(self._is_given, self._contract.given), *self.refs()]
+        contract = self._contract
+        conditions = [*map(self._is_shaped, contract.objects), *map(self._is_given, contract.given)]
+        conditions += self.refs()
         records = {b.array: b.of.dtype for b in self._bindings if isinstance(b, Field)}
         if records:
             of, array = self.helper("f", type), self.helper("t", np.ndarray)
@@ -168,6 +171,22 @@ class _Text:
         if conditions:
             yield f"if not ({' and '.join(conditions)}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
+
+    def _is_shaped(self, shape: Shape) -> str:
+        of = f"{self.helper('f', type)}({shape.expr}) is {self.helper('t', shape.kind)}"
+        if shape.length is None:
+            return of
+        return f"{of} and {self.helper('f', len)}({shape.expr}) == {shape.length}"
+
+    def _held(self) -> Iterator[str]:
+        """What objects hold, under names of its own."""
+        of, array = self.helper("f", type), self.helper("t", np.ndarray)
+        for b in self._bindings:
+            if isinstance(b, Held):
+                yield f"{b.name} = {b.text}"
+                if isinstance(b.type, ArrayType):
+                    yield f"if {of}({b.name}) is not {array}:"
+                    yield f"    raise {self.helper('e', _Mismatch)}"
 
     def _is_given(self, ref: Ref) -> str:
         wanted, name = self.helper("r", ref.value), ref.expr

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +11,22 @@ from loopir.ops import STATUS
 from loopir.tree import walk
 
 from ..infer import Num, logic
-from ..plan import Argument, Captured, Chosen, Field, Nothing, Paired, Plan, Ref, Returned
+from ..plan import (
+    Argument,
+    Captured,
+    Chosen,
+    Field,
+    Held,
+    Nothing,
+    Paired,
+    Plan,
+    Ref,
+    Returned,
+    Shape,
+)
 from ..scope import Origin, Scope
 from ..source import span_of
-from ..types import ArgType, ArrayType, Constant, Opaque, RecordType
+from ..types import ArgType, ArrayType, Constant, ObjectType, Opaque, RecordType
 from .aliases import alias_guards
 from .builder import Builder
 from .endings import leaving
@@ -58,10 +70,11 @@ def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
 class _Function(Results):
     def __init__(self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope) -> None:
         self.tree, self.types, self.scope = tree, dict(types), scope
-        self.fields, self.spelled = {}, {}
+        self.fields, self.spelled, self.held = {}, {}, {}
         self.b = Builder(names=set(types) | _around(tree, scope))
         self.refs: dict[str, object] = {}
         self.arguments: dict[str, object] = dict(types)
+        self.given = tuple(types)
         self.lists = {}
         self.open_lists = set()
         self.counters: set[str] = set()
@@ -143,8 +156,11 @@ class _Function(Results):
         if isinstance(ty, RecordType):
             self.b.env[name] = records = RecordsRef(name, ty)
             return records
+        if isinstance(ty, ObjectType):
+            return refuse("LOWER_TYPE", f"`{name}` is of type {ty}, and no number", node)
         field = next((f for f in self.fields.values() if f.name == name), None)
-        value: Value = self.add_param(name, ty, field or Argument(name, ty))
+        held = self.held.get(name)
+        value: Value = self.add_param(name, ty, field or held or Argument(name, ty))
         self.b.env[name] = value
         return value
 
@@ -169,7 +185,7 @@ class _Function(Results):
         )
         ours = b.fresh | self._slots(params)
         guards = (*b.guards, *alias_guards(params, ours, b.block, b.reshaped))
-        given = (Argument, Captured, Field)
+        given = (Argument, Captured, Field, Held)
         theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}
         writes = tuple(sorted(written & theirs))
         checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
@@ -183,7 +199,11 @@ class _Function(Results):
             bindings=tuple(b.bindings[p.name] for p in params),
             returned=returned,
             refs=tuple(Ref(k, v) for k, v in self.refs.items()),
-            given=tuple(Ref(k, t.value) for k, t in self.types.items() if isinstance(t, Constant)),
+            given=tuple(
+                Ref(self.spelled.get(k, k), t.value)
+                for k, t in self.types.items() if isinstance(t, Constant)
+            ),
+            objects=tuple(s for n in self.given for s in _shapes(n, self.types[n])),
             writes=writes,
             rewrites=rewrites,
             temporaries=own,
@@ -206,6 +226,15 @@ def _escaping(returned: Returned) -> set[str]:
     if items is not None:
         return {name for item in items for name in _escaping(item)}
     return {getattr(returned, "name", None) or "", getattr(returned, "flags", None) or ""} - {""}
+
+
+def _shapes(text: str, ty: ArgType) -> Iterator[Shape]:
+    """What must be of these classes: an argument, and the objects in it."""
+    if not isinstance(ty, ObjectType):
+        return
+    yield Shape(text, ty.kind, len(ty.parts) if ty.is_tuple else None)
+    for k, (key, part) in enumerate(ty.parts):
+        yield from _shapes(f"{text}[{k}]" if ty.is_tuple else f"{text}.{key}", part)
 
 
 def _plain_lists(tree: ast.FunctionDef) -> set[str]:

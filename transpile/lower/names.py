@@ -8,11 +8,11 @@ from loopir.nodes import Call, Dim, Param, Var
 
 from ..infer import Num, constant
 from ..pair import Pair
-from ..plan import Argument, Captured, Field, Part
+from ..plan import Argument, Captured, Field, Held, Part
 from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
 from ..signature import type_of
-from ..types import PARTS, ArrayType, Constant, Opaque, RecordType, ScalarType
+from ..types import PARTS, ArrayType, Constant, ObjectType, Opaque, RecordType, ScalarType
 from .builder import param_of
 from .refusal import refuse
 from .stores import Stores
@@ -28,12 +28,14 @@ class Names(Stores):
     refs: dict[str, object]
 
     def add_param(
-        self, name: str, ty: ArrayType | ScalarType, binding: Argument | Captured | Field
+        self, name: str, ty: ArrayType | ScalarType, binding: Argument | Captured | Field | Held
     ) -> Num | Pair | ArrayRef:
         """A new kernel parameter, and the value it has inside."""
         b = self.b
         assert b.bindings.get(name, binding) == binding, f"two parameters `{name}`"
-        if isinstance(ty, ScalarType) and ty.dtype in PARTS and not isinstance(binding, Field):
+        if isinstance(binding, (Argument, Captured)) and getattr(ty, "dtype", "") in PARTS and (
+            isinstance(ty, ScalarType)
+        ):
             re, im = (self._part_param(part, ty, binding) for part in ("real", "imag"))
             return Pair(re, im)
         b.names.add(name)
@@ -99,7 +101,7 @@ class Names(Stores):
         if origin is Origin.LOCAL or origin is Origin.UNBOUND:
             refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
         ty = type_of(value)
-        if isinstance(ty, (Constant, Opaque)):
+        if isinstance(ty, (Constant, ObjectType, Opaque)):
             return refuse("LOWER_TYPE", f"`{name}` is a global of type {ty}", node)
         if isinstance(ty, RecordType):
             self.b.env[name] = records = RecordsRef(name, ty)
@@ -110,7 +112,7 @@ class Names(Stores):
     def ask(self, node: ast.Name | ast.Attribute) -> None:
         """What stands alone has to be at each call what it was when this was compiled."""
         name = node.id if isinstance(node, ast.Name) else ""
-        if isinstance(self.arguments.get(name), Constant) or name in self.b.env:
+        if isinstance(self.arguments.get(name), (Constant, ObjectType)) or name in self.b.env:
             return
         if name in self.arguments or (self.known(node) is None and not self._is_none(name)):
             self.value(node)

@@ -11,11 +11,20 @@ from loopir.nodes import Expr
 
 from ..infer import logic
 from ..macros.fields import field_path
-from ..plan import Field
+from ..macros.objects import held_type
+from ..plan import Field, Held
 from ..ranges import Linear
 from ..scope import Scope
 from ..signature import type_of
-from ..types import ArgType, ArrayType, Opaque, RecordType
+from ..types import (
+    PARTS,
+    ArgType,
+    ArrayType,
+    Constant,
+    Opaque,
+    RecordType,
+    ScalarType,
+)
 from .calls import Calls
 from .refusal import refuse
 from .values import Along, ArrayRef, RecordsRef
@@ -31,6 +40,7 @@ class Records(Calls):
     arguments: dict[str, object]
     fields: dict[tuple[str, tuple[str, ...]], Field]
     """By array and the fields on the way."""
+    held: dict[str, Held]
     spelled: dict[str, str]
     """What the names of fields stand for, as source."""
 
@@ -55,6 +65,20 @@ class Records(Calls):
         if isinstance(ty, ArrayType):
             captured = r not in self.arguments
             self.fields[r, path] = Field(name, r, path, ty, ref.type, captured)
+        return True
+
+    def names_held(self, name: str, value: ast.expr) -> bool:
+        """Takes note of ``name = p.part``, of an object that is an argument; whether it is that."""
+        ty = held_type(value, self.types)
+        if name in self.b.env or self.b.frames or self.b.branches or not isinstance(
+            ty, (ArrayType, ScalarType, Constant)
+        ) or (isinstance(ty, ScalarType) and ty.dtype in PARTS):
+            return False
+        text = ast.unparse(value)
+        self.types[name] = self.arguments[name] = ty
+        self.spelled[name] = text
+        if not isinstance(ty, Constant):
+            self.held[name] = Held(name, text, ty)
         return True
 
     def records(self, node: ast.expr) -> RecordsRef | None:

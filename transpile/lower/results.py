@@ -5,6 +5,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from ..plan import (
     Viewed,
 )
 from ..ranges import integer
+from ..scope import is_own_class
 from ..types import ArrayType
 from .arrays import given_dtype, makes_array
 from .consumers import consumer
@@ -52,6 +54,10 @@ class Results(Statements):
                 return Tupled(tuple(self.returned(e) for e in elts), display)
             case ast.Constant(value=str() as text):
                 return Literal(text)
+            case ast.Call(func=func) if isinstance(made := self._resolve(func), type) and (
+                is_own_class(made)
+            ):
+                return self._instance(made, node)
             case ast.Name(id=name) if isinstance(got := self.b.env.get(name), ListRef):
                 return self._list(got.name, node)
             case ast.Name(id=name) if isinstance(made := self.b.env.get(name), Made):
@@ -81,6 +87,20 @@ class Results(Statements):
         if not isinstance(got, Num):
             return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
         return self._scalar(got, node)
+
+    def _instance(self, made: type, node: ast.Call) -> Returned:
+        """What a class of the user's makes of results: at the very end, as Python does."""
+        names = list(signature(made).parameters)
+        given = dict(zip(names, node.args, strict=False))
+        given |= {k.arg: k.value for k in node.keywords if k.arg}
+        args = [given[n] for n in names[: len(given)] if n in given]
+        starred = any(isinstance(a, ast.Starred) for a in args)
+        if starred or len(args) < len(node.args) + len(node.keywords):
+            said = f"`{ast.unparse(node.func)}` is called with arguments that are not compiled"
+            return refuse("LOWER_CALL", said, node)
+        self.known(node.func)
+        self._each_once(ast.Tuple(args, ast.Load()))
+        return Tupled(tuple(self.returned(a) for a in args), made)
 
     def _array(self, array: ArrayRef, node: ast.expr) -> Returned:
         if array.name in self.b.roomy:

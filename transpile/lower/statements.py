@@ -120,7 +120,7 @@ class Statements(Allocations):
 
     def _assign(self, name: str, value: ast.expr, stmt: ast.stmt) -> None:
         b = self.b
-        if self.names_field(name, value):
+        if self.names_field(name, value) or self.names_held(name, value):
             return
         if isinstance(value, ast.List) and not value.elts:
             if b.frames or b.branches:

@@ -24,6 +24,7 @@ from .joining import array_joined
 from .loops import for_loop
 from .moments import array_moment
 from .numbers import asserted, number_called, number_divided, number_in
+from .objects import held_named
 from .products import array_outer, array_product
 from .ranges import in_range, named_range
 from .reduced import array_reduced
@@ -92,7 +93,8 @@ def expand(tree: ast.FunctionDef, env: Env, *others: Macro) -> ast.FunctionDef:
 
     `others` are asked before those of this package.
     """
-    return expand_with((*_registered, *others, *MACROS), fields_named(tree, env), env)
+    tree = fields_named(held_named(tree, env), env)
+    return expand_with((*_registered, *others, *MACROS), tree, env)
 
 
 def registered() -> tuple[Macro, ...]:

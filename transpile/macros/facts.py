@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..types import ArrayType, Constant, Opaque, RecordType, ScalarType
+from ..types import ArrayType, Constant, ObjectType, Opaque, RecordType, ScalarType
 from .asked import answer
 from .called import Called
 from .env import Env
 from .fact import INT, SCALAR, UNKNOWN, Fact, broadcast, either, join, typed
 from .indexed import Indexed
 from .names import bound, bound_once, free_of
+from .objects import held_at
 from .samples import OPERATORS
 
 __all__ = ["Facts"]
@@ -31,7 +32,16 @@ class Facts(Called, Indexed):
         for a in ast.walk(tree.args):
             if isinstance(a, ast.arg):
                 self.known[a.arg] = self._given(ast.copy_location(ast.Name(a.arg, ast.Load()), a))
+        given = [n for n in self.known if n not in self.own]
+        types = {n: env.type(ast.Name(n, ast.Load())) for n in given}
+        self.objects = {n for n, ty in types.items() if isinstance(ty, ObjectType)}
         self.moving = self.own - bound_once(tree) - self._kept(tree)
+
+    def _is_held(self, e: ast.expr) -> bool:
+        """Whether `e` reads what an object holds that is an argument."""
+        place = held_at(e)
+        known = place is not None and place[0] in self.objects
+        return known and self._env.type(e) is not None
 
     def _kept(self, tree: ast.FunctionDef) -> set[str]:
         """Parameters that are arrays, and are changed in place if at all."""
@@ -44,7 +54,7 @@ class Facts(Called, Indexed):
         ty = self._env.type(e)
         if isinstance(ty, RecordType):
             return Fact(ty.rank, owner=ast.unparse(e), record=ty)
-        if ty is None or isinstance(ty, Opaque):
+        if ty is None or isinstance(ty, (ObjectType, Opaque)):
             return UNKNOWN
         if isinstance(ty, ArrayType):
             return Fact(ty.rank, frozenset({ty}), owner=ast.unparse(e)) if ty.rank else UNKNOWN
@@ -78,6 +88,8 @@ class Facts(Called, Indexed):
                 return either([self.of(v) for v in values])
             case ast.IfExp(body=body, orelse=orelse):
                 return join(self.of(body), self.of(orelse))
+            case ast.Subscript() | ast.Attribute() if self.objects and self._is_held(e):
+                return self._given(e)._replace(owner=None)
             case ast.Subscript():
                 return self.indexed(e)
             case ast.Attribute():

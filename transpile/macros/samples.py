@@ -13,7 +13,16 @@ import numpy as np
 
 from .. import ops
 from ..signature import type_of
-from ..types import ELEMENTS, ArgType, ArrayType, Constant, Opaque, RecordType, ScalarType
+from ..types import (
+    ELEMENTS,
+    ArgType,
+    ArrayType,
+    Constant,
+    ObjectType,
+    Opaque,
+    RecordType,
+    ScalarType,
+)
 
 __all__ = [
     "OPERATORS", "Display", "Exactly", "Sample", "Types", "ask", "is_pure", "method", "modest",
@@ -146,7 +155,7 @@ def _asked(
     if isinstance(out, np.ndarray) and out.ndim == 0:
         out = out[()]
     ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
-    return None if isinstance(ty, (Constant, Opaque)) else ty
+    return None if isinstance(ty, (Constant, ObjectType, Opaque)) else ty
 
 
 def _value(sample: Sample) -> Any:

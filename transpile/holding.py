@@ -1,0 +1,88 @@
+"""What tuples and plain objects hold, where reading it runs no code."""
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from collections.abc import Callable
+from types import CodeType, FunctionType, MemberDescriptorType
+from typing import Any
+
+from .scope import is_own_class
+from .types import ArgType, ObjectType, Opaque
+
+__all__ = ["narrowed", "object_type"]
+
+_DEEP, _MANY = 2, 64
+"""Objects in objects, and parts of one, that are looked at."""
+
+_READING = "__getattribute__", "__getitem__", "__iter__", "__len__"
+
+_GETTER = type(vars(namedtuple("_", "a"))["a"])
+
+
+def object_type(
+    value: Any, part_type: Callable[[Any], ArgType | None], depth: int = 0
+) -> ObjectType | None:
+    """The type of a tuple or an object whose parts can be read, and reading them runs no code.
+
+    ``part_type`` tells the types of those that hold nothing.
+    """
+    kind = type(value)
+    if depth > _DEEP or not _is_plain(kind):  # type: ignore[arg-type]  # classes are hashable
+        return None
+    if kind is tuple:
+        parts: list[tuple[int | str, Any]] = [*enumerate(value)]
+    elif issubclass(kind, tuple):
+        parts = list(zip(kind._fields, value, strict=True))  # type: ignore[attr-defined]
+    else:
+        slots = (n for n, d in vars(kind).items() if isinstance(d, MemberDescriptorType))
+        own = getattr(value, "__dict__", {})
+        parts = [(n, v) for n, v in own.items() if not hasattr(getattr(kind, n, None), "__set__")]
+        parts += [(n, getattr(value, n)) for n in slots if hasattr(value, n)]
+    if len(parts) > _MANY:
+        return None
+
+    def typed(part: Any) -> ArgType:
+        known = part_type(part) or object_type(part, part_type, depth + 1)
+        return known or Opaque(type(part).__name__)
+
+    return ObjectType(kind, tuple((k, typed(v)) for k, v in parts))
+
+
+@functools.cache
+def _is_plain(kind: type) -> bool:
+    """Whether instances of `kind` are tuples or hold attributes, which are read without code."""
+    if kind is tuple:
+        return True
+    above = kind.__mro__[:-1]
+    plain = type(kind) is type and not hasattr(kind, "__getattr__")
+    if issubclass(kind, tuple):
+        fields = getattr(kind, "_fields", ())
+        read = [d for c in above for f, d in vars(c).items() if f in fields]
+        plain = plain and bool(fields) and all(type(d) is _GETTER for d in read)
+        return plain and all(getattr(kind, n) is getattr(tuple, n) for n in _READING)
+    plain = plain and kind.__getattribute__ is object.__getattribute__
+    return plain and all(map(is_own_class, above))
+
+
+def narrowed(ty: ObjectType, code: CodeType) -> ObjectType:
+    """`ty` with those parts of objects that `code` may name."""
+    names = ty.is_tuple or _named(code, ty.kind)
+    parts = ((k, t) for k, t in ty.parts if names is True or k in names)
+    inner = ((k, narrowed(t, code) if isinstance(t, ObjectType) else t) for k, t in parts)
+    return ObjectType(ty.kind, tuple(inner))
+
+
+@functools.cache
+def _named(code: CodeType, kind: type) -> frozenset[object]:
+    """The attributes that `code` names, and the methods of `kind` among them."""
+    names: set[object] = set()
+    waiting = [code]
+    while waiting:
+        c = waiting.pop()
+        found = (getattr(kind, n, None) for n in {*c.co_names} - names)
+        methods = (getattr(m, "__wrapped__", m) for m in found)
+        waiting += [m.__code__ for m in methods if isinstance(m, FunctionType)]
+        waiting += [k for k in c.co_consts if isinstance(k, CodeType)]
+        names.update(c.co_names)
+    return frozenset(names)
