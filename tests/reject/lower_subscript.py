@@ -4,7 +4,7 @@ from transpile import fuse
 
 
 @fuse
-def picked(x, k, out):
-    out[:] = x[k]
+def kept(x, keep, out):
+    out[:] = x[keep]
 
-picked(np.ones(10), np.array([3, 1, 3]), np.zeros(3))
+kept(np.ones(10), True, np.zeros(10))

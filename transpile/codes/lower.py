@@ -124,21 +124,22 @@ solved(np.eye(3), np.ones(3))
         title="a subscript that does not name one element",
         why="Loops are compiled element by element: every subscript is an integer, one for each "
             "axis, and is proved or tested to be in range. Slices are views, whose elements are "
-            "those of another array; masks and arrays of indices make arrays of their own.",
+            "those of another array; arrays of integers choose elements of it. One bool adds an "
+            "axis to an array, which has a row, or none.",
         bad="""\
 @fuse
-def picked(x, k, out):
-    out[:] = x[k]
+def kept(x, keep, out):
+    out[:] = x[keep]
 
-picked(np.ones(10), np.array([3, 1, 3]), np.zeros(3))
+kept(np.ones(10), True, np.zeros(10))
 """,
         good="""\
 @fuse
-def picked(x, k, out):
-    for i in range(len(k)):
-        out[i] = x[k[i]]
+def kept(x, keep, out):
+    if keep:
+        out[:] = x
 
-picked(np.ones(10), np.array([3, 1, 3]), np.zeros(3))
+kept(np.ones(10), True, np.zeros(10))
 """,
     ),
     Code(

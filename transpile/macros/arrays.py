@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..types import ELEMENTS
+from ..types import ELEMENTS, ArrayType
 from .context import Context
 from .elementwise import is_elementwise, operation
 from .fact import Fact
+from .gathering import comes_first, in_order, is_gathered
 from .nests import allocated, nest, unless
-from .views import View, broadcast, is_one, materialised, scalar, view
+from .views import View, broadcast, held, is_one, materialised, scalar, view
 
 __all__ = ["array_assigned", "array_augmented", "array_stored", "array_value", "store_where"]
 
@@ -45,7 +46,9 @@ def array_value(node: ast.AST, cx: Context) -> ast.expr | None:
             _a[_i] = np.add(x[_i], 1.0)
         s = len(_a)
     """
-    if not isinstance(node, ast.expr) or not is_elementwise(node, cx):
+    if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store):
+        return None
+    if not is_elementwise(node, cx):
         return None
     name = cx.fresh("a")
     (take,) = cx.code("NAME = E", NAME=name, E=node)
@@ -102,6 +105,10 @@ def array_augmented(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
             target = ast.copy_location(ast.Name(name, ast.Load()), node.target)
             return cx.whole(lambda: _stored(node, target, op, value, cx))
+        case ast.AugAssign(target=ast.Subscript() as again, op=op, value=value) if is_gathered(
+            again, cx
+        ):
+            return cx.whole(lambda: _regathered(again, op, value, cx))
         case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
             return cx.whole(lambda: _stored(node, target, op, value, cx))
     return None
@@ -111,6 +118,8 @@ def _assigned(s: ast.stmt, name: str, value: ast.expr, cx: Context) -> list[ast.
     of, ty = view(value, cx), cx.fact(value).array
     if of is None or ty is None:
         return None
+    if is_gathered(value, cx) and not comes_first(value, cx):
+        return unless(of.checks, s, _turned(name, of, ty, cx), cx) if ty.rank == 2 else None
     order = {0: "F", ty.rank - 1: "C"}.get(ty.unit or 0, "?") if of.order == "C+F" else of.order
     if ty.rank > 1 and order == "?":
         return None
@@ -122,6 +131,16 @@ def _assigned(s: ast.stmt, name: str, value: ast.expr, cx: Context) -> list[ast.
     if into != name:
         lines += cx.code("NAME = NEW", NAME=name, NEW=into)
     return unless(of.checks, s, lines, cx)
+
+
+def _turned(name: str, of: View, ty: ArrayType, cx: Context) -> list[ast.stmt]:
+    """As NumPy leaves what index arrays choose in the second axis: with that axis first in memory,
+    as a view.
+    """
+    into, shape = cx.fresh("a"), of.shape[::-1]
+    lines = [allocated(into, shape, ty.dtype, cx)]
+    lines += nest(shape, lambda at: _store(into, at, of.at(at[::-1]), cx), cx)
+    return [*lines, *cx.code("NAME = NEW.T", NAME=name, NEW=into)]
 
 
 def _store(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[ast.stmt]:
@@ -144,6 +163,8 @@ def _stored(
     where: ast.expr | None = None,
 ) -> list[ast.stmt] | None:
     ty = cx.fact(target).array
+    if is_gathered(target, cx) and not (isinstance(target, ast.Subscript) and in_order(target, cx)):
+        return None
     read = ast.Subscript(target.value, target.slice, ast.Load()) if isinstance(
         target, ast.Subscript) else target
     if ty is None or not _fits(cx.fact(target), op, cx.fact(value), cx):
@@ -172,6 +193,21 @@ def _stored(
 
     lines = nest(_lengths(into, of), body, cx, ty.rank > 1 and ty.unit == 0)
     return unless(both.checks, s, lines, cx)
+
+
+def _regathered(
+    target: ast.Subscript, op: ast.operator, value: ast.expr, cx: Context
+) -> list[ast.stmt]:
+    """Read, changed and stored: what stands under an index twice is changed once."""
+    items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    plain = (ast.Name, ast.Constant, ast.Slice)
+    steady = [i if isinstance(i, plain) else held(i, "i", cx) for i in items]
+    index = ast.Tuple(steady, ast.Load()) if len(steady) > 1 else steady[0]
+    text = "T = X[I]\nT += E\nX[I] = T"
+    lines = cx.code(text, T=cx.fresh("t"), X=target.value, I=index, E=value)
+    assert isinstance(lines[1], ast.AugAssign)
+    lines[1].op = op
+    return lines
 
 
 def _lengths(into: View, of: View) -> list[ast.expr]:

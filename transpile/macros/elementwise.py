@@ -11,6 +11,7 @@ from .. import ops
 from ..types import ELEMENTS, PARTS
 from .context import Context
 from .formulas import NAMES, applied, formula_view
+from .gathering import is_gathered
 from .sequences import is_sequence
 from .views import View, broadcast, is_viewable, view
 
@@ -33,7 +34,7 @@ def is_elementwise(e: ast.expr, cx: Context) -> bool:
     """Whether `e` makes a new array of what it computes for each element."""
     known = cx.fact(e).array is not None
     by = known and (_by_elements(e, cx) is not None or applied(e, cx) is not None)
-    return by or (known and is_sequence(e, cx))
+    return by or (known and (is_sequence(e, cx) or is_gathered(e, cx)))
 
 
 def _by_elements(

@@ -26,6 +26,11 @@ class Indexed(Asked):
         if of.types:
             read = OPERATORS["Subscript"]
             fact = answer(read, [of.types, self.samples(e.slice, index=True)])
+            if fact and fact.rank and (arrays := self._arrays(e.slice)):
+                first = e.slice.elts[0] if isinstance(e.slice, ast.Tuple) else e.slice
+                known = fact.rank < 3 or (of.order == "C" and first in arrays)
+                known = known and all(a.order != "?" for a in arrays.values())
+                return fact._replace(owner="", lies=None if known else "?")
             if fact and fact.rank:
                 return fact._replace(shape=self._ones(e), owner=of.owner, lies=of.order)
             return fact or UNKNOWN
@@ -37,6 +42,11 @@ class Indexed(Asked):
                 return UNKNOWN
             rank -= 1
         return Fact(rank) if rank >= 0 else UNKNOWN
+
+    def _arrays(self, index: ast.expr) -> dict[ast.expr, Fact]:
+        """The arrays among the subscripts, by which what is read is no view."""
+        items = index.elts if isinstance(index, ast.Tuple) else [index]
+        return {i: f for i in items if not isinstance(i, ast.Slice) and (f := self.of(i)).rank}
 
     def _of_records(self, of: Fact, ty: RecordType, index: ast.expr) -> Fact:
         field = ty.field(index.value) if isinstance(index, ast.Constant) else None

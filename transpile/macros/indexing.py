@@ -5,6 +5,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from .context import Context
+from .gathering import gathered, is_gathered
 from .integers import integer_constant, minus, plus
 from .shaping import diagonal, spread
 from .views import View, element, held, is_one, materialised, view
@@ -92,6 +93,8 @@ def _flipped(array: ast.expr, axes: Sequence[int], cx: Context) -> View | None:
 def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
     items = index.elts if isinstance(index, ast.Tuple) else [index]
     items = [ast.Constant(None) if cx.facts.is_new_axis(i) else i for i in items]
+    if is_gathered(cx.expr("X[I]", X=array, I=index), cx):
+        return _gathered(array, items, cx)
     if any(_is_numbers(i, cx) for i in items):
         return None
     if not all(map(_is_simple, items)):
@@ -132,6 +135,18 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
         checks += [cx.expr("N < 1", N=n) for n in shape if not is_one(n)]
     several = sum(isinstance(p, int) for p in places) > 1
     return View(shape, at, (*of.checks, *checks), of.order if several else "C")
+
+
+def _gathered(array: ast.expr, items: Sequence[ast.expr], cx: Context) -> View | None:
+    """Under index arrays; other slices than simple ones are taken beforehand."""
+    items = _whole(items, cx.fact(array).rank or 0)
+    if not all(map(_is_simple, items)):
+        kept: list[ast.expr] = [
+            i if isinstance(i, ast.Slice) else ast.Slice() for i in items if not _is_axis(i)
+        ]
+        array = held(cx.expr("X[I]", X=array, I=ast.Tuple(kept, ast.Load())), "a", cx)
+        items = [ast.Slice() if isinstance(i, ast.Slice) else i for i in items]
+    return gathered(array, items, lambda item, length: _slice(item, length, cx), cx)
 
 
 def _outside(k: int, length: ast.expr, cx: Context) -> ast.expr:

@@ -1,0 +1,107 @@
+"""Index arrays and masks in every place: the macros' loops give NumPy's elements and layout."""
+from __future__ import annotations
+
+import ast
+import linecache
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from test_macros import expanded, runnable
+
+from transpile import fuse
+
+PLAIN = (":", "1:", "::-1", ":2", "k:", "k", "-1", "None", "...")
+ARRAYS = ("i", "j", "i % 3", "I")
+
+
+def subscripts(rng: random.Random, rank: int, arrays: tuple[str, ...]) -> str:
+    """As many as `rank` axes take, or fewer; at least one of them is an array."""
+    items = [rng.choice(arrays)]
+    while (taken := sum(s not in ("None", "...") for s in items)) < rank and rng.random() < 0.7:
+        more = rng.choice((*PLAIN, *arrays))
+        if more != "..." or "..." not in items:
+            items.insert(rng.randrange(len(items) + 1), more)
+    assert taken <= rank
+    return ", ".join(items)
+
+
+def sources(count: int, seed: int) -> list[str]:
+    rng = random.Random(seed)
+    out = []
+    for _ in range(count):
+        rank = rng.randrange(1, 4)
+        read, write = (subscripts(rng, rank, ARRAYS) for _ in range(2))
+        change = rng.choice(("= 7", "+= 2", "*= X.sum()"))
+        out.append(f"def f(X, i, j, I, k):\n    Y = X[{read}]\n    s = X[{read}].sum()\n"
+                   f"    X[{write}] {change}\n    return Y, s, X, Y + 1\n# {rank}")
+    return out
+
+
+def arguments(rank: int, seed: int) -> list[tuple[Any, ...]]:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-9, 9, (4, 5, 6)[:rank]).astype(float)
+    i, j = (rng.integers(-4, 4, 3).astype(t) for t in (np.int64, np.int16))
+    II = rng.integers(0, 4, (2, 3)).astype(np.uint8)
+    return [(X, i, j, II, 1), (np.asfortranarray(X)[::-1], i, j[::-1], II.T[:, ::-1], 2),
+            (X.astype(np.int32), i[:0], j[:0], II[:, :0], 0)]
+
+
+def defined(source: str, folder: Path) -> Any:
+    """The function of `source`, which stands in a file."""
+    path = folder / "program.py"
+    path.write_text(source)
+    linecache.checkcache(str(path))
+    space: dict[str, Any] = {"np": np}
+    exec(compile(source, str(path), "exec"), space)
+    return space["f"]
+
+
+def layout(value: Any) -> Any:
+    """Strides of arrays of which all elements have a place of their own."""
+    if isinstance(value, tuple):
+        return [layout(v) for v in value]
+    if not isinstance(value, np.ndarray):
+        return None
+    return [s for s, n in zip(value.strides, value.shape, strict=True) if n > 1 and value.size]
+
+
+SEEDS = [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, 30))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_loops_give_what_numpy_gives(seed: int, tmp_path: Path) -> None:
+    loops = 0
+    for source in sources(20, seed):
+        f = defined(source, tmp_path)
+        for args in arguments(int(source[-1]), seed):
+            wanted, tree = outcome(f, args), expanded(f, *args)
+            if wanted.error is None:
+                got = outcome(runnable(tree, f), args)
+                assert_same(got, wanted, f"{source}\n{ast.unparse(tree)}", 16)
+                assert layout(got.value) == layout(wanted.value), ast.unparse(tree)
+                loops += any(isinstance(n, ast.For) for n in ast.walk(tree))
+    assert loops > 10
+
+
+def check_compiled(source: str, seed: int, folder: Path) -> bool:
+    """Compares; whether it was compiled."""
+    f = defined(source, folder)
+    fused = fuse(f, on_reject="silent")
+    for args in arguments(int(source[-1]), seed):
+        wanted, got = outcome(f, args), outcome(fused, args)
+        assert_same(got, wanted, source, 16)
+    return bool(fused.stats.compiled)
+
+
+def test_compiled(tmp_path: Path) -> None:
+    assert sum(check_compiled(s, 0, tmp_path) for s in sources(3, 99))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_many_compiled(seed: int, tmp_path: Path) -> None:
+    assert sum(check_compiled(s, seed, tmp_path) for s in sources(30, seed)) > 10
