@@ -163,6 +163,9 @@ FORMS: dict[str, str] = {
     """,
     "outer": """
         np.outer(x, y)
+        np.multiply.outer(x, y)
+        np.add.outer(x, y)
+        np.subtract.outer(x, y)
         np.outer(x, y) * 2
     """,
     "matmul": """
@@ -204,7 +207,20 @@ FORMS: dict[str, str] = {
         np.roll(x, -2)
     """,
     "flip": """
+        np.flip(x)
+        np.flip(X, 0)
+        np.flip(X, axis=1)
+        np.fliplr(X)
+        np.flipud(X)
         x[::-1]
+        np.flip(X, axis=(0, 1))
+        np.flip(X)
+    """,
+    "rot90": """
+        np.rot90(X)
+        np.rot90(X, 2)
+        np.rot90(X, k=-1)
+        np.rot90(X, k=3)
     """,
     "concatenate": """
         np.concatenate((x, y))
@@ -294,6 +310,8 @@ FORMS: dict[str, str] = {
         np.zeros_like(x, dtype=np.float64)
         np.zeros_like(X, dtype=bool)
         np.full_like(X, 2.0, dtype=np.float64)
+        np.ones_like(x * 2)
+        np.zeros_like(X[0])
     """,
     "reshape": """
         X.reshape(-1)
@@ -311,16 +329,25 @@ FORMS: dict[str, str] = {
         X.ravel()
         np.ravel(X)
         X.ravel() * 2
+        X.ravel('C')
     """,
     "flatten": """
         X.flatten()
+        X.flatten(order='C')
         x.flatten()
         A.flatten()
     """,
     "transpose": """
         X.T * 2
+        X.transpose()
+        np.transpose(A, (2, 0, 1))
+        A.transpose(1, 0, 2)
+        A.transpose((0, 2, 1))
         X.T.copy()
         A.T + 1
+    """,
+    "swapaxes": """
+        A.swapaxes(0, 2)
     """,
     "squeeze": """
         np.squeeze(X[:, :1], axis=1)
@@ -330,6 +357,9 @@ FORMS: dict[str, str] = {
         np.expand_dims(x, 0)
         np.expand_dims(x, axis=-1) * 2
         x[:, np.newaxis] * y
+        np.expand_dims(X, axis=(0, 2))
+        np.atleast_2d(x)
+        np.atleast_1d(x)
     """,
     "astype": """
         x.astype(np.float32)
@@ -343,18 +373,28 @@ FORMS: dict[str, str] = {
         x.astype(np.float32, copy=False)
         x.astype(np.float64) / 3
         np.float32(x)
+        np.asarray(x)
+        np.asarray(x, dtype=np.float64)
         np.array(x)
         np.array(x, dtype=np.float64)
+        np.ascontiguousarray(x)
+        np.asarray(x, dtype=float)
         np.array(x, copy=True)
+        np.asarray(x).astype(np.float64) + 1
         np.array(x) + 1
     """,
     "copy": """
         x.copy()
         np.copy(X)
+        X.copy(order='C')
         X.T.copy()
         x[::2].copy()
         X[1].copy()
         X[:, 0].copy()
+        np.copy(X, order='C')
+    """,
+    "gradient": """
+        np.ediff1d(x)
     """,
     "accumulate": """
         np.maximum.accumulate(x)
@@ -394,11 +434,50 @@ FORMS: dict[str, str] = {
         np.isclose(x, y, equal_nan=True)
         np.isclose(X, y)
     """,
+    "allclose": """
+        np.allclose(x, y)
+        np.allclose(x, x)
+        np.allclose(X, Y, rtol=1e-2)
+        np.allclose(x, y, equal_nan=True)
+        np.array_equal(x, y)
+        np.array_equal(x, x)
+        np.array_equal(x, y, equal_nan=True)
+    """,
     "nan_to_num": """
         np.nan_to_num(x)
         np.nan_to_num(X)
         np.nan_to_num(x, nan=-1)
         np.nan_to_num(x, nan=0.0, posinf=9.0, neginf=-9.0)
+    """,
+    "nansum": """
+        np.nansum(x)
+        np.nansum(X, axis=0)
+        np.nansum(X, axis=1, keepdims=True)
+        np.nanprod(x)
+        np.nancumsum(x)
+    """,
+    "nanmean": """
+        np.nanmean(x)
+        np.nanmean(X, axis=0)
+        np.nanmean(X, axis=1, keepdims=True)
+        np.nanmean(X)
+        np.nanmean(x > 1)
+        np.nanargmin(X, axis=1)
+        np.nanmean(k)
+    """,
+    "nanmin": """
+        np.nanmin(x)
+        np.nanmax(x)
+        np.nanmin(X, axis=0)
+        np.nanmax(X, axis=1)
+        np.nanargmax(x)
+        np.nanargmin(x)
+    """,
+    "nanstd": """
+        np.nanstd(x)
+        np.nanvar(x)
+        np.nanstd(X, axis=0)
+        np.nanvar(X, axis=1, ddof=1)
     """,
     "round": """
         np.round(x)
@@ -516,8 +595,27 @@ FORMS: dict[str, str] = {
         X.shape[0] * 2
         len(X)
     """,
+    "average": """
+        np.average(x)
+        np.average(x, weights=y)
+        np.average(X, axis=0)
+        np.average(X, weights=Y)
+        np.average(x, None, y)
+    """,
+    "linalg": """
+        np.linalg.norm(x)
+        np.linalg.norm(X, axis=1)
+        np.linalg.norm(x - y)
+        np.linalg.norm(X)
+        np.linalg.norm(k)
+        x / np.linalg.norm(x)
+        np.linalg.norm(X, axis=0, keepdims=True)
+    """,
     "other": """
+        np.trapezoid(x)
         np.sum(x, axis=0)
+        np.ndim(x)
+        np.size(x)
         x.min() + x.max()
         np.logspace(0, 1, n)
         np.geomspace(1, 8, n)
@@ -548,5 +646,9 @@ FORMS: dict[str, str] = {
         np.log(np.abs(x) + 1, out=z0, where=x > 0); z0
         np.add(x, 1, where=m, out=x)
         np.negative(x, out=x)
+    """,
+    "trapezoid": """
+        np.trapezoid(x, dx=0.5)
+        np.trapezoid(x)
     """,
 }

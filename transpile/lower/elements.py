@@ -12,6 +12,7 @@ from loopir.nodes import Const, Expr, If, Load, Var, Yield
 from loopir.types import DTYPES
 
 from ..infer import Num, logic
+from ..macros.integers import integer_constant
 from ..pair import Pair
 from ..ranges import integer
 from ..scope import Scope
@@ -62,6 +63,11 @@ class Elements(Slices):
                 return got if isinstance(got, ArrayRef) else None
             case ast.Attribute(value=inner, attr="T") if (of := self.array(inner)) is not None:
                 return transposed(self.b, of)
+            case ast.Call(func=ast.Attribute(value=inner, attr="transpose"), args=args,
+                          keywords=[]) if (of := self.array(inner)) is not None:
+                order = [integer_constant(a, -1) or 0 for a in args]
+                known = sorted(order) == list(range(of.rank))
+                return transposed(self.b, of, order) if known else None
             case ast.Attribute(value=inner, attr="real" | "imag" as name):
                 of = self.array(inner)
                 return part_of(self.b, of, name) if of else None

@@ -44,11 +44,11 @@ def viewed(
     return replace(array, unit=None, shape=tuple(shape), places=tuple(places))
 
 
-def transposed(b: Builder, array: ArrayRef) -> ArrayRef:
-    """``array.T``"""
-    last, start = array.rank - 1, b.from_linear(Linear())
-    axes = [Along(last - k, start) for k in range(array.rank)]
-    return viewed(b, array, axes, array.shape[::-1])
+def transposed(b: Builder, array: ArrayRef, order: Sequence[int] | None = None) -> ArrayRef:
+    """``array.T``, or ``array.transpose(*order)``"""
+    order, start = order or range(array.rank)[::-1], b.from_linear(Linear())
+    axes = [Along(order.index(k), start) for k in range(array.rank)]
+    return viewed(b, array, axes, [array.shape[k] for k in order])
 
 
 def part_of(b: Builder, array: ArrayRef, name: str) -> ArrayRef | None:

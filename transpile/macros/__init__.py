@@ -29,6 +29,7 @@ from .products import array_outer, array_product
 from .ranges import in_range, named_range
 from .reduced import array_reduced
 from .reductions import array_fold
+from .respelled import array_respelled
 from .rewriting import array_copied, array_said
 from .running import array_place, array_scan
 from .sayings import array_told
@@ -67,6 +68,7 @@ MACROS: tuple[Macro, ...] = (
     minmax_fold,         # min(x), max(e for v in x)
     any_fold,            # any(e for v in x)
     all_fold,            # all(e for v in x)
+    array_respelled,     # np.flip(X, 1), np.asarray(x)
     array_told,          # np.nanmean(x), np.allclose(x, y)
     array_reduced,       # np.add.reduce(x), x.sum(dtype=np.float64)
     array_fold,          # np.sum(X, axis=0), x.max()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from .context import Context
 from .gathering import gathered, is_gathered
 from .integers import integer_constant, minus, plus
+from .respelled import respelled
 from .shaping import diagonal, spread
 from .views import View, element, held, is_one, materialised, view
 
@@ -18,6 +19,8 @@ _Axis = Callable[[ast.expr], ast.expr]
 
 def indexed(e: ast.expr, cx: Context) -> View | None:
     """`e` as a view of another array; None where it is not one that is known."""
+    if (other := respelled(e, cx)) is not None:
+        return view(other, cx)
     match e:
         case ast.Subscript(value=array, slice=index):
             return _subscript(array, index, cx)
@@ -41,23 +44,10 @@ def _call(name: str, array: ast.expr, args: Sequence[ast.expr], cx: Context) -> 
             return _permuted(array, axes, cx)
         case "transpose", [None] if isinstance(args[0], (ast.Tuple, ast.List)):
             return _permuted(array, [integer_constant(a, None) for a in args[0].elts], cx)
-        case "swapaxes", [int(p), int(q)]:
-            rank = cx.fact(array).rank or 0
-            order: list[int | None] = list(range(rank))
-            order[p], order[q] = order[q], order[p]
-            return _permuted(array, order, cx)
-        case "flip", []:
-            return _flipped(array, range(cx.fact(array).rank or 0), cx)
-        case "flip", [int(axis)]:
-            return _flipped(array, [axis % (cx.fact(array).rank or 1)], cx)
         case "diag" | "diagonal", [] if cx.fact(array).rank == 2:
             return diagonal(array, cx)
         case "broadcast_to", [_]:
             return spread(array, getattr(args[0], "elts", args), cx)
-        case "flipud", []:
-            return _flipped(array, [0], cx)
-        case "fliplr", []:
-            return _flipped(array, [1], cx)
     return None
 
 
@@ -76,18 +66,6 @@ def _permuted(array: ast.expr, order: Sequence[int | None] | None, cx: Context) 
     whole = {tuple(range(rank)): of.order, tuple(range(rank))[::-1]: of.order.translate(_SWAP)}
     lies = whole.get(tuple(axes), "?") if rank > 1 else "C"
     return View(tuple(of.shape[k] for k in axes), at, of.checks, lies)
-
-
-def _flipped(array: ast.expr, axes: Sequence[int], cx: Context) -> View | None:
-    of = view(array, cx)
-    if of is None:
-        return None
-    last = {k: minus(of.shape[k], ast.Constant(1), cx) for k in axes}
-
-    def at(index: Sequence[ast.expr]) -> ast.expr:
-        return of.at([minus(last[k], i, cx) if k in last else i for k, i in enumerate(index)])
-
-    return View(of.shape, at, of.checks, of.order)
 
 
 def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
