@@ -12,7 +12,7 @@ from .elementwise import is_elementwise, operation
 from .fact import Fact
 from .gathering import comes_first, in_order, is_gathered
 from .nests import allocated, nest, unless
-from .views import View, broadcast, held, is_one, materialised, scalar, view
+from .views import View, broadcast, held, is_one, materialised, misfits, scalar, view
 
 __all__ = ["array_assigned", "array_augmented", "array_stored", "array_value", "store_where"]
 
@@ -192,7 +192,7 @@ def _stored(
         return lines if where is None else cx.code("if C: LINES", C=test.at(at), LINES=lines)
 
     lines = nest(_lengths(into, of), body, cx, ty.rank > 1 and ty.unit == 0)
-    return unless(both.checks, s, lines, cx)
+    return unless([*misfits(value, of, ty.dtype, cx), *both.checks], s, lines, cx)
 
 
 def _regathered(

@@ -13,7 +13,7 @@ from .context import Context
 from .formulas import NAMES, applied, formula_view
 from .gathering import is_gathered
 from .sequences import is_sequence
-from .views import View, broadcast, is_viewable, view
+from .views import View, broadcast, is_viewable, misfits, unique, view
 
 __all__ = ["elementwise", "is_elementwise", "operation"]
 
@@ -75,8 +75,13 @@ def elementwise(e: ast.expr, cx: Context) -> View | None:
         of = view(operands[0], cx)
         own = isinstance(e, ast.Call) and len(e.args) == 0  # x.copy() is in C order
         return replace(of, order="C") if of and own else of
-    parts = [part for part in (view(operand, cx) for operand in operands) if part is not None]
-    return broadcast(parts, lambda elements: _call(function, elements, cx), cx)
+    pairs = [(operand, of) for operand in operands if (of := view(operand, cx)) is not None]
+    whole = broadcast([of for _, of in pairs], lambda parts: _call(function, parts, cx), cx)
+    ty = cx.fact(e).array
+    if ty is None or cx.resolve(function) is np.where:
+        return whole
+    misfit = [check for operand, of in pairs for check in misfits(operand, of, ty.dtype, cx)]
+    return replace(whole, checks=tuple(unique((*misfit, *whole.checks))))
 
 
 def operation(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.expr:

@@ -4,15 +4,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 from loopir.record import record
 
+from ..types import ELEMENTS
 from .context import Context
 from .fact import Fact
 from .integers import integer_constant
 
 __all__ = [
     "View", "broadcast", "element", "fitted", "held", "is_one", "is_viewable", "leaf",
-    "materialised", "scalar", "unique", "view",
+    "materialised", "misfits", "scalar", "unique", "view",
 ]
 
 
@@ -124,6 +127,19 @@ def fitted(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -> list[ast.exp
     """The subscripts of a part, whose axes of length 1 are stretched."""
     own = index[len(index) - len(shape) :]
     return [ast.Constant(0) if is_one(n) else i for n, i in zip(shape, own, strict=True)]
+
+
+def misfits(e: ast.expr, of: View, dtype: str, cx: Context) -> list[ast.expr]:
+    """Where `e`, whose view is `of`, is an int of Python's that elements of `dtype` do not hold:
+    NumPy asks that once, ahead of all elements, of which there may be none.
+    """
+    element = ELEMENTS[dtype].numpy
+    if not cx.fact(e).is_int or element.kind not in "iu" or dtype == "i64":
+        return []
+    info, value = np.iinfo(element), of.at(())
+    below = cx.expr("E < LEAST", E=value, LEAST=ast.Constant(int(info.min)))
+    above = cx.expr("E > MOST", E=value, MOST=ast.Constant(int(info.max)))
+    return [below] if dtype == "u64" else [below, above]
 
 
 def is_one(length: ast.expr) -> bool:

@@ -1,0 +1,35 @@
+"""Traps: a call of what ``fuse`` gives cannot be told from one of the function itself."""
+from __future__ import annotations
+
+import pytest
+from traps import TOPICS
+from traps.trap import MOODS, TRAPS, Trap, nearly, seen
+
+from transpile import fuse
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda t: f"{t.line}: {t.function.__name__}")
+def test_trap(trap: Trap, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, names = trap.function, trap.function.__globals__
+    everything = request.config.getoption("--long")
+    fused = fuse(function, on_reject="silent")
+    nearly(trap.near)
+    for case in trap.cases if everything else trap.cases[:3]:
+        for mood in MOODS:
+            wanted = seen(function, case, mood, names)
+            for again in ("first", "second", "third")[: 3 if everything else 2]:
+                got = seen(fused, case, mood, names)
+                assert got == wanted, f"{again} call, {mood}: {fused.stats}"
+    report = fused.report(*trap.cases[0]())
+    assert report.accepted or report.rejections
+    if trap.compiled:
+        with monkeypatch.context() as strict:
+            strict.setenv("TRANSPILE_FALLBACK", "error")
+            served = fuse(function)
+            assert seen(served, trap.cases[0], "ignore", names).error is None
+            assert served.stats.compiled == 1
+
+
+def test_each_topic_has_some() -> None:
+    assert all(any(t.function.__module__ == m.__name__ for t in TRAPS) for m in TOPICS)
+    assert len(TRAPS) >= 100
