@@ -24,7 +24,7 @@ from .lower import lower
 from .macros import expand, registered
 from .macros.objects import held_type
 from .options import Options
-from .plan import Plan
+from .plan import Captured, Plan
 from .rejections import Refused
 from .relied import relied
 from .scope import Origin, Scope
@@ -134,7 +134,8 @@ def compile_stages(
     except Refused as refused:
         raise told(refused, inliner) from None
     plan = joined(plan, inliner)
-    known = {ref.expr for ref in plan.refs}
+    captured = {b.name for b in plan.bindings if isinstance(b, Captured)}
+    known = captured.union(ref.expr for ref in plan.refs)
     taken = (r for r in relied(called, inliner.scope) if r.expr not in known)
     plan = replace(plan, refs=(*plan.refs, *taken))
     kernel, gone = in_registers(plan.kernel, plan.temporaries)
