@@ -1,0 +1,118 @@
+"""Random functions: what ``fuse`` gives cannot be told from the function itself.
+
+``pytest --long`` runs 20,000; ``--seed N`` repeats a run. How many were compiled is printed.
+"""
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+from random_arguments import arguments
+from random_functions import HELPERS, function_text
+from traps.trap import Seen, nearly, seen
+
+from transpile import fuse
+
+PARAMETERS = (
+    ("x", "vector"), ("y", "vector"), ("m", "matrix"), ("a", "float"), ("k", "int"),
+    ("flag", "bool"),
+)
+COMPILED_SHARE = 0.3
+IN_PLACE = re.compile(r"^ *[xym]\[.*=|^ *[xy] .= ", re.MULTILINE)
+_modules = itertools.count()
+
+
+class Run:
+    """Judges functions one after another, and counts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.functions, self.compiled, self.parts = folder, 0, 0, 0
+        self.python: Counter[str] = Counter()
+
+    def judge(self, text: str, tape: bytes) -> None:
+        """Raises AssertionError where a call can be told from one of the function itself."""
+        self.functions += 1
+        function = self.function(text)
+        names = function.__globals__
+        recipe = arguments(tape, PARAMETERS)
+        memory: list[Any] = []
+
+        def case() -> tuple[Any, ...]:
+            given, memory[:] = recipe.make()
+            return given
+
+        fused = fuse(function, on_reject="silent", reassociate=False)
+        moods = ["always", "default", *(["raise"] if self.functions % 4 == 0 else [])]
+        for mood in moods:
+            wanted, theirs = seen(function, case, mood, names), [m.tobytes() for m in memory]
+            loose = mood == "default" and IN_PLACE.search(text)
+            wanted = classes(wanted) if loose else wanted
+            for again in ("first", "second"):
+                got, ours = seen(fused, case, mood, names), [m.tobytes() for m in memory]
+                got = classes(got) if loose else got
+                where = f"{again} call, {mood}, {fused.stats}\n{text}\n{recipe}"
+                assert got == wanted, f"{where}\n{differs(got, wanted)}"
+                assert ours == theirs or mood == "raise", f"{where}\nleaves other memory"
+        replays = fused.stats.replays
+        assert "BUILD_FAILED" not in replays, f"{fused.report(*case())}\n{text}"
+        self.compiled += fused.stats.compiled > 0
+        self.python.update(replays.keys())
+
+    def function(self, text: str) -> Any:
+        """`text` as a function of a module of its own."""
+        path = self.folder / f"function_{next(_modules)}.py"
+        path.write_text(f"import numpy as np\n\n{HELPERS}\n\n{text}")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.f
+
+    def told(self) -> str:
+        share = self.compiled / max(1, self.functions)
+        return (
+            f"{self.functions} random functions, {share:.0%} answered by machine code; "
+            f"Python had to answer: {dict(self.python.most_common())}"
+        )
+
+
+def classes(of: Seen) -> Seen:
+    """Which operation of several warns first is not promised where what it read is gone."""
+    kinds = {message.partition(" encountered")[0] for _, message, _ in of.warned}
+    return of._replace(warned=tuple(sorted(kinds)))  # type: ignore[arg-type]  # compared only
+
+
+def differs(got: Seen, wanted: Seen) -> str:
+    pairs = zip(Seen._fields[:-1], got, wanted, strict=False)
+    return "\n".join(f"{name}: {a}\nnot {b}" for name, a, b in pairs if a != b)
+
+
+def test_random_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, start: int
+) -> None:
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
+    nearly(0.0)
+    run = Run(tmp_path)
+    count = 20_000 if request.config.getoption("--long") else 40
+    say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled
+
+    @seed(start)
+    @settings(max_examples=count, derandomize=False)
+    @given(st.binary(min_size=300, max_size=300), st.binary(min_size=40, max_size=40))
+    def every(program: bytes, data: bytes) -> None:
+        run.judge(function_text(program), data)
+
+    try:
+        every()
+    finally:
+        with say():
+            print(f"\nseed {start}: {run.told()}")
+    assert run.compiled >= COMPILED_SHARE * run.functions, run.told()
