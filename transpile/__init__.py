@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .dispatch.fused import Fused, fuse
     from .errors import FuseError, FuseWarning
+    from .macros import macro
     from .report.report import Report
 
-__all__ = ["FuseError", "FuseWarning", "Fused", "Report", "fuse"]
+__all__ = ["FuseError", "FuseWarning", "Fused", "Report", "fuse", "macro"]
 
 _HOMES = {
     "FuseError": "errors",
@@ -19,6 +20,7 @@ _HOMES = {
     "Fused": "dispatch",
     "Report": "report",
     "fuse": "dispatch",
+    "macro": "macros",
 }
 
 

@@ -22,6 +22,7 @@ from .fusion.registers import in_registers
 from .inlining import Inliner, joined, told, with_homes
 from .lower import lower
 from .macros import expand, registered
+from .macros.driver import expand_only
 from .macros.objects import held_type
 from .options import Options
 from .plan import Captured, Plan
@@ -125,8 +126,10 @@ def compile_stages(
     source = function if isinstance(function, Source) else read(function)
     scope = Scope.of(source.function) if source.function is not None else Scope()
     env = CallEnv(types, scope)
-    inliner = Inliner(source, env, scope, types, registered())
     try:
+        theirs = registered()
+        said = expand_only(theirs, source.tree, env) if theirs else source.tree
+        inliner = Inliner(replace(source, tree=said), env, scope, types, theirs)
         called = inliner.whole()
         env.scope = inliner.scope
         python = expand(called, env, inliner.late)

@@ -7,6 +7,8 @@ Python, and gives the same answer.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import Any
 
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
@@ -25,6 +27,7 @@ from .loops import for_loop
 from .moments import array_moment
 from .numbers import asserted, number_called, number_divided, number_in
 from .objects import held_named
+from .patterns import pattern_macro
 from .products import array_outer, array_product
 from .ranges import in_range, named_range
 from .reduced import array_reduced
@@ -38,7 +41,7 @@ from .subscripts import row_element
 from .walrus import walrus
 from .written import array_written, elements_written
 
-__all__ = ["MACROS", "Context", "Env", "Macro", "expand", "register", "registered"]
+__all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "registered"]
 
 MACROS: tuple[Macro, ...] = (
     decided,             # x is None, isinstance(n, int), mode == "same"
@@ -120,3 +123,34 @@ def register(macro: Macro) -> Macro:
     """
     _registered.append(macro)
     return macro
+
+
+def macro(
+    pattern: str | Macro, expansion: str | None = None
+) -> Macro | Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Teaches the compiler what a piece of Python means: a pattern, and Python that is the same.
+
+    Names in capitals are holes. The expansion is a function of them that returns one expression, or
+    text, which may be a statement where the pattern is one; a hole that stands alone in a block is
+    the block. Other names mean what they mean where the macro is written; where they mean anything
+    else in a function, it does not apply::
+
+        @macro("scipy.special.expit(A)")
+        def expit(A):
+            return 1.0 / (1.0 + np.exp(-A))
+
+        macro("for I in pairs(N): BODY", "for I in range(0, N, 2): BODY")
+
+    What stands in a hole is evaluated once, and before what stands right of it. Given a function of
+    a node and a Context, it is `register`. Raises ValueError where the two do not fit together.
+    """
+    if not isinstance(pattern, str):
+        return register(pattern)
+    if expansion is not None:
+        return register(pattern_macro(pattern, expansion, 2))
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        register(pattern_macro(pattern, function))
+        return function
+
+    return decorate

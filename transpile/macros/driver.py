@@ -15,7 +15,7 @@ from .flow import joined, left_to_python
 from .lifting import Lifted, lift_statement
 from .walrus import asked_within
 
-__all__ = ["Macro", "expand_with"]
+__all__ = ["Macro", "expand_only", "expand_with"]
 
 Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | None"]
 """From a statement the statements, or from an expression the expression, that replace it."""
@@ -32,6 +32,15 @@ def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
     cx = Context(tree, env, asked)
     structured(tree, cx)
     body = _Driver(macros, cx).block(tree.body)
+    tree.body = [*asked.values(), *body]
+    return ast.fix_missing_locations(tree)
+
+
+def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
+    """A copy of `tree` with nothing but `macros` applied: its ways out stay what they are."""
+    tree = copied(tree)
+    asked: dict[str, ast.stmt] = {}
+    body = _Driver(macros, Context(tree, env, asked)).block(tree.body)
     tree.body = [*asked.values(), *body]
     return ast.fix_missing_locations(tree)
 
