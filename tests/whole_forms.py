@@ -205,6 +205,10 @@ FORMS: dict[str, str] = {
     "roll": """
         np.roll(x, 1)
         np.roll(x, -2)
+        np.roll(X, 1, axis=0)
+        np.roll(X, -1, axis=1)
+        np.roll(x, j)
+        np.roll(X, j, axis=0)
     """,
     "flip": """
         np.flip(x)
@@ -238,6 +242,19 @@ FORMS: dict[str, str] = {
         np.column_stack((x, y))
         np.stack((x, y), axis=-1)
     """,
+    "repeat": """
+        np.repeat(x, 2)
+        x.repeat(3)
+        np.repeat(X, 2, axis=0)
+        np.repeat(X, 2, axis=1)
+    """,
+    "tile": """
+        np.tile(x, 2)
+        np.tile(x, (2, 1))
+        np.tile(X, 2)
+        np.tile(X, (2, 3))
+        np.tile(x, (2, 3))
+    """,
     "arange": """
         np.arange(n)
         np.arange(1, n)
@@ -248,6 +265,7 @@ FORMS: dict[str, str] = {
         np.arange(n, dtype=np.int32)
         np.arange(n - 1, -1, -1)
         np.arange(len(x))
+        np.arange(6).reshape(2, 3)
         np.arange(n, dtype=float)
         np.arange(1.0, n)
     """,
@@ -322,8 +340,12 @@ FORMS: dict[str, str] = {
         A.reshape(2, -1)
         A.reshape(A.shape[0], -1)
         np.reshape(x, (n, 1))
+        (x + 1).reshape(-1, 1)
         x[:, None] + y
         x.reshape(X.shape[1], 1)
+        np.arange(n * 2).reshape(n, 2)
+        (x * 2).reshape(1, n)
+        np.reshape(x + y, (-1,))
     """,
     "ravel": """
         X.ravel()
@@ -403,6 +425,11 @@ FORMS: dict[str, str] = {
         np.maximum.accumulate(X)
     """,
     "triu": """
+        np.triu(X)
+        np.tril(X)
+        np.triu(X, 1)
+        np.tril(X, k=-1)
+        np.tril(np.ones((n, n)))
         np.tri(n)
     """,
     "diag": """

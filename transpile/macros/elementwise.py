@@ -10,8 +10,10 @@ import numpy as np
 from .. import ops
 from ..types import ELEMENTS, PARTS
 from .context import Context
+from .flat import in_another_shape, is_reshaped
 from .formulas import NAMES, applied, formula_view
 from .gathering import is_gathered
+from .moved import is_moved, moved
 from .sequences import is_sequence
 from .views import View, broadcast, is_viewable, misfits, unique, view
 
@@ -34,7 +36,8 @@ def is_elementwise(e: ast.expr, cx: Context) -> bool:
     """Whether `e` makes a new array of what it computes for each element."""
     known = cx.fact(e).array is not None
     by = known and (_by_elements(e, cx) is not None or applied(e, cx) is not None)
-    return by or (known and (is_sequence(e, cx) or is_gathered(e, cx)))
+    moves = known and (is_moved(e, cx) or is_reshaped(e, cx))
+    return by or moves or (known and (is_sequence(e, cx) or is_gathered(e, cx)))
 
 
 def _by_elements(
@@ -69,7 +72,7 @@ def elementwise(e: ast.expr, cx: Context) -> View | None:
     """`e` as a function of its operands' elements; None where it is none, or not known."""
     found = _by_elements(e, cx)
     if found is None:
-        return formula_view(e, cx)
+        return formula_view(e, cx) or moved(e, cx) or in_another_shape(e, cx)
     function, operands = found
     if function is None:
         of = view(operands[0], cx)

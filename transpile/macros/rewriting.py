@@ -5,7 +5,7 @@ import ast
 
 from .context import Context
 from .integers import integer_constant
-from .nests import dtype, unless
+from .nests import dtype
 from .views import held
 
 __all__ = ["array_copied", "array_said"]
@@ -28,8 +28,6 @@ def array_said(node: ast.AST, cx: Context) -> ast.expr | None:
             return _trace(node, x, cx)
         case ast.Call(func=ast.Attribute(value=x, attr="trace"), args=[], keywords=[]):
             return _trace(node, x, cx) if cx.resolve(node.func) is None else None
-        case ast.Call(func=func, args=[x, by], keywords=[]) if cx.is_numpy(func, "roll"):
-            return _rolled(node, x, integer_constant(by, None), cx)
     return None
 
 
@@ -93,20 +91,4 @@ def _trace(node: ast.expr, x: ast.expr, cx: Context) -> ast.expr | None:
     """
     i, of = cx.fresh("i"), dtype(out.dtype, cx)
     cx.before(*cx.code(text, NAME=name, T=of, I=i, X=x, NP=cx.numpy))
-    return cx.expr("NAME", NAME=name)
-
-
-def _rolled(node: ast.expr, x: ast.expr, by: int | None, cx: Context) -> ast.expr | None:
-    """Of a vector, by fewer places than it has; else NumPy does."""
-    if by is None or cx.fact(x).rank != 1 or cx.fact(x).array is None:
-        return None
-    x = x if isinstance(x, ast.Name) else held(x, "a", cx)
-    if not by:
-        return cx.expr("X.copy()", X=x)
-    sides = "X[-K:], X[:-K]" if by > 0 else "X[K:], X[:K]"
-    name, size = cx.fresh("a"), ast.Constant(abs(by))
-    (original,) = cx.code("NAME = E", NAME=name, E=node)
-    text = f"NAME = NP.concatenate(({sides}))"
-    lines = cx.code(text, NAME=name, NP=cx.numpy, X=x, K=size)
-    cx.before(*unless([cx.expr("X.shape[0] < K", X=x, K=size)], original, lines, cx))
     return cx.expr("NAME", NAME=name)

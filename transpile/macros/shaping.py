@@ -35,7 +35,7 @@ def array_shaped(node: ast.AST, cx: Context) -> ast.expr | None:
             return cx.expr(f"X[{_at(axis, rank + 1, 'None')}]", X=x)
         case "squeeze" if axis is not None and -rank <= axis < rank > 1:
             return _squeezed(node, x, axis % rank, cx)
-        case "flatten" if not given:
+        case "flatten" if not given and isinstance(x, ast.Name):
             return cx.expr("NP.copy(X.ravel())" if rank > 1 else "NP.copy(X)", NP=cx.numpy, X=x)
         case "diag" if not given and rank == 1:
             return _matrix(x, cx)
