@@ -1,0 +1,95 @@
+"""``python -m tests.sanitize [pytest arguments]``: compiled code under ASan and UBSan.
+
+Kernels, and the C that calls them, are built with GCC's sanitizers, which are loaded ahead of
+Python; each finding is printed, once a place. Exit status 1 where there is one, or a test fails.
+"""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+SANITIZERS = "address,undefined,float-cast-overflow"
+FLAGS = f"-fsanitize={SANITIZERS} -fsanitize-recover=all -fno-omit-frame-pointer -g1"
+TESTS = (
+    "test_run.py", "test_ops.py", "test_dispatch.py", "test_wrapper.py", "test_whole.py",
+    "test_warnings.py", "test_exits.py", "test_stops.py", "test_complexes.py", "test_records.py",
+    "test_traps.py", "test_regressions.py", "test_strides.py", "test_random.py",
+    "test_random_functions.py",
+)
+_FINDING = re.compile(r"(ERROR: AddressSanitizer: \S+|\S+: runtime error: .*)")
+
+
+_FAULTY = """
+#include <stdint.h>
+#include <stdlib.h>
+int64_t faulty(double x) { char *p = malloc(8); return (int64_t)x + p[8]; }
+"""
+"""Reads behind its memory, and casts what is too large."""
+
+_CALLED = """
+import ctypes, os
+from targets.build import build_object
+lib = ctypes.CDLL(build_object(os.environ["FAULTY"]))
+lib.faulty.argtypes = [ctypes.c_double]
+lib.faulty(1e30)
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs these tests, or all that run compiled code."""
+    here = Path(__file__).parent
+    chosen = arguments or [str(here / name) for name in TESTS]
+    _, found = _run(["-c", _CALLED])
+    assert len(found) >= 2, f"the sanitizers do not see what is faulty: {found}"
+    status, found = _run(["-X", "faulthandler", "-m", "pytest", "-q", "-n", "0", "--capture=sys",
+                          "-p", "no:cacheprovider", *chosen])
+    for finding, count in found.most_common():
+        print(f"{count:6} {finding}")
+    print(f"sanitizers: {len(found)} findings")
+    return int(bool(found) or status != 0)
+
+
+def _run(arguments: list[str]) -> tuple[int, Counter[str]]:
+    """The exit status of Python, and what was found."""
+    with tempfile.TemporaryDirectory() as scratch:
+        logs = Path(scratch)
+        with open(logs / "log.stderr", "w") as log:
+            command = [sys.executable, *arguments]
+            done = subprocess.run(command, env=_environment(logs), stderr=log, check=False)
+        return done.returncode, Counter(_findings(logs))
+
+
+def _environment(logs: Path) -> dict[str, str]:
+    libraries = (_library(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so"))
+    own = f"log_path={logs / 'log'}:print_stacktrace=1"
+    return os.environ | {
+        "CC": "gcc",
+        "FAULTY": _FAULTY,
+        "TRANSPILE_CFLAGS": FLAGS,
+        "TRANSPILE_CACHE": str(logs / "cache"),
+        "LD_PRELOAD": " ".join(libraries),
+        "PYTHONMALLOC": "malloc",
+        "ASAN_OPTIONS": f"detect_leaks=0:halt_on_error=0:allocator_may_return_null=1:{own}",
+        "UBSAN_OPTIONS": own,
+    }
+
+
+def _library(name: str) -> str:
+    command = ["gcc", f"-print-file-name={name}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _findings(logs: Path) -> Iterator[str]:
+    for path in logs.glob("log.*"):
+        for match in _FINDING.finditer(path.read_text(errors="replace")):
+            yield re.sub(r"\S*/|0x[0-9a-f]+|-?\d[\d.e+]{6,}", "…", match[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
