@@ -133,8 +133,8 @@ def filled(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarr
     They have memory of their own; without any, and without a `dtype`, it is float64.
     """
     if count is not None:
-        a.resize(count, refcheck=False)
-    return a if a.size else np.empty(0, dtype or np.float64)
+        a.resize((count, *a.shape[1:]), refcheck=False)
+    return a if a.size else np.empty(a.shape, dtype or np.float64)
 
 
 def viewed(

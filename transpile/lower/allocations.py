@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Dim, Param
+from loopir.nodes import Append, Call, Dim, Param, Var
 from loopir.types import DTYPES
 
-from ..infer import Num
+from ..infer import Num, constant
 from ..macros.calls import reshaping
 from ..plan import Argument, Fresh
-from ..ranges import LENGTH
+from ..ranges import LENGTH, integer
 from ..rejections import Refused
 from ..scope import Origin
+from ..source import span_of
 from ..types import ELEMENTS, ArrayType
 from .arrays import BLANK, READY, allocation, ones, ready, unfilled
 from .beside import made_beside
+from .compactions import Compaction
 from .fixed import Fixed
+from .lists import SLACK
 from .pytext import as_python, inlined
 from .refusal import refuse
 from .room import room
@@ -30,7 +33,9 @@ __all__ = ["Allocations"]
 
 
 class Allocations(Fixed):
-    """Lowers what makes arrays."""
+    """Lowers what makes arrays. ``appending``: those that are filled now by a counter each."""
+
+    appending: dict[str, str]
 
     def allocate(self, name: str, call: ast.Call) -> None:
         """``name = np.zeros(…)`` or its like.
@@ -65,6 +70,72 @@ class Allocations(Fixed):
             b.roomy.add(unique)
         b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape)
 
+    def can_compact(self, found: Compaction) -> bool:
+        """Whether the array of a compaction has one axis of real numbers."""
+        if self._resolve(found.made.func) is not np.empty:
+            return False
+        ty, _ = self._empty(found.made)
+        return ty.rank == 1 and ty.dtype in DTYPES
+
+    def _empty(self, call: ast.Call) -> tuple[ArrayType, tuple[Num, ...]]:
+        return allocation(
+            self.known(call.func), call, self.array, self._extents, self.num, self.known
+        )
+
+    def compact(self, found: Compaction, live: frozenset[str]) -> None:
+        """Elements are appended, as to a list: vectors of them go where they pass the test."""
+        b = self.b
+        ty, (length,) = self._empty(found.made)
+        most = room(b, length.ir)
+        if most is None:
+            refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", found.made)
+        name = self.array_name(found.array)
+        said = f"_np.empty({as_python(most)} + {SLACK}, {ELEMENTS[ty.dtype].numpy.str!r})"
+        b.allocate(name, said, ty)
+        b.cut.add(name)
+        b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
+        b.env[found.counter] = constant(0)
+        self.counters.add(found.counter)
+        self.appending[found.array] = found.counter
+        try:
+            self.loop(found.nest, live)
+        finally:
+            del self.appending[found.array]
+        count = b.env[found.counter]
+        assert isinstance(count, Num)
+        count = b.integer_num(count.ir, LENGTH)
+        b.most[count.ir] = most
+        b.env[found.counter] = count
+        b.env[found.array] = ArrayRef(name, ty.dtype, 0, (count,))
+
+    def append_to(self, stmt: ast.stmt, value: ast.expr) -> None:
+        """The first half of ``a[k] = value; k = k + 1``, and the second."""
+        match stmt:
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=counter))]
+            ):
+                array, count = self.b.env[name], self.b.env[counter]
+        assert isinstance(array, ArrayRef)
+        assert isinstance(count, Num)
+        assert isinstance(count.ir, Var)
+        item = self.stored(self.num(value), array.dtype, stmt)
+        self.b.emit(Append(array.name, count.ir.name, item, span=span_of(stmt)))
+
+    def cut(self, name: str, lengths: ast.expr, node: ast.stmt) -> None:
+        """``name.resize(n, refcheck=False)`` of an array made here, which has room for as many."""
+        b, whole = self.b, self.b.env.get(name)
+        shape = self._extents(lengths)
+        if not isinstance(whole, ArrayRef) or whole.places or whole.name not in b.fresh:
+            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled here", node)
+        if len(shape) != whole.rank or [n.ir for n in shape[1:]] != [n.ir for n in whole.shape[1:]]:
+            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` changes other axes", node)
+        for op, end in (("ge", integer(0)), ("le", whole.shape[0].ir)):
+            b.require(Call(op, (shape[0].ir, end), "bool"), "GUARD_BOUNDS", node)
+        if (most := room(b, whole.shape[0].ir)) is not None:
+            b.most[shape[0].ir] = most
+        b.env[name] = replace(whole, shape=shape)
+        b.cut.add(whole.name)
+
     def _text(
         self, function: Any, call: ast.Call, ty: ArrayType, shape: Sequence[Num] | None
     ) -> tuple[str, bool]:
@@ -73,7 +144,8 @@ class Allocations(Fixed):
         """
         b, own = self.b, frozenset(self.arguments)
         named = repr(ELEMENTS[ty.dtype].numpy.str)
-        if b.frames and shape is not None and not all(b.invariant(n.ir) for n in shape):
+        known = shape is not None and all(b.invariant(n.ir) for n in shape)
+        if shape is not None and not known and function is np.empty:
             longest = [room(b, n.ir) for n in shape]
             order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""
             if None not in longest:
@@ -83,7 +155,7 @@ class Allocations(Fixed):
         try:
             return inlined(ours or call, b, own), ours is not None
         except Refused:
-            if shape is None or "order" in {k.arg for k in call.keywords}:
+            if shape is None or not known or "order" in {k.arg for k in call.keywords}:
                 raise
         names = dict(zip(("shape", "fill_value"), call.args, strict=False))
         names |= {k.arg: k.value for k in call.keywords if k.arg}

@@ -31,7 +31,8 @@ class Builder(Sources):
     value that may be a NumPy scalar is where it is Python's. Of complex names, ``varied`` are those
     with Python's numbers that are not simple, and ``doubtful`` as in Pair; ``sure`` are imaginary
     parts of numbers that are not. ``others``: arrays that the branch beside this one has made,
-    by their names. ``roomy``: arrays of ours that may have more elements than they stand for.
+    by their names. ``roomy``: arrays of ours that may have more elements than they stand for;
+    ``cut``: those that end with a length of their own. ``most``: what is at least such a length.
     """
 
     env: dict[str, Value] = field(default_factory=dict)
@@ -47,6 +48,8 @@ class Builder(Sources):
     sure: set[Expr] = field(default_factory=set)
     others: dict[str, ArrayRef] = field(default_factory=dict)
     roomy: set[str] = field(default_factory=set)
+    cut: set[str] = field(default_factory=set)
+    most: dict[Expr, Expr] = field(default_factory=dict)
 
     @contextmanager
     def trial(self) -> Iterator[None]:

@@ -78,6 +78,7 @@ class _Function(Results):
         self.lists = {}
         self.open_lists = set()
         self.counters: set[str] = set()
+        self.appending: dict[str, str] = {}
         self.written: set[str] = set()
         self.plain = _plain_lists(tree)
 

@@ -24,12 +24,12 @@ from .pytext import as_python
 from .refusal import refuse
 from .values import ArrayRef, ListRef, Made
 
-__all__ = ["ARRAY_OF", "Built", "Lists"]
+__all__ = ["ARRAY_OF", "SLACK", "Built", "Lists"]
 
 ARRAY_OF: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
 """What makes an array of a list; its elements are converted as item assignment does."""
 
-_SLACK = 64  # elements that a full vector store may write beyond the last one
+SLACK = 64  # elements that a full vector store may write beyond the last one
 
 
 @record
@@ -174,7 +174,7 @@ class Lists(Loops):
         """The list's array, with room for what an append at this place adds."""
         assert built.dtype is not None
         built.room = (*built.room, self._at_most(built, stmt))
-        slack = () if self._one_each(built.source) else (str(_SLACK),)
+        slack = () if self._one_each(built.source) else (str(SLACK),)
         return self._new_buffer(built.buffer, built.dtype, " + ".join((*built.room, *slack)))
 
     def _at_most(self, built: Built, stmt: ast.stmt) -> str:

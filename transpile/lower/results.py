@@ -105,18 +105,22 @@ class Results(Statements):
     def _array(self, array: ArrayRef, node: ast.expr) -> Returned:
         if array.name in self.b.roomy:
             refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
+        if array.name in self.b.cut and not array.places:
+            return Filled(array.name, self._slot("i64", array.shape[0]), array.dtype)
+        if array.name in self.b.cut:
+            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a view of a new array", node)
         if array.places:
             return self._view(array, node)
         return Same(array.name)
 
     def _each_once(self, node: ast.expr) -> None:
-        """Refuses a view that is returned under several names, for each would be another object."""
+        """Refuses what is made for the caller and returned twice, for each would be another."""
         seen: list[ArrayRef] = []
         for e in _items(node):
             got = self.b.env.get(e.id) if isinstance(e, ast.Name) else None
-            if isinstance(got, ArrayRef) and got.places:
+            if isinstance(got, ArrayRef) and (got.places or got.name in self.b.cut):
                 if got in seen:
-                    refuse("LOWER_UNSUPPORTED", f"the view `{ast.unparse(e)}` is returned twice", e)
+                    refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(e)}` is returned twice", e)
                 seen.append(got)
 
     def _view(self, array: ArrayRef, node: ast.expr) -> Returned:

@@ -23,6 +23,8 @@ def _bound(b: Builder, e: Expr, up: bool) -> Expr | None:
     """An upper bound of `e`, or a lower one."""
     if b.invariant(e):
         return e
+    if up and e in b.most:
+        return b.most[e]
     match e:
         case Var(name) if name in b.values:
             return _bound(b, b.values[name], up)

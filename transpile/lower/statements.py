@@ -11,6 +11,7 @@ from ..macros.flow import left_to_python
 from ..pair import Pair
 from .allocations import Allocations
 from .arrays import makes_array
+from .compactions import appended, compaction
 from .items import as_item
 from .lists import ARRAY_OF
 from .liveness import raises, reads
@@ -37,8 +38,19 @@ class Statements(Allocations):
     """Lowers statements."""
 
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
-        for k, stmt in enumerate(block):
-            self.statement(stmt, live | frozenset(reads(block[k + 1 :])))
+        k = 0
+        while k < len(block):
+            found = compaction(block[k:])
+            value = appended(block[k : k + 2], self.appending)
+            if found is not None and self.can_compact(found):
+                self.compact(found, live | frozenset(reads(block[k + 3 :])))
+                k += 4
+            elif value is not None:
+                self.append_to(block[k], value)
+                k += 2
+            else:
+                self.statement(block[k], live | frozenset(reads(block[k + 1 :])))
+                k += 1
 
     def statement(self, stmt: ast.stmt, live: frozenset[str]) -> None:
         match stmt:
@@ -90,10 +102,7 @@ class Statements(Allocations):
             case ast.Expr(value=ast.Name() | ast.Attribute() as asked):
                 self.ask(asked)
             case ast.Expr(value=value):
-                if isinstance(value, ast.Call):
-                    self.no_library(value, self._resolve(value.func))
-                said = ast.unparse(value).partition("\n")[0]
-                refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
+                self._said(value, stmt)
             case _:
                 kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
                 refuse("LOWER_UNSUPPORTED", f"a `{kind}` statement is not compiled here", stmt)
@@ -112,6 +121,19 @@ class Statements(Allocations):
                 return None
         self.b.require(cond, "GUARD_RAISES", stmt)
         return rest
+
+    def _said(self, value: ast.expr, stmt: ast.stmt) -> None:
+        match value:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="resize"), args=[lengths],
+                keywords=[ast.keyword(arg="refcheck", value=ast.Constant(value=False))],
+            ):
+                self.cut(name, lengths, stmt)
+                return
+            case ast.Call(func=func):
+                self.no_library(value, self._resolve(func))
+        said = ast.unparse(value).partition("\n")[0]
+        refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
 
     def _fitting(self, test: ast.expr, stmt: ast.stmt) -> None:
         """Where one of the alternatives of `test` holds, Python must answer."""

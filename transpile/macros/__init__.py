@@ -24,6 +24,7 @@ from .filling import array_filled
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .joining import array_joined
 from .loops import for_loop
+from .masking import array_chosen, array_cut, array_masked
 from .moments import array_moment
 from .numbers import asserted, number_called, number_divided, number_in
 from .objects import held_named
@@ -60,6 +61,8 @@ MACROS: tuple[Macro, ...] = (
     array_assigned,      # u = x * 2 + y
     array_displayed,     # u = np.array([s, t])
     array_crossed,       # u = np.cross(x, y)
+    array_chosen,        # u = x[x > s], np.flatnonzero(m)
+    array_masked,        # x[x > s] = 0
     array_stored,        # X[i] = y
     array_copied,        # np.copyto(x, y)
     array_augmented,     # x += y
@@ -85,6 +88,7 @@ MACROS: tuple[Macro, ...] = (
     array_shaped,        # np.expand_dims(x, 0), X.squeeze(1), np.argmin(X)
     array_said,          # np.diff(x), np.trace(X), np.roll(x, 1)
     array_spelled,       # f(np.array([s, t]))
+    array_cut,           # f(x[x > s])
     array_value,         # f(x + 1)
     collected,           # list(e for v in x)
     list_comprehension,  # [e for v in x if c]

@@ -149,13 +149,16 @@ def _store(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[
 
 
 def store_where(
-    s: ast.stmt, target: ast.expr, where: ast.expr, value: ast.expr, cx: Context
+    s: ast.stmt, target: ast.expr, where: ast.expr, value: ast.expr, cx: Context,
+    op: ast.operator | None = None,
 ) -> list[ast.stmt] | None:
-    """What `s` does: where the mask says so, the elements of `target` become those of `value`."""
+    """What `s` does: where the mask says so, the elements of `target` become those of `value`, or
+    `op` of both.
+    """
     mask = cx.fact(where)
     if {t.dtype for t in mask.types} != {"bool"}:
         return None
-    return _stored(s, target, None, value, cx, where)
+    return _stored(s, target, op, value, cx, where)
 
 
 def _stored(

@@ -48,7 +48,9 @@ class Flow(Facts):
     def _method(self, name: str, method: str, args: Sequence[ast.expr]) -> None:
         """A list stays one of scalars for as long as scalars are appended."""
         scalar = method == "append" and all(self.of(a).rank == 0 for a in args)
-        if method in calls.RESIZING and not scalar:
+        if method == "resize" and name in self.known:
+            self.known[name] = self.known[name]._replace(shape=None)
+        elif method in calls.RESIZING and not scalar:
             self.known[name] = UNKNOWN
 
     def branches(self, blocks: Iterable[Sequence[ast.stmt]]) -> None:
