@@ -66,8 +66,9 @@ class Allocations(Fixed):
             b.block.insert(0, ones(unique, ty.rank, b.name))
         if shape is None:
             shape = tuple(b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
-        elif b.frames and not all(b.invariant(n.ir) for n in shape):
-            b.roomy.add(unique)
+        elif not all(b.invariant(n.ir) for n in shape):
+            rows = ty.unit == ty.rank - 1 and all(b.invariant(n.ir) for n in shape[1:])
+            (b.cut if rows and not b.frames else b.roomy).add(unique)
         b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape)
 
     def can_compact(self, found: Compaction) -> bool:

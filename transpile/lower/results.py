@@ -71,7 +71,7 @@ class Results(Statements):
                 self.allocate("#made", node)
                 made = self.b.env["#made"]
                 assert isinstance(made, ArrayRef)
-                return Same(made.name)
+                return self._array(made, node)
         assert node is not None
         records = self.records(node)
         if records is not None and records.is_whole and records.name in self.arguments:
