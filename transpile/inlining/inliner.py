@@ -5,8 +5,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
+from .. import ops
 from ..below import below
-from ..lower.functions import OURS
 from ..lower.refusal import refuse
 from ..macros.context import Context
 from ..macros.copying import copied
@@ -248,7 +248,7 @@ class Inliner:
         if isinstance(func, ast.Name) and func.id in self.locals:
             return self.locals[func.id], func.id
         value = self._resolve(func)
-        known = isinstance(value, FunctionType) and (value in OURS or _of_numpy(value))
+        known = isinstance(value, FunctionType) and _is_known(value)
         if known or made_in_c(value) or self._is_claimed(call):
             return None
         function = self.homes.plain(func, value)
@@ -392,8 +392,10 @@ class Inliner:
         return self._numbers[key]
 
 
-def _of_numpy(function: FunctionType) -> bool:
-    return str(function.__module__).split(".")[0] == "numpy"
+def _is_known(function: FunctionType) -> bool:
+    """Whether it is NumPy's or ours, with a meaning of its own."""
+    module = str(function.__module__)
+    return module == ops.__name__ or module.split(".")[0] == "numpy"
 
 
 def _changed_within(tree: ast.FunctionDef | ast.Lambda) -> set[str]:
