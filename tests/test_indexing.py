@@ -105,3 +105,22 @@ def test_compiled(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_many_compiled(seed: int, tmp_path: Path) -> None:
     assert sum(check_compiled(s, seed, tmp_path) for s in sources(30, seed)) > 10
+
+
+def narrow(x, m, k):
+    x[m] -= k
+    x[m] = k
+    return x
+
+
+def a_list(x, m, k):
+    x[m] = [k] * len(x[m])
+    return x
+
+
+@pytest.mark.parametrize("f", [narrow, a_list])
+def test_what_converts_otherwise_is_numpys(f: Any) -> None:
+    fused = fuse(f, on_reject="silent")
+    for k in (1, 40000, 2.5):
+        args = np.arange(5, dtype=np.int16), np.array([True, False, True, False, True]), k
+        assert_same(outcome(fused, args), outcome(f, args), str(k))

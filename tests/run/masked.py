@@ -58,4 +58,5 @@ def where_it_holds(x):
     total = 0
     for k in np.flatnonzero(x > 1):
         total += k * 2
-    return total, np.where(x < 0)[0], np.nonzero(x)[0], x[np.flatnonzero(x)].sum()
+    chosen = x[np.flatnonzero(x)]
+    return total, np.where(x < 0)[0], np.nonzero(x)[0], chosen, chosen.sum()

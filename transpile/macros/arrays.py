@@ -166,8 +166,10 @@ def _stored(
     where: ast.expr | None = None,
 ) -> list[ast.stmt] | None:
     ty = cx.fact(target).array
-    if is_gathered(target, cx) and not (isinstance(target, ast.Subscript) and in_order(target, cx)):
-        return None
+    if isinstance(target, ast.Subscript) and cx.fact(target).owner == "" and not (
+        is_gathered(target, cx) and in_order(target, cx)
+    ):
+        return None  # what is read there is no view of the array
     read = ast.Subscript(target.value, target.slice, ast.Load()) if isinstance(
         target, ast.Subscript) else target
     if ty is None or not _fits(cx.fact(target), op, cx.fact(value), cx):
