@@ -177,6 +177,19 @@ FORMS: dict[str, str] = {
         X.T @ X
         y @ X.T @ X @ y
     """,
+    "einsum": """
+        np.einsum('i,i->', x, y)
+        np.einsum('ij,j->i', X, y)
+        np.einsum('ij,kj->ik', X, Y)
+        np.einsum('ij->', X)
+        np.einsum('ii->', X[:4, :4])
+        np.einsum('ij,ij->i', X, Y)
+        np.einsum('i,j->ij', x, y)
+        np.einsum('i,i,i', x, y, x)
+        np.einsum('ijk,k->ij', A, x[:3])
+        np.einsum('i,ij,j->', z, X, y)
+        np.einsum('ij,ij', X, Y)
+    """,
     "where": """
         np.where(x > 1, x, y)
         np.where(m, x, 0)
@@ -230,16 +243,25 @@ FORMS: dict[str, str] = {
         np.concatenate((x, y))
         np.concatenate([x, y, x[:2]])
         np.concatenate((X, Y), axis=1)
+        np.append(x, y)
+        np.append(X, Y, axis=0)
         np.hstack((x, y))
         np.hstack([X, Y])
         np.vstack([x, y])
+        np.vstack((X, y))
         np.concatenate((x, np.zeros(3)))
+        np.append(X, Y, axis=1)
+        np.dstack((X, Y))
+        np.column_stack((z, X))
     """,
     "stack": """
         np.stack((x, y))
         np.stack([x, y], axis=1)
         np.stack((X, Y), axis=-1)
         np.column_stack((x, y))
+        np.column_stack((X, z))
+        np.array([x, y])
+        np.array([x, y]).T
         np.stack((x, y), axis=-1)
     """,
     "repeat": """
@@ -435,10 +457,14 @@ FORMS: dict[str, str] = {
     "diag": """
         np.diag(x)
         np.diag(X).sum()
+        np.diag(X, 1) * 2
+        np.diagonal(X, -2) + 0
+        np.diagonal(X, 7).sum()
     """,
     "trace": """
         np.trace(X)
         X.trace()
+        np.trace(X, 1)
         np.trace(X @ X.T)
     """,
     "isnan": """

@@ -18,6 +18,7 @@ from .context import Context
 from .deciding import decided
 from .displays import array_crossed, array_displayed, array_spelled
 from .driver import Macro, expand_with
+from .einsum import array_einsum
 from .env import Env
 from .fields import fields_named
 from .filling import array_filled
@@ -82,6 +83,7 @@ MACROS: tuple[Macro, ...] = (
     array_scan,          # np.cumsum(x), np.maximum.accumulate(x)
     array_place,         # np.argmin(x), x.argmax()
     array_product,       # X @ Y, np.dot(x, y), np.inner(x, y)
+    array_einsum,        # np.einsum("ij,jk->ik", X, Y)
     array_outer,         # np.outer(x, y)
     array_joined,        # np.concatenate((x, y)), np.stack
     bitmask,             # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)

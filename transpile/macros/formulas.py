@@ -17,7 +17,7 @@ from .integers import integer_constant
 from .nests import dtype
 from .views import View, broadcast, held, is_viewable, view
 
-__all__ = ["NAMES", "Applied", "applied", "formula", "formula_view"]
+__all__ = ["NAMES", "ROWS", "Applied", "applied", "formula", "formula_view"]
 
 
 @record(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _angle(given: Arguments, cx: Context, to: str) -> Applied | None:
 
 
 _DEGREES = "NP.multiply(A, T({}))"
-_ROWS: dict[str, tuple[str, _Row]] = {
+ROWS: dict[str, tuple[str, _Row]] = {
     "angle": ("z deg", _angle),
     "around": ("a decimals", _rounded),
     "array": ("x dtype copy", _made),
@@ -183,8 +183,8 @@ _ROWS: dict[str, tuple[str, _Row]] = {
 }
 """By the name, or the method's after a dot: the arguments, and the formula."""
 
-_SIGNATURES = {name: names for name, (names, _) in _ROWS.items()}
-NAMES = frozenset(_ROWS)
+_SIGNATURES = {name: names for name, (names, _) in ROWS.items()}
+NAMES = frozenset(ROWS)
 _TYPES = {d.numpy.type for d in ELEMENTS.values()}
 
 
@@ -210,7 +210,7 @@ def _formula(e: ast.expr, cx: Context) -> Applied | None:
     name = given.name
     method = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and (
         cx.resolve(e.func) is None)
-    _, row = _ROWS[f".{name}" if method and f".{name}" in _ROWS else name]
+    _, row = ROWS[f".{name}" if method and f".{name}" in ROWS else name]
     return row(given, cx, to.dtype)
 
 

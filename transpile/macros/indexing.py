@@ -44,8 +44,8 @@ def _call(name: str, array: ast.expr, args: Sequence[ast.expr], cx: Context) -> 
             return _permuted(array, axes, cx)
         case "transpose", [None] if isinstance(args[0], (ast.Tuple, ast.List)):
             return _permuted(array, [integer_constant(a, None) for a in args[0].elts], cx)
-        case "diag" | "diagonal", [] if cx.fact(array).rank == 2:
-            return diagonal(array, cx)
+        case "diag" | "diagonal", [] | [int()] as by if cx.fact(array).rank == 2:
+            return diagonal(array, cx, *(k for k in by if k is not None))
         case "broadcast_to", [_]:
             return spread(array, getattr(args[0], "elts", args), cx)
     return None

@@ -5,6 +5,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .arguments import function_named
 from .context import Context
 from .integers import integer_constant, plus
 from .nests import allocated, nest, unless
@@ -44,30 +45,52 @@ def array_joined(node: ast.AST, cx: Context) -> ast.expr | None:
 def _join(node: ast.AST, cx: Context) -> _Join | None:
     match node:
         case ast.Call(func=func, args=[ast.Tuple(elts=parts) | ast.List(elts=parts), *rest]):
-            name = getattr(cx.resolve(func), "__name__", "")
+            name = function_named(func, cx)
+        case ast.Call(func=func, args=[x, y, *rest]) if function_named(func, cx) == "append":
+            name, parts = "append", [x, y]
         case _:
             return None
-    ranks = {cx.fact(p).rank for p in parts}
     given = [*rest, *(k.value for k in node.keywords if k.arg == "axis")]
-    known = cx.is_numpy(func, name) and len(rest) + len(node.keywords) == len(given) <= 1
-    axis = integer_constant(given[0] if given else None, 0)
-    if not known or len(ranks) != 1 or not all(cx.fact(p).array for p in parts) or axis is None:
+    known = len(rest) + len(node.keywords) == len(given) <= 1
+    if not known or not parts or not all(cx.fact(p).array for p in parts):
         return None
-    rank = ranks.pop() or 0
+    parts = _of_a_rank(name, parts, cx)
+    ranks = {cx.fact(p).rank or 0 for p in parts}
+    axis = integer_constant(given[0] if given else None, None if name == "append" else 0)
+    if len(ranks) != 1 or (given and name not in ("append", "concatenate", "stack")):
+        return None
+    rank = ranks.pop()
+    if axis is None:
+        axis = 0 if rank == 1 else None
+    return None if axis is None else _way(name, parts, rank, axis)
+
+
+def _way(name: str, parts: list[ast.expr], rank: int, axis: int) -> _Join | None:
     match name, rank:
-        case "concatenate", _ if -rank <= axis < rank:
+        case "concatenate" | "append", _ if -rank <= axis < rank:
             return _Join(parts, axis % rank, new=False)
         case "stack", _ if -rank <= axis <= rank:
             return _Join(parts, axis % (rank + 1), new=True)
-        case "vstack", 1:
+        case "array", _:
             return _Join(parts, 0, new=True)
         case "vstack", _:
-            return _Join(parts, 0, new=False)
+            return _Join(parts, 0, new=rank == 1)
         case "hstack", _:
             return _Join(parts, min(rank, 2) - 1, new=False)
-        case "column_stack", 1:
-            return _Join(parts, 1, new=True)
+        case "column_stack", 1 | 2:
+            return _Join(parts, 1, new=rank == 1)
+        case "dstack", 2:
+            return _Join(parts, 2, new=True)
     return None
+
+
+def _of_a_rank(name: str, parts: list[ast.expr], cx: Context) -> list[ast.expr]:
+    """Vectors among matrices are rows of them, or columns."""
+    text = {"vstack": "P[None, :]", "column_stack": "P[:, None]"}.get(name)
+    ranks = [cx.fact(p).rank for p in parts]
+    if text is None or set(ranks) != {1, 2}:
+        return parts
+    return [cx.expr(text, P=p) if r == 1 else p for p, r in zip(parts, ranks, strict=True)]
 
 
 def _lines(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast.stmt] | None:
@@ -76,6 +99,8 @@ def _lines(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast.stmt
     known = [_with_axis(p, join.axis) if join.new else p for p in parts if p is not None]
     if ty is None or len(known) < len(parts) or ty.unit not in (0, ty.rank - 1):
         return None
+    if ty.rank > 2 and {p.order for p in parts if p is not None} != {"C"}:
+        return None  # the axes of what is joined lie in an order of their own
     first, back = known[0], ty.rank > 1 and ty.unit == 0
     checks = [c for p in known for c in p.checks]
     for p in known[1:]:

@@ -10,12 +10,12 @@ from .integers import integer_constant, minus, plus
 from .nests import dtype
 from .views import View, is_one, scalar, view
 
-__all__ = ["is_moved", "moved"]
+__all__ = ["SIGNATURES", "is_moved", "moved"]
 
 
 def is_moved(e: ast.expr, cx: Context) -> bool:
     """Whether `moved` may know the elements of `e`."""
-    given = arguments(e, cx, _SIGNATURES)
+    given = arguments(e, cx, SIGNATURES)
     return given is not None and cx.fact(given["a"]).array is not None and (
         _WAYS[given.name][1](given, cx, None) is not None)
 
@@ -24,7 +24,7 @@ def moved(e: ast.expr, cx: Context) -> View | None:
     """`e` by the elements of another array; None where it is none of these."""
     if not is_moved(e, cx):
         return None
-    given = arguments(e, cx, _SIGNATURES)
+    given = arguments(e, cx, SIGNATURES)
     of = view(given["a"], cx) if given else None
     if given is None or of is None:
         return None
@@ -135,4 +135,4 @@ _WAYS: dict[str, tuple[str, _Way]] = {
 }
 """By the function: its arguments, and the view; of no view whether there is one."""
 
-_SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}
+SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}

@@ -7,7 +7,7 @@ from ..types import ELEMENTS
 from .arguments import Arguments, arguments
 from .context import Context
 
-__all__ = ["array_reduced"]
+__all__ = ["SIGNATURES", "array_reduced"]
 
 _REDUCE = "a axis dtype out keepdims initial where"
 _TYPED = {
@@ -19,7 +19,7 @@ _UFUNCS = {
     "add.reduce": "sum", "multiply.reduce": "prod", "minimum.reduce": "min",
     "maximum.reduce": "max", "logical_or.reduce": "any", "logical_and.reduce": "all",
 }
-_SIGNATURES = {**_TYPED, **dict.fromkeys(_UFUNCS, _REDUCE)}
+SIGNATURES = {**_TYPED, **dict.fromkeys(_UFUNCS, _REDUCE)}
 
 _WIDE = ("i64", "u64", "f32", "f64", "c64", "c128")
 """What sums of these are, too."""
@@ -44,7 +44,7 @@ def array_reduced(node: ast.AST, cx: Context) -> ast.expr | None:
                 _max = np.maximum(_max, x[_i_1])
         t = _max
     """
-    given = arguments(node, cx, _SIGNATURES)
+    given = arguments(node, cx, SIGNATURES)
     if given is None or not isinstance(node, ast.expr) or cx.fact(given["a"]).array is None:
         return None
     if given.name in _UFUNCS:

@@ -13,9 +13,9 @@ from .nests import allocated, dtype, indices, product, unless
 from .starts import may_start
 from .views import View, element, unique, view
 
-__all__ = ["MOMENTS", "Fold", "array_fold", "fold_of"]
+__all__ = ["FOLDS", "MOMENTS", "Fold", "array_fold", "fold_of"]
 
-_FOLDS: dict[str, tuple[str, int | None]] = {
+FOLDS: dict[str, tuple[str, int | None]] = {
     "sum": ("add", 0), "prod": ("multiply", 1), "mean": ("add", 0),
     "any": ("logical_or", 0), "all": ("logical_and", 1),
     "min": ("minimum", None), "max": ("maximum", None),
@@ -94,7 +94,7 @@ def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         p = _max_1
     """
     fold = fold_of(node, cx)
-    if fold is None or fold.name not in _FOLDS or not isinstance(node, ast.expr):
+    if fold is None or fold.name not in FOLDS or not isinstance(node, ast.expr):
         return None
     name = cx.fresh(fold.name)
     return cx.made(name, lambda: _lines(fold, name, node, cx))
@@ -114,7 +114,7 @@ def fold_of(node: ast.AST, cx: Context) -> Fold | None:
         case _:
             return None
     rank = cx.fact(array).rank
-    if name not in (*_FOLDS, *MOMENTS) or not cx.fact(array).array or not rank or len(args) > 1:
+    if name not in (*FOLDS, *MOMENTS) or not cx.fact(array).array or not rank or len(args) > 1:
         return None
     given = {k.arg: k.value for k in node.keywords}
     given |= dict(zip(["axis"], args, strict=False))
@@ -123,7 +123,7 @@ def fold_of(node: ast.AST, cx: Context) -> Fold | None:
     ddof = integer_constant(given.pop("ddof", None), 0) if name in ("var", "std") else 0
     known = isinstance(keepdims, ast.Constant) and isinstance(keepdims.value, bool)
     initial = given.pop("initial", None) if name in _NUMBERS else None
-    where = given.pop("where", None) if name in _FOLDS and name != "mean" else None
+    where = given.pop("where", None) if name in FOLDS and name != "mean" else None
     if given or axes is None or not known or ddof is None or ddof < 0:
         return None
     assert isinstance(keepdims, ast.Constant)
@@ -153,7 +153,7 @@ def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt]
         return None
     folded = [of.shape[k] for k in fold.axes]
     checks = [*of.checks]
-    from_first = _FOLDS[fold.name][1] is None and fold.initial is None
+    from_first = FOLDS[fold.name][1] is None and fold.initial is None
     mask = view(fold.where, cx) if fold.where is not None else None
     if fold.where is not None:
         fact = cx.fact(fold.where).array
@@ -215,7 +215,7 @@ class _Nests:
         return line
 
     def _start(self) -> ast.expr:
-        value = _FOLDS[self.fold.name][1]
+        value = FOLDS[self.fold.name][1]
         if self.fold.initial is not None:
             return self.cx.expr("T(V)", T=dtype(self.dtype, self.cx), V=self.fold.initial)
         if value is None:
@@ -226,7 +226,7 @@ class _Nests:
         return self.cx.expr("T(V)", T=dtype(self.dtype, self.cx), V=given)
 
     def _step(self, acc: ast.expr) -> list[ast.stmt]:
-        function = _FOLDS[self.fold.name][0]
+        function = FOLDS[self.fold.name][0]
         if self.dtype == "bool":
             function = _ON_BOOLS.get(function, function)
         text = f"NP.{function}(ACC, E)"

@@ -9,7 +9,7 @@ from .context import Context
 from .integers import integer_constant
 from .views import held
 
-__all__ = ["array_respelled", "respelled"]
+__all__ = ["SIGNATURES", "array_respelled", "respelled"]
 
 
 def array_respelled(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -28,7 +28,7 @@ def array_respelled(node: ast.AST, cx: Context) -> ast.expr | None:
 
 def respelled(e: ast.expr, cx: Context) -> ast.expr | None:
     """`e` in other words; None where there are none better."""
-    given = arguments(e, cx, _SIGNATURES)
+    given = arguments(e, cx, SIGNATURES)
     if given is None:
         return None
     _, say = _WAYS[given.name]
@@ -222,4 +222,4 @@ _WAYS: dict[str, tuple[str, _Way]] = {
     "transpose": ("a axes", _transposed),
     **{f"{name}.outer": ("a b", _outer) for name in _OUTER},
 }
-_SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}
+SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}

@@ -24,6 +24,10 @@ def array_said(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Call(func=func, args=[x, *_]) if cx.is_numpy(func, "diff"):
             return _differences(node, x, cx)
+        case ast.Call(func=func, args=[x, k], keywords=[]) if cx.is_numpy(func, "trace") and (
+            cx.fact(x).rank == 2 and integer_constant(k, None) is not None
+        ):
+            return cx.expr("NP.sum(NP.diagonal(X, K))", NP=cx.numpy, X=x, K=k)
         case ast.Call(func=func, args=[x], keywords=[]) if cx.is_numpy(func, "trace"):
             return _trace(node, x, cx)
         case ast.Call(func=ast.Attribute(value=x, attr="trace"), args=[], keywords=[]):

@@ -15,16 +15,16 @@ from .integers import integer_constant
 from .nests import allocated, dtype, nest, unless
 from .views import element, view
 
-__all__ = ["array_place", "array_scan"]
+__all__ = ["PLACES", "SCANS", "array_place", "array_scan"]
 
-_SCANS: dict[str, tuple[str, float | None]] = {
+SCANS: dict[str, tuple[str, float | None]] = {
     "cumsum": ("add", 0), "cumprod": ("multiply", 1),
     "add.accumulate": ("add", 0), "multiply.accumulate": ("multiply", 1),
     "minimum.accumulate": ("minimum", None), "maximum.accumulate": ("maximum", None),
 }
 """The function that takes in one element, and what it starts from: None for the first element."""
 
-_PLACES = {"argmin": "<", "argmax": ">"}
+PLACES = {"argmin": "<", "argmax": ">"}
 _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 
 
@@ -51,7 +51,7 @@ def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
                 _accumulate[_i_1] = _acc_1
         y = _accumulate
     """
-    return _replaced(node, _SCANS, _scan, cx)
+    return _replaced(node, SCANS, _scan, cx)
 
 
 def array_place(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -81,7 +81,7 @@ def array_place(node: ast.AST, cx: Context) -> ast.expr | None:
             _argmin = np.int64(_at)
         i = _argmin
     """
-    return _replaced(node, _PLACES, _place, cx)
+    return _replaced(node, PLACES, _place, cx)
 
 
 @record(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _lines(
         return None
     nans = any(ELEMENTS[t.dtype].kind == "f" for t in cx.fact(array).types)
     checks = [*of.checks]
-    if _SCANS.get(name, (name, None))[1] is None:
+    if SCANS.get(name, (name, None))[1] is None:
         checks.append(cx.expr("N < 1", N=of.shape[axis]))
     rest = (*of.shape[:axis], *of.shape[axis + 1 :])
     whole = ast.Name(out, ast.Load())
@@ -132,7 +132,7 @@ def _lines(
             return [*at[:axis], i, *at[axis:]]
 
         def place(i: ast.expr) -> ast.expr:
-            places = along(i) if name in _SCANS else at
+            places = along(i) if name in SCANS else at
             return element(whole, places, cx) if places else whole
 
         call = _Call(
@@ -142,7 +142,7 @@ def _lines(
 
     lines = nest(rest, body, cx, of.order == "F")
     if fact.rank:
-        shape, back = of.shape if name in _SCANS else rest, fact.order == "F"
+        shape, back = of.shape if name in SCANS else rest, fact.order == "F"
         lines.insert(0, allocated(out, shape, types[0], cx, backward=back))
     (original,) = cx.code("OUT = E", OUT=out, E=node)
     return unless(checks, original, lines, cx)
@@ -178,7 +178,7 @@ def _called(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int]:
 
 
 def _scan(call: _Call, cx: Context) -> list[ast.stmt]:
-    function, start = _SCANS[call.name]
+    function, start = SCANS[call.name]
     if call.dtype == "bool":
         function = _ON_BOOLS.get(function, function)
     first = call.at(ast.Constant(0))
@@ -211,7 +211,7 @@ def _place(call: _Call, cx: Context) -> list[ast.stmt]:
         BEGIN
         for I in range(N):
             V = E
-            if V {_PLACES[call.name]} BEST:
+            if V {PLACES[call.name]} BEST:
                 BEST = V
                 AT = I
             SEE

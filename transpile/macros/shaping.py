@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .arguments import is_none
 from .context import Context
-from .integers import integer_constant
+from .integers import integer_constant, minus, plus
 from .nests import dtype, unless
 from .views import View, fitted, held, is_one, view
 
@@ -94,13 +94,17 @@ def _matrix(x: ast.expr, cx: Context) -> ast.expr:
     return cx.expr("NAME", NAME=name)
 
 
-def diagonal(array: ast.expr, cx: Context) -> View | None:
-    """Of a matrix."""
+def diagonal(array: ast.expr, cx: Context, k: int = 0) -> View | None:
+    """Of a matrix: the k-th above the first, or below it."""
     of = view(array, cx)
     if of is None or len(of.shape) != 2:
         return None
-    length = cx.expr("min(N, M)", N=of.shape[0], M=of.shape[1])
-    return View((length,), lambda at: of.at([at[0], at[0]]), of.checks)
+    down, right = ast.Constant(max(-k, 0)), ast.Constant(max(k, 0))
+    rows, columns = minus(of.shape[0], down, cx), minus(of.shape[1], right, cx)
+    text = "max(min(N, M), 0)" if k else "min(N, M)"
+    length = cx.expr(text, N=rows, M=columns)
+    return View((length,), lambda at: of.at([plus(at[0], down, cx), plus(at[0], right, cx)]),
+                of.checks)
 
 
 def spread(array: ast.expr, shape: Sequence[ast.expr], cx: Context) -> View | None:

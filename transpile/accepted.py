@@ -1,0 +1,84 @@
+"""What is accepted, function by function: a page made from the rows of operations and the macros.
+
+``python -m transpile.accepted`` prints it; it is ``transpile/README.md``, and a test compares.
+"""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+
+from loopir.ops import OPS
+
+from .macros import MACROS
+from .macros.formulas import ROWS
+from .macros.moved import SIGNATURES as MOVED
+from .macros.reduced import SIGNATURES as REDUCED
+from .macros.reductions import FOLDS, MOMENTS
+from .macros.respelled import SIGNATURES as RESPELLED
+from .macros.running import PLACES, SCANS
+from .macros.sayings import SAYINGS
+
+__all__ = ["accepted"]
+
+
+def accepted() -> str:
+    """Markdown: operations of numbers, functions of whole arrays, and what each macro takes."""
+    return "\n".join([
+        "# What is accepted", "",
+        "Made by `python -m transpile.accepted` from the rows of `loopir/ops.py` and the macros of",
+        "`transpile/macros/`. What stands in no row here stays Python's, or NumPy's.", "",
+        "## Operations of numbers, and of arrays element by element", "", *_operations(), "",
+        "## Functions of arrays, with the arguments that they may be given", "", *_functions(), "",
+        "## Macros: what is brought into loops", "", *_macros(),
+    ]) + "\n"  # fmt: skip
+
+
+def _operations() -> Iterable[str]:
+    """A row each: the spellings, and the kinds of dtypes."""
+    yield "| spelled | of | within, in units of the last place |"
+    yield "|---|---|---|"
+    kinds = {"b": "bools", "i": "ints", "u": "unsigned", "f": "floats"}
+    for op in OPS.values():
+        spellings = [s for s in op.spellings if s]
+        if spellings:
+            said = " ".join(f"`{s}`" for s in spellings).replace("|", "\\|")
+            of = ", ".join(kinds[k] for k in op.kinds if k in kinds)
+            yield f"| {said} | {of} | {op.ulps if op.ulps else 'the same bits'} |"
+
+
+def _functions() -> Iterable[str]:
+    """By the macro whose rows say them."""
+    sayings: dict[str, str] = {}
+    for row in SAYINGS:
+        name, *words = row.call.split()
+        text = " ".join((row.says, *row.first, *row.python))
+        known = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
+        sayings[name] = " ".join(dict.fromkeys([*sayings.get(name, "").split(), *known]))
+    tables: Mapping[str, Mapping[str, str]] = {
+        "of each element a formula": {name: names for name, (names, _) in ROWS.items()},
+        "elements in other places": MOVED,
+        "views in other words": RESPELLED,
+        "folds": {**dict.fromkeys(FOLDS, "a axis keepdims initial where"),
+                  **dict.fromkeys(MOMENTS, "a axis keepdims"), **REDUCED},
+        "along an axis": dict.fromkeys((*SCANS, *PLACES), "a axis"),
+        "said by other functions": sayings,
+    }
+    for title, table in tables.items():
+        calls = (f"`{name}({', '.join(names.split())})`" for name, names in sorted(table.items()))
+        yield f"- {title}: {' '.join(calls)}"
+
+
+def _macros() -> Iterable[str]:
+    """In the order in which they are asked: what each says of itself, and its example."""
+    yield "| macro | | for example |"
+    yield "|---|---|---|"
+    for macro in MACROS:
+        summary, _, example = (inspect.getdoc(macro) or "").partition("\n\n")
+        before = example.partition("→\n")[0].strip().splitlines()
+        said = " ".join(summary.split()).replace("|", "\\|")
+        lines = "<br>".join(f"`{line.rstrip()}`" for line in before).replace("|", "\\|")
+        yield f"| `{macro.__name__}` | {said} | {lines} |"
+
+
+if __name__ == "__main__":
+    print(accepted(), end="")
