@@ -45,16 +45,12 @@ def main() -> int:
             place = fetched(package, cache)
             if place is None:
                 continue
-            verdicts = [*_verdicts(package, place, Path(scratch), chosen)]
+            verdicts = []
+            for v in _verdicts(package, place, Path(scratch), chosen):
+                _tell(v, chosen)
+                verdicts.append(v)
             total += verdicts
             print(f"{package.requirement:24} {_score(verdicts)}", flush=True)
-            for v in verdicts:
-                if v.wrong:
-                    print(f"  WRONG {v.name}: {v.wrong}", flush=True)
-                if chosen.list and (v.plain or chosen.all):
-                    for m in v.messages:
-                        if chosen.list in m:
-                            print(f"  {v.name}: {m}")
     print(f"{'in all':24} {_score(total)}")
     plain = [v for v in total if v.plain and v.ran]
     codes = Counter(code for v in plain for code in v.codes)
@@ -62,6 +58,16 @@ def main() -> int:
     replays = Counter(code for v in plain for code in v.replays)
     print("replayed:", dict(replays.most_common()))
     return any(v.wrong for v in total)
+
+
+def _tell(v: Verdict, chosen: argparse.Namespace) -> None:
+    """What is to be said of one function, as soon as it is known."""
+    if v.wrong:
+        print(f"  WRONG {v.name}: {v.wrong}", flush=True)
+    if chosen.list and (v.plain or chosen.all):
+        for m in v.messages:
+            if chosen.list in m:
+                print(f"  {v.name}: {m}", flush=True)
 
 
 def _score(verdicts: list[Verdict]) -> str:
