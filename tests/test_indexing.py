@@ -124,3 +124,13 @@ def test_what_converts_otherwise_is_numpys(f: Any) -> None:
     for k in (1, 40000, 2.5):
         args = np.arange(5, dtype=np.int16), np.array([True, False, True, False, True]), k
         assert_same(outcome(fused, args), outcome(f, args), str(k))
+
+
+def test_an_array_without_axes_is_left_to_python() -> None:
+    def f():
+        a = np.empty(())
+        a[()] = 42
+        return a
+
+    report = fuse(f, on_reject="silent").report()
+    assert [r.code for r in report.rejections] == ["LOWER_UNSUPPORTED"]

@@ -79,6 +79,8 @@ def allocation(
             )
         return ArrayType(dtype or like.dtype, like.rank, like.rank - 1), like.shape
     shape = extents(given["shape"])
+    if not shape:
+        return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` has no axis", node)
     if dtype is None and function is np.full:
         value = num(given["fill_value"])
         dtype = value.strong or value.weak

@@ -29,6 +29,9 @@ def _ours(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
             case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
                 yield from below(target, iterable)
                 yield from _ours([*body, *orelse])
+            case ast.While(test=test, body=body, orelse=orelse):
+                yield from below(test)
+                yield from _ours([*body, *orelse])
             case _:
                 yield from below(n)
 
