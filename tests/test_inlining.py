@@ -433,3 +433,33 @@ def test_functions_defined_twice_or_in_branches() -> None:
     same(twice, (X,))
     same(branches, (X, 0), (X, 3))
     assert same(late, (X, 2), (X, 2.5)).stats.compiled == 2
+
+
+def test_a_constant_argument_that_is_changed() -> None:
+    def shifted(a, b):
+        if b > 1:
+            a += b
+        a -= b
+        return a
+
+    def shifts(x):
+        return [shifted(-1, v) + shifted(3, 2) for v in x]
+
+    assert same(shifts, (X,)).stats.compiled == 1
+
+
+def test_an_augmented_name_is_read_before_the_call_that_changes_it() -> None:
+    def program(x):
+        total = 1.0
+
+        def add(v):
+            nonlocal total
+            total = total + v
+            return v
+
+        for v in x:
+            total -= add(v) * 2
+            total *= add(v) + total
+        return total
+
+    same(program, (X,))

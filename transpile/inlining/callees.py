@@ -64,6 +64,9 @@ def callee_of(function: FunctionType) -> Callee | str:
         return f"cannot be read: {refused.rejection.message}"
     if declared(source.tree) - set(code.co_freevars):
         return "binds global names"
+    private = {n for n in code.co_names if n.startswith("_") and "__" in n and n[-2:] != "__"}
+    if private and "." in function.__qualname__:
+        return "has names that its class mangles"
     if code.co_freevars and declared(source.tree) & set(code.co_freevars):
         return "binds names of its closure"
     return Callee(source.name, source.path, source.tree, function)

@@ -84,7 +84,7 @@ def decided(block: Sequence[ast.stmt], constants: Constants) -> list[ast.stmt]:
         weight = np.ones(3)
         s = x[0]
     """
-    return _Decide(constants).block(block)
+    return _Decide(dict(constants)).block(block)
 
 
 class _Decide(ast.NodeTransformer):

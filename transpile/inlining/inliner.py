@@ -31,7 +31,7 @@ from .results import without_return
 __all__ = ["Inliner"]
 
 _DEEPEST = 24
-_LARGEST = 30_000
+_LARGEST = 8_000
 """How many nodes of trees calls may come to in all."""
 
 

@@ -49,7 +49,10 @@ class _Lifter:
                 return self._fields(s, ["value"])
             case ast.AugAssign(target=target, value=value) if used(target) & bound(value):
                 return None  # the target is read before its name is bound
-            case ast.AugAssign(target=ast.Name()) | ast.Return(value=ast.expr()) | ast.Expr():
+            case ast.AugAssign(target=ast.Name(id=name)):
+                lifted = self._fields(s, ["value"])
+                return lifted if lifted and name not in bound(*lifted[:-1]) else None
+            case ast.Return(value=ast.expr()) | ast.Expr():
                 return self._fields(s, ["value"])
             case ast.If() | ast.Assert():
                 return self._fields(s, ["test"])
