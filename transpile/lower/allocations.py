@@ -22,17 +22,17 @@ from ..types import ELEMENTS, ArrayType
 from .arrays import BLANK, READY, allocation, ones, ready, unfilled
 from .beside import made_beside
 from .compactions import Compaction
-from .fixed import Fixed
 from .lists import SLACK
 from .pytext import as_python, inlined
 from .refusal import refuse
+from .repeated import Repeated
 from .room import room
 from .values import ArrayRef
 
 __all__ = ["Allocations"]
 
 
-class Allocations(Fixed):
+class Allocations(Repeated):
     """Lowers what makes arrays. ``appending``: those that are filled now by a counter each."""
 
     appending: dict[str, str]

@@ -15,7 +15,7 @@ from ..types import ArrayType
 from .leaving import Leaving
 from .values import ArrayRef
 
-__all__ = ["Fixed"]
+__all__ = ["Fixed", "stays_inside"]
 
 SMALL = 16
 """Items at most."""
@@ -32,7 +32,7 @@ class Fixed(Leaving):
     def holds_items(self, name: str, value: ast.expr) -> bool:
         """Lowers ``v = [a, b, c]``, ``v = (a, b)`` and ``v = [a] * 4``; whether it is such."""
         items = _items(value)
-        if not 0 < len(items) <= SMALL or not _stays_inside(name, self.tree):
+        if not 0 < len(items) <= SMALL or not stays_inside(name, self.tree):
             return False
         nums: list[Num] = [self.b.rebind(self.num(e), "item") for e in items]
         dtype = nums[0].dtype
@@ -81,8 +81,10 @@ def _is_changed(name: str, tree: ast.AST) -> bool:
     )
 
 
-def _stays_inside(name: str, tree: ast.AST) -> bool:
-    """Whether `name` is only asked for its items and its length, so that no other name has them."""
+def stays_inside(name: str, tree: ast.AST, *, returned: bool = False) -> bool:
+    """Whether `name` is only asked for its items and its length, so that no other name has them;
+    or ``returned``, once.
+    """
     allowed, python = set(), set()
     for n in ast.walk(tree):
         match n:
@@ -93,5 +95,9 @@ def _stays_inside(name: str, tree: ast.AST) -> bool:
                     allowed.add(array)
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as array]):
                 allowed.add(array)
+            case ast.Return(value=value) if returned:
+                results = value.elts if isinstance(value, ast.Tuple) else [value]
+                found = [e for e in results if isinstance(e, ast.Name) and e.id == name]
+                allowed.update(found[:1])
     named = {n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name}
     return all(n in allowed or isinstance(n.ctx, ast.Store) for n in named - python)

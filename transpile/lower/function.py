@@ -33,6 +33,7 @@ from .endings import leaving
 from .liveness import reads
 from .parts import IsComplex, split
 from .refusal import refuse
+from .repeated import IsMixed
 from .results import Results
 from .values import RecordsRef, Value
 
@@ -47,18 +48,23 @@ def lower(
     ``telling``: the kernel tells which of its operations have raised. Raises Refused where the
     function cannot be compiled faithfully.
     """
-    return _lowered(tree, types, scope, {}, telling)
+    return _lowered(tree, types, scope, {}, frozenset(), telling)
 
 
 def _lowered(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, names: Mapping[str, bool],
-    telling: bool,
+    mixed: frozenset[str], telling: bool,
 ) -> Plan:
-    """With `names` split in two, and each other one that turns out to be complex."""
+    """With `names` split in two, and each other one that turns out to be complex; and with lists
+    that turn out to be `mixed`.
+    """
     try:
-        return _Function(split(tree, names), types, scope).plan(telling=telling)
+        return _Function(split(tree, names), types, scope, mixed).plan(telling=telling)
     except IsComplex as found:
-        return _lowered(tree, types, scope, {**names, found.name: found.python}, telling)
+        names = {**names, found.name: found.python}
+    except IsMixed as found:
+        mixed |= {found.name}
+    return _lowered(tree, types, scope, names, mixed, telling)
 
 
 def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
@@ -68,7 +74,11 @@ def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
 
 
 class _Function(Results):
-    def __init__(self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope) -> None:
+    def __init__(
+        self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope,
+        mixed: frozenset[str],
+    ) -> None:
+        self.mixed, self.repeated = mixed, {}
         self.tree, self.types, self.scope = tree, dict(types), scope
         self.fields, self.spelled, self.held = {}, {}, {}
         self.b = Builder(names=set(types) | _around(tree, scope))

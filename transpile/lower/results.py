@@ -73,6 +73,8 @@ class Results(Statements):
                 assert isinstance(made, ArrayRef)
                 return self._array(made, node)
         assert node is not None
+        if (listed := self.whole_list(node)) is not None:
+            return listed
         records = self.records(node)
         if records is not None and records.is_whole and records.name in self.arguments:
             return Same(records.name)

@@ -168,7 +168,7 @@ class Statements(Allocations):
                     b.env.update({n: Unbound() for n, v in b.env.items() if v == got})
                     b.env[name] = made
                     return
-        if self.holds_items(name, value):
+        if self.holds_items(name, value) or self.holds_repeated(name, value):
             return
         whole = self.records(value) or self.array(value)
         if whole is not None:

@@ -27,6 +27,7 @@ class Stores(Elements):
     def store(self, target: ast.Subscript, value: Num | Pair, node: ast.AST) -> None:
         """``a[i] = value``."""
         array, needed, at = self._target(target)
+        self.belongs_to(array, value, node)
         index = places_of(self.b, array, at)
         place = span_of(target)
         stmts = self.stores(array.name, array.dtype, index, value, node, place)
@@ -74,6 +75,10 @@ class Stores(Elements):
         return tuple(
             Store(array, (*index, integer(k)), e, span=place) for k, e in enumerate(exprs)
         )
+
+    def belongs_to(self, array: ArrayRef, value: Num | Pair, node: ast.AST) -> None:
+        """Refuses what does not belong to a list, if `array` is one."""
+        raise NotImplementedError
 
     def stored(self, value: Num, dtype: str, node: ast.AST) -> Expr:
         raise NotImplementedError
