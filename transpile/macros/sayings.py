@@ -59,7 +59,7 @@ SAYINGS: tuple[Saying, ...] = (
     Saying(call="array_equal a b equal_nan=False", wants="B", alike="B",
            says="bool(NP.all((A == B) | (EQUAL_NAN & (A != A) & (B != B))))"),
     Saying(call="average a axis=None weights returned keepdims=False",
-           says="NP.mean(A, axis=AXIS, keepdims=KEEPDIMS)"),
+           python=("A.size == 0",), says="NP.mean(A, axis=AXIS, keepdims=KEEPDIMS)"),
     Saying(call="average a axis=None weights returned keepdims=False", wants="WEIGHTS",
            alike="WEIGHTS", first=("S = NP.sum(WEIGHTS, axis=AXIS, dtype=T, keepdims=KEEPDIMS)",),
            python=("S == 0",),
