@@ -134,3 +134,41 @@ def test_an_array_without_axes_is_left_to_python() -> None:
 
     report = fuse(f, on_reject="silent").report()
     assert [r.code for r in report.rejections] == ["LOWER_UNSUPPORTED"]
+
+
+MASKS = ("m", "x > 0", "x > y", "~m", "m & (x < 2)", "y != 0")
+INDICES = ("i", "i % 3", "np.flatnonzero(m)", "np.where(x > 1)[0]", "i[::-1]")
+
+
+def statement(rng: random.Random, k: int) -> str:
+    """One that reads or writes under a mask or index array, or loops over such reads."""
+    a, b, v = rng.choice("xy"), rng.choice("xy"), rng.choice(("2", "k", "s", "x.sum()", "-1"))
+    m, i, op = rng.choice(MASKS), rng.choice(INDICES), rng.choice("+-*")
+    return rng.choice((
+        f"{a}[{m}] = {v}", f"{a}[{m}] {op}= {v}", f"{a}[{m}] = {b}[{m}] {op} {v}",
+        f"{a}[{m}] {op}= {b}[{m}]", f"r[{k}] = {a}[{m}] {op} {v}", f"s = len({a}[{m}])",
+        f"{a}[{i}] = {v}", f"{a}[{i}] {op}= {v}", f"s = ({a}[{i}] {op} {v}).sum()",
+        f"for j in range(3):\n        t = {a}[{a} > j]\n        s = s + t.sum() + len(t)",
+        f"if k > 1:\n        u = {a}[{m}]\n    else:\n        u = {b}[{m}]\n    s += u.sum()",
+    )).replace(f"r[{k}]", f"r{k}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_many_masks(seed: int, tmp_path: Path) -> None:
+    rng, compiled = random.Random(seed), 0
+    for _ in range(20):
+        body = [statement(rng, k) for k in range(rng.randrange(1, 5))]
+        made = "".join(f"{s[:2]}, " for s in body if s.startswith("r"))
+        lines = "\n    ".join(("s = 0", *body, f"return s, {made}x, y"))
+        source = f"def f(x, y, m, i, k):\n    {lines}\n"
+        f = defined(source, tmp_path)
+        fused = fuse(f, on_reject="silent")
+        for dtype, size in ((float, 40), (np.int16, 5), (float, 0)):
+            draw = np.random.default_rng(seed)
+            x, y = (draw.integers(-4, 5, size).astype(dtype) for _ in range(2))
+            at = draw.integers(-min(size, 5), max(size, 1), min(size, 4))
+            args = (x, y, draw.random(size) < 0.5, at, 1 + size % 3)
+            assert_same(outcome(fused, args), outcome(f, args), source, 64)
+        compiled += bool(fused.stats.compiled)
+    assert compiled > 10
