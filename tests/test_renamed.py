@@ -64,7 +64,8 @@ def _renamed(function: Callable[..., Any], to: list[str], shift: int) -> Callabl
 CASES = {
     p.function: pytest.param(p, id=p.label)
     for p in reversed(PROGRAMS)
-    if not p.long and not p.function.__code__.co_freevars + p.function.__code__.co_cellvars
+    if not p.long and p.python_at < {*p.sizes}
+    and not p.function.__code__.co_freevars + p.function.__code__.co_cellvars
 }
 
 
