@@ -145,8 +145,8 @@ def roots(x, out):
         out[i] = root(x[i])
 
 roots(np.ones(5), np.zeros(5))
-root = print
-roots(np.ones(2), np.array([None, None]))
+root = np.cbrt
+roots(np.ones(5), np.zeros(5))
 """,
         good="""\
 root = np.sqrt
