@@ -98,7 +98,8 @@ class Calls(StandsIn):
         case = self._case(values)
         variant = case.variant(values)
         stale = variant is None and hot is not None and not hot.applies(values)
-        if stale and home is case:
+        others = case is not home and _holds_functions(case.types)  # for which it was not made
+        if stale and home is not None and not others:
             self._start()  # the next call is compiled anew
             return self._replay(home, "GUARD_REBOUND")
         variant = variant or self._compiled(case, values)
@@ -164,7 +165,7 @@ class Calls(StandsIn):
         if types not in self._cases and sum(map(_chosen, self._cases)) >= MOST_CHOSEN:
             types = tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)
         case = self._cases.get(types) or self._cases.setdefault(types, Case(types))
-        if any(isinstance(t, Function) for t in types):
+        if _holds_functions(types):
             case.types = types  # of the functions themselves that were given last
         return case
 
@@ -246,6 +247,10 @@ class Calls(StandsIn):
         if self.options.on_reject == "warn" and is_news(rejection.code):
             part = case.parts is not None
             warn(sentence(self._function, case.types, rejection.code, rejection, part=part))
+
+
+def _holds_functions(types: tuple[ArgType, ...]) -> bool:
+    return any(isinstance(t, Function) for t in types)
 
 
 def _chosen(types: tuple[ArgType, ...]) -> bool:
