@@ -138,9 +138,7 @@ def products(X, Y):
 
 # -- put together
 
-@on_arrays(
-    python_at=(0, 1), f64=matrix_and_row, f32=lambda n, rng: matrix_and_row(n, rng, F32)
-)
+@on_arrays(f64=matrix_and_row, f32=lambda n, rng: matrix_and_row(n, rng, F32))
 def put_together(X, y):
     u = np.concatenate((y, y[1:], 2.0 * y))
     v, w = np.vstack((X, X[::-1])), np.stack([y, -y], axis=1)
