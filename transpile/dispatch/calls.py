@@ -98,8 +98,7 @@ class Calls(StandsIn):
         case = self._case(values)
         variant = case.variant(values)
         stale = variant is None and hot is not None and not hot.applies(values)
-        others = case is not home and _holds_functions(case.types)  # for which it was not made
-        if stale and home is not None and not others:
+        if stale and home is not None and (case is home or not _holds_functions(home.types)):
             self._start()  # the next call is compiled anew
             return self._replay(home, "GUARD_REBOUND")
         variant = variant or self._compiled(case, values)
