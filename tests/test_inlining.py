@@ -463,3 +463,39 @@ def test_an_augmented_name_is_read_before_the_call_that_changes_it() -> None:
         return total
 
     same(program, (X,))
+
+
+# -- fused helpers
+
+
+@fuse(reassociate=False)
+def in_order(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+
+@fuse
+def in_lanes(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+
+def test_a_fused_helper_keeps_its_options():
+    def twice_in_order(x):
+        return in_order(x) * 2.0
+
+    def twice_in_lanes(x):
+        return in_lanes(x) * 2.0
+
+    x = np.random.default_rng(1).standard_normal(1001)
+    exact = twice_in_order(x)
+    for function, said in ((twice_in_order, True), (twice_in_lanes, False)):
+        report = fuse(function).report(x)
+        refused = any("options of its own" in r.message for r in report.rejections)
+        assert refused is said, report
+    assert fuse(twice_in_order, on_reject="silent")(x) == exact
+    assert fuse(twice_in_order, reassociate=False, on_reject="raise")(x) == exact

@@ -303,7 +303,8 @@ def test_a_strict_condition_is_pythons_whoever_judges() -> None:
     """It may have raised an error, whatever ``np.errstate`` says."""
     contract = Contract(
         params=(), guards=(), in_place=(), strict=("over",), bindings=(), returned=Nothing(),
-        refs=(), writes=(), rewrites=False, snapshot=False, risky=False, sources=(),
+        refs=(), given=(), objects=(), writes=(), rewrites=False, snapshot=False, risky=False,
+        sources=(),
         told="told",
     )
     known = Verdicts()

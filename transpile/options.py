@@ -43,6 +43,10 @@ class Options:
         """Whether the C compiler may contract."""
         return self.contract or self.fast
 
+    def computes_as(self, other: Options) -> bool:
+        """Whether these options give the bits that `other` does."""
+        return (self.reassociate, self.fma, self.fast) == (other.reassociate, other.fma, other.fast)
+
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """The options that keywords give.

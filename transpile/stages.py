@@ -129,7 +129,7 @@ def compile_stages(
     try:
         theirs = registered()
         said = expand_only(theirs, source.tree, env) if theirs else source.tree
-        inliner = Inliner(replace(source, tree=said), env, scope, types, theirs)
+        inliner = Inliner(replace(source, tree=said), env, scope, types, theirs, options)
         called = inliner.whole()
         env.scope = inliner.scope
         python = expand(called, env, inliner.late)

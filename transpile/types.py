@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from loopir.record import record
 from loopir.types import DTYPES, DType
+
+if TYPE_CHECKING:
+    from .options import Options
 
 __all__ = [
     "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "ObjectType",
@@ -74,6 +77,7 @@ class StandsIn:
 
     __wrapped__: Any
     __name__: str
+    options: Options
 
 
 @record(frozen=True, slots=True)

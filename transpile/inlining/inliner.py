@@ -15,12 +15,13 @@ from ..macros.env import Env
 from ..macros.lifting import Lifted, lift_statement
 from ..macros.names import bound, own_of, rename, used
 from ..macros.ways import NotStructured
+from ..options import Options
 from ..places import Place, place_of, put
 from ..plan import Home, Ref
 from ..rejections import Refused
 from ..scope import Scope, made_in_c
 from ..source import Source
-from ..types import ArgType, Function
+from ..types import ArgType, Function, StandsIn
 from .arguments import given, names_of
 from .assigned import unassigned
 from .callees import Callee, callee_of, local_callee
@@ -40,12 +41,12 @@ class Inliner:
 
     ``places``: where nodes came from, by the number that they have. ``spelled``: what its names for
     others are in their source. ``refused``: why calls stayed what they were. `others` are macros
-    that come first.
+    that come first, `options` the caller's.
     """
 
     def __init__(
         self, source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType],
-        others: Sequence[Macro] = (),
+        others: Sequence[Macro] = (), options: Options | None = None,
     ) -> None:
         self.tree = copied(source.tree)
         self.spelled: dict[str, str] = {}
@@ -61,6 +62,7 @@ class Inliner:
         self.nodes = 0
         self._types = types
         self._others = others
+        self._options = options or Options()
         self._numbers: dict[tuple[object, int], int] = {}
         self._loops = 0
 
@@ -251,6 +253,9 @@ class Inliner:
         known = isinstance(value, FunctionType) and _is_known(value)
         if known or made_in_c(value) or self._is_claimed(call):
             return None
+        if isinstance(value, StandsIn) and not self._options.computes_as(value.options):
+            said = f"`{ast.unparse(func)}` is fused with options of its own"
+            refuse("LOWER_CALL", said, call)
         function = self.homes.plain(func, value)
         if function is None:
             return None

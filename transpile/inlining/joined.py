@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from loopir.nodes import Span
+
 from ..macros.copying import copied
 from ..places import Place
 from ..plan import Home, Plan, StatusSource
@@ -30,11 +32,18 @@ def _sourced(source: StatusSource, places: Sequence[Place | None]) -> StatusSour
     return replace(source, line=place.line, of=place.function, place=0)
 
 
+def _holds(span: Span | None, other: Span | None) -> bool:
+    """Whether what is at `other` stands in what is at `span`."""
+    if span is None or other is None:
+        return False
+    ends = (other.end_line, other.end_col) <= (span.end_line, span.end_col)
+    return ends and (span.line, span.col) <= (other.line, other.col)
+
+
 def told(refused: Refused, inliner: Inliner) -> Refused:
     """`refused` in the words of the source, with the line of the helper that is to blame."""
-    same = (r for r in inliner.refused if r.rejection.span == refused.rejection.span)
-    if refused.rejection.code == "LOWER_CALL":
-        refused = next(same, refused)
+    around = (r for r in inliner.refused if _holds(r.rejection.span, refused.rejection.span))
+    refused = next(around, refused)
     rejection, place = refused.rejection, inliner.places[refused.place]
 
     def spelled(name: re.Match[str]) -> str:
