@@ -51,7 +51,7 @@ class Run:
     def on_target(
         self, case: RandomCase, function: Any, wanted: dict[str, Wanted], target: str
     ) -> bool:
-        """Whether machine code gave an answer."""
+        """Whether machine code gave an answer, of the function as a whole."""
         fused = fuse(function, target=target, on_reject="silent", **case.options)
         for mode, right in wanted.items():
             got = ran(fused, case.given.make, mode)
@@ -61,7 +61,8 @@ class Run:
         if target == NATIVE[0]:
             self.python.update(replays.keys())
         self.agreed[target] += fused.stats.compiled > 0
-        return fused.stats.compiled > 0
+        in_parts = any(case.parts for case in fused._cases.values())
+        return fused.stats.compiled > 0 and not in_parts
 
     def agree(self, case: RandomCase, wanted: Wanted, got: Any, where: str) -> None:
         difference = wanted.difference(got)
