@@ -95,7 +95,7 @@ class Homes:
             return name
         if name in names:
             return self.name(name, f"{said}.__globals__[{name!r}]", names[name])
-        known: Any = function.__builtins__  # type: ignore[attr-defined]  # there since 3.10
+        known: Any = function.__builtins__
         if name not in known:
             return self.fresh(name)
         self.refs[f"({name!r} in {said}.__globals__)"] = False
