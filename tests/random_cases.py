@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import itertools
 import math
 import warnings
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from nearness import MARKS, Nudge, close, unmarked
 from random_arguments import Arguments, arguments
 from random_programs import TEMPORARY, Program, program
+from written import written
 
 __all__ = ["MODES", "RandomCase", "Ran", "Wanted", "random_cases", "ran"]
 
@@ -28,8 +28,6 @@ MODES: dict[str, dict[str, Any]] = {
     "raise": {"all": "raise"},
 }
 """Error states by name; "warn" is NumPy's own."""
-
-_modules = itertools.count()
 
 
 class Ran(NamedTuple):
@@ -98,14 +96,7 @@ class RandomCase:
 
     def function(self, folder: Path) -> Any:
         """The program as a function of a module that was written to `folder`."""
-        path = folder / f"random_{next(_modules)}.py"
-        path.write_text(HEADER + self.source)
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module.f
+        return written(folder, HEADER + self.source).f
 
     def wanted(self, function: Any, mode: str) -> Wanted:
         """What Python does."""

@@ -10,12 +10,13 @@ from native import run_native
 from loopir.interpret import run
 from loopir.nodes import Kernel
 from targets.safecall import pairs
+from transpile import Fused
 from transpile.dispatch.compiling import contract_of
 from transpile.dispatch.variant import Variant
 from transpile.plan import Plan
 from transpile.stages import Stages
 
-__all__ = ["Replayed", "emulated", "interpreted", "through"]
+__all__ = ["Replayed", "emulated", "in_parts", "interpreted", "through"]
 
 
 class Replayed(Exception):
@@ -33,6 +34,11 @@ def through(stages: Stages, plan: Plan, kernel: Kernel, fast: Callable[..., int]
     variant = Variant(function, contract, lambda *args: fast(*map(pairs, args)))
     variant.attach(cold, CellType(0))
     return variant.call
+
+
+def in_parts(fused: Fused) -> bool:
+    """Whether regions have answered for some signature, and not the function as a whole."""
+    return any(case.parts is not None for case in fused._cases.values())
 
 
 def interpreted(kernel: Kernel) -> Callable[..., int]:

@@ -1,9 +1,7 @@
 """Functions of one number on every kind of number: type, value, error, warnings as in Python."""
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 from agree import same
 from random_cases import ran
 from staged import Replayed, interpreted, through
+from written import written
 
 from transpile.options import Options
 from transpile.rejections import Refused
@@ -68,16 +67,11 @@ VALUES = {
 def functions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Any]:
     """By expression and kind, from a file: the compiler reads their source."""
     names = {(e, k): f"f{len(k)}_{n}" for n, e in enumerate(EXPRESSIONS) for k in KINDS}
-    path: Path = tmp_path_factory.mktemp("operands") / "operands.py"
-    path.write_text("import math\n\nimport numpy as np\n\nfrom transpile import ops\n" + "".join(
+    text = "import math\n\nimport numpy as np\n\nfrom transpile import ops\n" + "".join(
         f"\n\ndef {name}(x, y):\n    return [{e.replace('V', KINDS[k])} for v in x]\n"
         for (e, k), name in names.items()
-    ))
-    spec = importlib.util.spec_from_file_location("operands", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    )
+    module = written(tmp_path_factory.mktemp("operands"), text)
     return {key: getattr(module, name) for key, name in names.items()}
 
 

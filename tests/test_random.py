@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, seed, settings
 from native import RUNNABLE
 from random_cases import MODES, RandomCase, Wanted, ran, random_cases
-from staged import Replayed, emulated, interpreted, through
+from staged import Replayed, emulated, in_parts, interpreted, through
 
 from targets.host import available
 from transpile import fuse
@@ -61,8 +61,7 @@ class Run:
         if target == NATIVE[0]:
             self.python.update(replays.keys())
         self.agreed[target] += fused.stats.compiled > 0
-        in_parts = any(case.parts for case in fused._cases.values())
-        return fused.stats.compiled > 0 and not in_parts
+        return fused.stats.compiled > 0 and not in_parts(fused)
 
     def agree(self, case: RandomCase, wanted: Wanted, got: Any, where: str) -> None:
         difference = wanted.difference(got)

@@ -4,8 +4,6 @@
 """
 from __future__ import annotations
 
-import importlib.util
-import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 from random_arguments import arguments
 from random_functions import HELPERS, function_text
 from traps.trap import Seen, nearly, seen
+from written import written
 
 from transpile import fuse
 
@@ -26,7 +25,6 @@ PARAMETERS = (
 )
 COMPILED_SHARE = 0.3
 IN_PLACE = re.compile(r"^ *[xym]\[.*=|^ *[xy] .= ", re.MULTILINE)
-_modules = itertools.count()
 
 
 class Run:
@@ -67,14 +65,7 @@ class Run:
 
     def function(self, text: str) -> Any:
         """`text` as a function of a module of its own."""
-        path = self.folder / f"function_{next(_modules)}.py"
-        path.write_text(f"import numpy as np\n\n{HELPERS}\n\n{text}")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module.f
+        return written(self.folder, f"import numpy as np\n\n{HELPERS}\n\n{text}").f
 
     def told(self) -> str:
         share = self.compiled / max(1, self.functions)

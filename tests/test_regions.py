@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import assert_same, outcome
-from run import programs as run_programs  # noqa: F401 (registers the programs)
 from run.programs import PROGRAMS, Program
 
 from transpile import FuseError, FuseWarning, fuse

@@ -17,7 +17,7 @@ from native import RUNNABLE
 from run.arrays import PROGRAMS as ON_ARRAYS
 from run.programs import PROGRAMS as IN_LOOPS
 from run.programs import Program
-from staged import Replayed, emulated, interpreted, through
+from staged import Replayed, emulated, in_parts, interpreted, through
 from tally import AGREED
 
 from targets.host import available
@@ -104,6 +104,7 @@ def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch
         agrees(program, n, target, outcome(fused, arguments(program, n)))
     assert fused.stats.compiled == len(program.sizes) - len(program.python_at)
     assert fused.stats.replays == {}
+    assert not in_parts(fused)
 
 
 @pytest.mark.skipif("neon" not in RUNNABLE, reason="needs an ARM compiler and an emulator")

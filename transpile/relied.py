@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .below import below
-from .plan import Ref
+from .plan import Captured, Plan, Ref
 from .scope import Scope, made_in_c
 
-__all__ = ["relied"]
+__all__ = ["relying"]
 
 
-def relied(tree: ast.FunctionDef, scope: Scope) -> tuple[Ref, ...]:
-    """The functions, types and numbers that free names of `tree` stand for."""
-    found = (_ref(text, chain, scope) for text, chain in dict(_chains(tree)).items())
-    return tuple(ref for ref in found if ref is not None)
+def relying(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan:
+    """`plan`, which also asks whether the functions, types and numbers that free names of `tree`
+    stand for are what they were; those that it is given at each call it need not ask.
+    """
+    known = {b.name for b in plan.bindings if isinstance(b, Captured)}
+    known |= {ref.expr for ref in plan.refs}
+    chains = {text: chain for text, chain in _chains(tree) if text not in known}
+    found = (_ref(text, chain, scope) for text, chain in chains.items())
+    return replace(plan, refs=(*plan.refs, *(ref for ref in found if ref is not None)))
 
 
 def _chains(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:

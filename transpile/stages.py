@@ -25,9 +25,9 @@ from .macros import expand, registered
 from .macros.driver import expand_only
 from .macros.objects import held_type
 from .options import Options
-from .plan import Captured, Plan
+from .plan import Plan
 from .rejections import Refused
-from .relied import relied
+from .relied import relying
 from .scope import Origin, Scope
 from .signature import type_of
 from .source import Source, read
@@ -126,21 +126,17 @@ def compile_stages(
     source = function if isinstance(function, Source) else read(function)
     scope = Scope.of(source.function) if source.function is not None else Scope()
     env = CallEnv(types, scope)
+    theirs = registered()
+    said = expand_only(theirs, source.tree, env) if theirs else source.tree
+    inliner = Inliner(replace(source, tree=said), env, scope, types, theirs, options)
     try:
-        theirs = registered()
-        said = expand_only(theirs, source.tree, env) if theirs else source.tree
-        inliner = Inliner(replace(source, tree=said), env, scope, types, theirs, options)
         called = inliner.whole()
         env.scope = inliner.scope
         python = expand(called, env, inliner.late)
         plan = lower(python, types, inliner.scope, telling=telling)
     except Refused as refused:
         raise told(refused, inliner) from None
-    plan = joined(plan, inliner)
-    captured = {b.name for b in plan.bindings if isinstance(b, Captured)}
-    known = captured.union(ref.expr for ref in plan.refs)
-    taken = (r for r in relied(called, inliner.scope) if r.expr not in known)
-    plan = replace(plan, refs=(*plan.refs, *taken))
+    plan = relying(joined(plan, inliner), called, inliner.scope)
     kernel, gone = in_registers(plan.kernel, plan.temporaries)
     fusion = fuse_kernel(
         kernel,

@@ -108,10 +108,10 @@ def _apart(function: Callable[..., Any], name: str, seed: int) -> Verdict:
     try:
         if not receive.poll(_LIMIT):
             os.kill(child, signal.SIGKILL)
-            return Verdict(name, True, True, True, wrong=f"no answer after {_LIMIT} s")
+            return Verdict(name, True, True, wrong=f"no answer after {_LIMIT} s")
         return Verdict(*pickle.loads(receive.recv_bytes()))
     except EOFError:
-        return Verdict(name, True, True, True, wrong="the process died")
+        return Verdict(name, True, True, wrong="the process died")
     finally:
         receive.close()
         os.waitpid(child, 0)
@@ -129,7 +129,7 @@ def _child(send: Any, function: Callable[..., Any], name: str, seed: int) -> Non
         import traceback
 
         text = "".join(traceback.format_exception(e)[-6:])
-        send.send_bytes(pickle.dumps(tuple(Verdict(name, True, True, True, wrong=text))))
+        send.send_bytes(pickle.dumps(tuple(Verdict(name, True, True, wrong=text))))
     os._exit(0)
 
 

@@ -34,7 +34,6 @@ class Verdict(NamedTuple):
 
     name: str
     plain: bool
-    loops: bool
     ran: bool = False
     accepted: bool = False
     regions: int = 0
@@ -61,8 +60,8 @@ def judged(function: Callable[..., Any], name: str, seed: int) -> Verdict:
     """`function` tried with arguments drawn from `seed`, until some fit; then compared on them."""
     tree = tree_of(function)
     if tree is None:
-        return Verdict(name, False, False)
-    verdict = Verdict(name, _plain(function, tree, 3), _has_loops(tree))
+        return Verdict(name, False)
+    verdict = Verdict(name, _plain(function, tree, 3))
     guesses = kinds(function, tree)
     if guesses is None:
         return verdict
@@ -249,14 +248,6 @@ def _plain_value(value: Any, function: Callable[..., Any], depth: int) -> bool:
         or isinstance(value, (int, float, complex, np.ndarray, np.generic, tuple, np.ufunc, type))
         or inspect.isbuiltin(value)
         or type(value).__module__ in ("numpy", "builtins")
-    )
-
-
-def _has_loops(tree: ast.FunctionDef) -> bool:
-    """Whether there is anything to compile: a loop, a comprehension, or a call of NumPy's."""
-    return any(
-        isinstance(n, (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.Call, ast.Subscript))
-        for n in ast.walk(tree)
     )
 
 

@@ -187,9 +187,10 @@ class Calls(StandsIn):
                     raise
                 from .compiling import rejection_of
 
-                case.parts = self._parts(case, rejection_of(error))
-                case.rejection, case.error = rejection_of(error), error
-                self._refuse(case, case.rejection)
+                rejection = rejection_of(error)
+                case.parts = self._parts(case, rejection)
+                case.rejection, case.error = rejection, error
+                self._refuse(case, rejection)
                 return None
             case.add(variant)
             return variant

@@ -98,4 +98,3 @@ def _part(
     types = known.types(names, region.first)
     given = None if types is None else tuple(types[n] for n in names)
     return Part(region.helper, tree, Fused(inner, options), given)
-
