@@ -1,7 +1,10 @@
 """``python -m tests.corpus [package …] [--seed N] [--jobs N] [--list CODE]``: the score.
 
 Downloads wheels into a folder of the user's cache, runs what their authors compile both ways, each
-function in a process of its own, and prints how many are compiled, refused and wrong.
+function in a process of its own, and prints how many are compiled, refused and wrong. A function
+counts as run where Python takes arguments made for it, of the kinds that its author declared or
+that its text asks for, the likeliest first (float64 arrays of equal lengths); whether it is
+accepted is judged by the first of these, whether it is wrong by six, of several types and lengths.
 """
 from __future__ import annotations
 

@@ -1,25 +1,34 @@
-"""Arguments for a function of which only the text is known: kinds guessed from how names are used.
+"""What may be passed to a function of which only the text is known: kinds, likeliest first.
 
-A kind is a letter of what is passed: an array of a rank, an int, a float, a function, …
+What its author declared comes first, then what the places say where a name is used.
 """
 from __future__ import annotations
 
 import ast
 import inspect
-import random
+import re
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
+from .declared import annotated, signature
 
-__all__ = ["Kind", "arguments", "kinds", "tree_of"]
+__all__ = ["Kind", "kinds", "tree_of"]
 
 Kind = str
-"""``a1`` to ``a4``: an array of that rank; ``i`` an int, ``f`` a float, ``b`` a bool, ``n`` None,
-``d`` the default, ``t`` a tuple of ints, ``F1``, ``F2``: a function of so many arrays.
+"""``a1`` to ``a4``: an array of that rank; ``k1`` to ``k4``: of ints that are subscripts; ``m1`` to
+``m4``: of bools; ``o1``: of one element; ``i`` an int, ``f`` a float, ``c`` a complex, ``b`` a
+bool, ``n`` None, ``d`` the default, ``t`` a tuple of ints, ``F0`` to ``F2``: a function of so many
+arrays, ``s:…`` that text.
 """
 
-_SIZES = {"n", "k", "m", "window", "size", "length", "period", "width", "height", "num", "lag"}
+_SIZES = re.compile(
+    r"^(n|k|m|window|size|length|period|width|height|num|lag|seed|axis|(n|num|max|min)_\w+|\w+_size)$"
+)
+_SUBSCRIPTS = re.compile(r"(^|_)(ind|indices|idxs?|index|labels?|indptr|rows?|cols?)\d*(_|$)")
+_MATRIX = re.compile(r"^[A-Z]$")
+_MAKERS = {"zeros", "ones", "empty", "full", "arange", "eye", "prange"}
+_OTHERS: tuple[Kind, ...] = ("a1", "i", "f", "a2", "k1", "b", "a3", "t", "n")
 
 
 def tree_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
@@ -35,39 +44,63 @@ def kinds(
     function: Callable[..., Any], tree: ast.FunctionDef, depth: int = 2
 ) -> list[tuple[Kind, ...]] | None:
     """For each parameter what it may be, likeliest first; None for one that takes any number."""
-    spec = inspect.signature(function)
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in spec.parameters.values()):
+    spec = inspect.signature(function).parameters
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in spec.values()):
         return None
-    return [_kinds(name, p, function, tree, depth) for name, p in spec.parameters.items()]
+    marks = function.__globals__.get("__marks__", {}).get(function.__name__, [])
+    said = signature(marks) or ()
+    firsts = said if len(said) == len(spec) else ("",) * len(spec)
+    found = [
+        _kinds(name, p, first, function, tree, depth)
+        for (name, p), first in zip(spec.items(), firsts, strict=True)
+    ]
+    beside = any(k[0] in "akmo" for out in found for k in out[:1])
+    for name, out in zip(spec, found, strict=True):
+        if not {*out} - {"d"}:
+            out += _by_name(name, beside)
+    return [tuple(dict.fromkeys([*out, *_OTHERS])) for out in found]
 
 
 def _kinds(
-    name: str, parameter: inspect.Parameter, function: Callable[..., Any], tree: ast.FunctionDef,
-    depth: int,
-) -> tuple[Kind, ...]:
+    name: str, parameter: inspect.Parameter, first: Kind, function: Callable[..., Any],
+    tree: ast.FunctionDef, depth: int,
+) -> list[Kind]:
+    """What is declared or seen of one parameter; nothing, or ``d`` alone, where nothing is."""
     found = [*_uses(name, tree), *(_passed(name, function, tree, depth) if depth else ())]
-    ranks = [k for k in found if k[0] == "a"]
-    out: list[Kind] = []
+    out: list[Kind] = [first] if first else []
     if parameter.default is not inspect.Parameter.empty:
         out.append("d")
-    if ranks:
-        out.append(max(ranks))
-    out += [k for k in found if k[0] != "a"]
-    if not out or out == ["d"]:
-        out += ["i"] if name.lower() in _SIZES else ["a1", "f", "i"]
-    return tuple(dict.fromkeys([*out, "a1", "i", "f", "a2", "a3", "b", "t", "n"]))
+    out += annotated(parameter, ast.get_docstring(tree) or "")
+    arrays = [k for k in (*found, *out) if k[0] in "akm"]
+    if arrays:
+        index = any(k[0] == "k" for k in arrays) or _SUBSCRIPTS.search(name)
+        rank = max(*(k[1] for k in arrays), "2" if _MATRIX.match(name) else "1")
+        out.append(("k" if index else "a") + rank)
+    out += [k for k in found if k[0] not in "akm"]
+    return out
+
+
+def _by_name(name: str, numbers: bool) -> list[Kind]:
+    """What a name alone lets one guess; rather a number beside arrays that are subscripted."""
+    if _SIZES.match(name):
+        return ["i"]
+    if _SUBSCRIPTS.search(name):
+        return ["k1", "i"]
+    if _MATRIX.match(name):
+        return ["a2"]
+    return ["f", "i", "a1"] if numbers else ["a1", "f", "i"]
 
 
 def _uses(name: str, tree: ast.FunctionDef) -> Iterator[Kind]:
     """What the places where `name` stands say of it."""
+    indices = _indices(tree)
     for node in ast.walk(tree):
         match node:
-            case ast.Subscript(value=ast.Name(id=n), slice=ast.Tuple(elts=parts)) if n == name:
+            case ast.Subscript(value=ast.Name(id=n), slice=index) if n == name:
+                parts = index.elts if isinstance(index, ast.Tuple) else [index]
                 yield f"a{min(sum(not _new_axis(p) for p in parts), 4) or 1}"
             case ast.Subscript(value=ast.Subscript(value=ast.Name(id=n))) if n == name:
                 yield "a2"
-            case ast.Subscript(value=ast.Name(id=n)) if n == name:
-                yield "a1"
             case ast.Subscript(
                 value=ast.Attribute(value=ast.Name(id=n), attr="shape"),
                 slice=ast.Constant(value=int(k)),
@@ -78,24 +111,69 @@ def _uses(name: str, tree: ast.FunctionDef) -> Iterator[Kind]:
                 value=ast.Attribute(value=ast.Name(id=n), attr="shape"),
             ) if n == name:
                 yield f"a{len(parts)}"
-            case ast.Attribute(value=ast.Name(id=n)) if n == name:
-                yield "a1"
+            case ast.Attribute(value=ast.Name(id=n), attr=attr) if n == name:
+                yield "a2" if attr == "T" else "a1"
             case ast.Call(func=ast.Name(id=n), args=args) if n == name:
                 yield f"F{min(len(args), 2)}"
-            case ast.Call(func=ast.Name(id="range" | "prange"), args=args) if _names(args, name):
+            case ast.Call(func=ast.Name(id="range" | "prange"), args=args) if _named(args, name):
                 yield "i"
-            case ast.Call(func=ast.Attribute(attr="prange" | "arange"), args=args) if _names(
-                args, name
+            case ast.Call(func=ast.Attribute(attr=made), args=[size, *_]) if (
+                made in _MAKERS and _named([size], name)
             ):
                 yield "i"
             case ast.For(iter=ast.Name(id=n)) if n == name:
                 yield "a1"
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=n)]) if n == name:
                 yield "a1"
-            case ast.Subscript(slice=index) if _names([index], name):
+            case ast.Subscript(slice=index) if _named([index], name):
                 yield "i"
+            case ast.Compare(
+                left=ast.Name(id=n), comparators=[ast.Constant(value=str(text))]
+            ) if n == name:
+                yield f"s:{text}"
+            case ast.If(test=ast.Name(id=n)) | ast.IfExp(test=ast.Name(id=n)) if n == name:
+                yield "b"
             case _:
                 pass
+        rank = _element(node, name, indices)
+        if rank:
+            yield f"k{rank}"
+
+
+def _element(node: ast.AST, name: str, indices: set[str]) -> int:
+    """The number of axes of `name` where its elements are subscripts or ends of ranges, else 0."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=to)], value=value) if to in indices:
+            return _read(value, name)
+        case ast.For(target=ast.Name(id=to), iter=ast.Name(id=n)) if to in indices and n == name:
+            return 1
+        case ast.Subscript(slice=index):
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            return max((_read(p, name) for p in parts), default=0)
+        case ast.Call(func=ast.Name(id="range" | "prange"), args=args):
+            return max((_read(p, name) for p in args), default=0)
+    return 0
+
+
+def _read(value: ast.expr, name: str) -> int:
+    for part in _sums(value):
+        match part:
+            case ast.Subscript(value=ast.Name(id=n), slice=index) if n == name:
+                return len(index.elts) if isinstance(index, ast.Tuple) else 1
+            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=n))) if n == name:
+                return 2
+    return 0
+
+
+def _indices(tree: ast.FunctionDef) -> set[str]:
+    """The names that are subscripts or ends of ranges by themselves."""
+    tops: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            tops.append(node.slice)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            tops += node.args if node.func.id in ("range", "prange") else []
+    return {p.id for top in tops for p in _sums(top) if isinstance(p, ast.Name)}
 
 
 def _passed(
@@ -103,11 +181,11 @@ def _passed(
 ) -> Iterator[Kind]:
     """What the helpers want that `name` is handed to."""
     for node in ast.walk(tree):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        if not isinstance(node, ast.Call):
             continue
-        helper = function.__globals__.get(node.func.id)
-        inner = tree_of(helper) if inspect.isfunction(helper) and helper is not function else None
-        if inner is None:
+        helper = _called(node.func, function)
+        inner = tree_of(helper) if helper is not None and helper is not function else None
+        if helper is None or inner is None:
             continue
         for parameter, given in zip(inner.args.args, node.args, strict=False):
             if isinstance(given, ast.Name) and given.id == name:
@@ -115,96 +193,37 @@ def _passed(
                 yield from _passed(parameter.arg, helper, inner, depth - 1) if depth > 1 else ()
 
 
+def _called(func: ast.expr, function: Callable[..., Any]) -> types.FunctionType | None:
+    match func:
+        case ast.Name(id=name):
+            found = function.__globals__.get(name)
+        case ast.Attribute(value=ast.Name(id=module), attr=name):
+            found = getattr(function.__globals__.get(module), name, None)
+        case _:
+            found = None
+    return found if isinstance(found, types.FunctionType) else None
+
+
 def _new_axis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value in (None, Ellipsis)
 
 
-def _names(nodes: list[ast.expr], name: str) -> bool:
+def _named(nodes: list[ast.expr], name: str) -> bool:
     """Whether `name` stands in one of them by itself, or in sums: not as what is measured."""
-    return any(
-        isinstance(node, ast.Name) and node.id == name
-        for top in nodes
-        for node in _sums(top)
-    )
+    parts = (part for top in nodes for part in _sums(top))
+    return any(isinstance(part, ast.Name) and part.id == name for part in parts)
 
 
 def _sums(node: ast.expr) -> Iterator[ast.expr]:
     yield node
-    if isinstance(node, ast.BinOp):
-        yield from _sums(node.left)
-        yield from _sums(node.right)
-    if isinstance(node, ast.Slice):
-        for part in (node.lower, node.upper):
-            if part is not None:
-                yield from _sums(part)
-    if isinstance(node, ast.Tuple):
-        for part in node.elts:
-            yield from _sums(part)
-
-
-_FUNCTIONS: dict[Kind, tuple[Callable[..., Any], ...]] = {
-    "F0": (lambda: 1.0,),
-    "F1": (np.sum, np.sqrt, abs),
-    "F2": (lambda x, y: np.sum((x - y) ** 2), lambda x, y: x + y),
-}
-
-
-def arguments(
-    chosen: tuple[Kind, ...], parameters: list[inspect.Parameter], rng: random.Random, least: int
-) -> tuple[Any, ...]:
-    """Values of these kinds; arrays share lengths, `least` or more, and mostly dtypes."""
-    sizes = [max(rng.choice((0, 1, 2, 3, 5, 8, 17, 33, 40)), least) for _ in "1234"]
-    if rng.random() < 0.5:
-        sizes = [sizes[0]] * 4
-    main = rng.choice(("f8", "f8", "f8", "f8", "f4", "i8", "i4", "u1", "?"))
-    numpy = np.random.default_rng(rng.randrange(1 << 30))
-    return tuple(
-        _value(kind, p, sizes, main, rng, numpy) for kind, p in zip(chosen, parameters, strict=True)
-    )
-
-
-def _value(
-    kind: Kind, parameter: inspect.Parameter, sizes: list[int], main: str, rng: random.Random,
-    numpy: np.random.Generator,
-) -> Any:
-    match kind[0]:
-        case "a":
-            dtype = main if rng.random() < 0.7 else rng.choice(("f8", "i8", "i4", "?"))
-            return _array(int(kind[1]), sizes, dtype, rng, numpy)
-        case "i":
-            return rng.choice((0, 1, 2, 3, 4, 5, 7, sizes[0], max(sizes[0] - 1, 1), -1))
-        case "f":
-            return rng.choice((0.0, 0.5, 1.0, 2.5, -1.5, 0.1, 10.0, float(rng.random())))
-        case "b":
-            return rng.random() < 0.5
-        case "t":
-            return tuple(sizes[: rng.choice((1, 2, 3))])
-        case "n":
-            return None
-        case "F":
-            return rng.choice(_FUNCTIONS[kind])
+    match node:
+        case ast.BinOp(left=a, right=b):
+            parts = [a, b]
+        case ast.Slice(lower=low, upper=high):
+            parts = [p for p in (low, high) if p is not None]
+        case ast.Tuple(elts=parts):
+            pass
         case _:
-            return parameter.default
-
-
-def _array(
-    rank: int, sizes: list[int], dtype: str, rng: random.Random, numpy: np.random.Generator
-) -> np.ndarray:
-    shape = tuple(min(n, 9) if rank > 2 else n for n in sizes[:rank])
-    kind = np.dtype(dtype).kind
-    if kind == "b":
-        return numpy.random(shape) < 0.5
-    if kind in "iu":
-        top = rng.choice((2, max(min(shape, default=1), 1), 100))
-        return numpy.integers(0, top, shape).astype(dtype)
-    out = numpy.standard_normal(shape).astype(dtype)
-    flavour = rng.randrange(6)
-    if flavour == 0 and out.size:
-        out[numpy.random(shape) < 0.1] = np.nan
-    if flavour == 1:
-        out = np.abs(out)
-    if flavour == 2:
-        out = np.sort(out, axis=-1) if rank else out
-    if flavour == 3:
-        out = np.round(out * 3)
-    return out
+            parts = []
+    for part in parts:
+        yield from _sums(part)

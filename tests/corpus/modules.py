@@ -39,7 +39,7 @@ class _Numba(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _decorator
+        return type(name, (), {}) if name[0].isupper() else _decorator
 
 
 def _decorator(*args: Any, **kwargs: Any) -> Any:
@@ -83,7 +83,8 @@ class Modules:
         text = ast.unparse(ast.fix_missing_locations(module))
         written.write_text(text, encoding="utf-8")
         names |= {"__name__": "corpus." + path.stem, "__builtins__": builtins,
-                  "__file__": str(written), "__compiled__": marked}
+                  "__file__": str(written), "__compiled__": marked,
+                  "__marks__": {f.name: f.decorator_list for f in _plain(kept)}}
         for statement in ast.parse(text).body:
             self._run(statement, path, str(written), names)
 
@@ -129,7 +130,10 @@ class Modules:
                 names[alias.asname or alias.name] = types.SimpleNamespace(**self.names(inner))
             return
         found = _module(module)
-        if found is not None and alias.name != "*" and hasattr(found, alias.name):
+        if alias.name == "*":
+            public = getattr(found, "__all__", ())
+            names |= {name: getattr(found, name) for name in public}
+        elif found is not None and hasattr(found, alias.name):
             names[alias.asname or alias.name] = getattr(found, alias.name)
 
 

@@ -33,8 +33,8 @@ PACKAGES = (
         for requirement in (
             "aeon==1.1.0", "datashader==0.17.0", "librosa==0.11.0", "numbagg==0.9.0",
             "pynndescent==0.5.13", "quantecon==0.8.0", "stumpy==1.13.0", "umap-learn==0.5.7",
-            "vectorbt==0.27.2", "xarray-spatial==0.4.0", "hdbscan==0.8.40", "tslearn==0.6.3",
-            "numba-stats==1.10.1", "sparse==0.16.0",
+            "vectorbt==0.27.2", "xarray-spatial==0.4.0", "pytransit==2.10.1", "tslearn==0.6.3",
+            "numba-stats==1.10.1", "sparse==0.16.0", "fastdist==1.1.7",
         )
     ),
 )
