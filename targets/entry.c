@@ -57,22 +57,39 @@ static int overlaps_itself(const ndarray *a, int64_t bytes)     /* or may: an ax
     return 0;
 }
 
+static int astray(const ndarray *a, int unit)           /* axes that do not follow the first, or the last, in order */
+{
+    int64_t last = 0;
+    if (a->rank == 1 || (0 < unit && unit < a->rank - 1)) return 0;
+    for (int k = 0; k < a->rank; k++) {
+        int64_t step = a->strides[k] < 0 ? -a->strides[k] : a->strides[k];
+        if (a->dims[k] <= 1) continue;
+        if (!step || (last && (unit ? step > last : step < last))) return 1;
+        last = step;
+    }
+    return 0;
+}
+
 static int take_array(const param *p, const object *given, tp_array *out, int64_t *extent)
 {
     const ndarray *a = (const ndarray *)given;
     if (given->type != py.ndarray || !is_dtype(a->dtype, p->type) || a->rank != p->rank) return 0;
     if ((a->flags & p->flags) != p->flags) return 0;
     out->data = a->data;
-    int empty = 0, misfit = 0;                              /* where there is no element, strides mean nothing */
+    int empty = 0, misfit = 0, unit = -1, dense = -1;       /* where there is no element, strides mean nothing */
     for (int axis = 0; axis < p->rank; axis++) {
         int64_t dim = out->dims[axis] = a->dims[axis];
         int64_t stride = out->strides[axis] = a->strides[axis];
         int far = p->steps[axis] && stride != p->steps[axis];
         empty |= dim == 0;
-        misfit |= dim > 1 && (far || (p->strided && stride == p->bytes));
+        misfit |= dim > 1 && far;
+        if (p->steps[axis] == p->bytes) unit = axis;
+        if (dim > 1 && stride == p->bytes) dense = axis;
         if (dim > *extent) *extent = dim;
     }
     if (p->kind == COMPLEX) out->dims[p->rank] = 2, out->strides[p->rank] = p->bytes / 2;
+    if (unit >= 0) misfit |= astray(a, unit);
+    if (p->strided && dense >= 0) misfit |= !astray(a, dense);
     return empty || !(misfit || (p->flags & WRITEABLE && overlaps_itself(a, p->bytes)));
 }
 

@@ -11,7 +11,7 @@ from loopir.types import DTYPES, MAX_RANK
 
 __all__ = [
     "ALIGNED", "ARRAY", "COMPLEX", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH", "NUMPY",
-    "WRITEABLE", "HasParam", "HasParams", "Row", "row",
+    "WRITEABLE", "HasParam", "HasParams", "Row", "astray", "row",
 ]
 
 MISMATCH: Final = -1
@@ -91,6 +91,16 @@ def row(p: HasParam, weak: bool, strided: bool, paired: bool = False) -> Row:
         kind, python = _WEAK[p.dtype]
         return Row(kind, python, 0, False, dtype.bytes, 0)
     return Row(NUMPY, dtype.numpy.type, 0, False, dtype.bytes, int(p.dtype == "i64"))
+
+
+def astray(a: np.ndarray, unit: int) -> bool:
+    """Whether `unit` is the first or the last axis of an array with others, and these do not follow
+    it in order of their strides: what NumPy makes of it then is in an order of its own.
+    """
+    if a.ndim == 1 or 0 < unit < a.ndim - 1:
+        return False
+    steps = [abs(step) for step, length in zip(a.strides, a.shape, strict=True) if length > 1]
+    return 0 in steps or steps != sorted(steps, reverse=unit > 0)
 
 
 def _steps(p: HasParam) -> Sequence[int | None]:

@@ -17,6 +17,7 @@ from .parameters import (
     NUMPY,
     WRITEABLE,
     Row,
+    astray,
 )
 from .shared import cffi
 
@@ -61,8 +62,13 @@ def _is_array(row: Row, given: Any) -> bool:
     if row.flags & WRITEABLE and overlaps_itself(given):
         return False
     axes = zip(given.shape, given.strides, row.steps, strict=True)
-    long = [(s, step) for dim, s, step in axes if dim > 1]
-    return not any((step and s != step) or (row.strided and s == row.bytes) for s, step in long)
+    if any(dim > 1 and step and s != step for dim, s, step in axes):
+        return False
+    if row.bytes in row.steps:
+        return not astray(given, row.steps.index(row.bytes))
+    sizes = zip(given.shape, given.strides, strict=True)
+    dense = [k for k, (dim, step) in enumerate(sizes) if dim > 1 and step == row.bytes]
+    return not (row.strided and dense) or astray(given, dense[-1])
 
 
 def pairs(a: Any) -> Any:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import pickle
 import struct
 import subprocess
@@ -21,6 +22,7 @@ from targets import layout, parameters, trampoline, whole
 from targets.build import BuildError, build_object
 from targets.c.headers import header
 from targets.load import MISMATCH, Entry, load
+from transpile.signature import type_of
 
 HEAD = """\
 #include <stdint.h>
@@ -164,6 +166,25 @@ def test_where_there_is_faster_code(native: bool) -> None:
     x = np.ones(10)
     assert [plain.fast(x), plain.fast(x[::2])] == [0, 0]
     assert [strict.fast(x), strict.fast(x[::2]), strict.fast(x[:1])] == [MISMATCH, 0, 0]
+
+
+@roads
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4), (2, 3, 1), (1, 3, 2)])
+def test_axes_that_do_not_follow_in_order(shape: tuple[int, ...], native: bool) -> None:
+    rank = len(shape)
+    first, last, other = (
+        loaded("return 0;", Param("x", "f64", rank, unit), native=native,
+               strided={"x"} if unit is None else ())
+        for unit in (0, rank - 1, None)
+    )
+    for axes in itertools.permutations(range(rank)):
+        block = np.ones(shape).transpose(axes)
+        for x in (block, block[..., ::-1], block[::2], np.broadcast_to(block[:1], block.shape)):
+            unit = type_of(x).unit  # type: ignore[union-attr]
+            status = [entry.fast(x) for entry in (first, last, other)]
+            assert unit != 0 or status[0] == 0
+            assert unit != rank - 1 or status[1] == 0
+            assert unit is not None or status == [MISMATCH, MISMATCH, 0]
 
 
 @roads

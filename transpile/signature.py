@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from loopir.types import MAX_RANK
+from targets.parameters import astray
 
 from .holding import narrowed, object_type
 from .types import (
@@ -137,10 +138,16 @@ def _field(f: np.ndarray, of: np.ndarray, along: int | None, size: int) -> ArgTy
 
 def _unit(a: np.ndarray) -> int | None:
     """The last axis of what lies in C order, as all empty arrays do; else the last whose stride is
-    one element; failing that, the last of at most one element.
+    one element; failing that, the last of at most one element. None where it is the first or the
+    last, but the others do not follow it in order: what NumPy makes of such an array has its order.
     """
     if a.ndim and a.flags.c_contiguous:
         return a.ndim - 1
+    axis = _dense(a)
+    return None if axis is None or astray(a, axis) else axis
+
+
+def _dense(a: np.ndarray) -> int | None:
     short = None
     for axis in range(a.ndim - 1, -1, -1):
         if a.shape[axis] <= 1:

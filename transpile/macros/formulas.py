@@ -85,6 +85,8 @@ def _rounded(given: Arguments, cx: Context, to: str) -> Applied | None:
         return Applied(None, [given["a"]]) if places >= 0 else None
     if not places:
         return Applied("NP.rint(A)", [given["a"]])
+    if cx.fact(given["a"]).order != "C":
+        return None  # in that of C, but where the elements are neighbours in that of F
     first, last = ("multiply", "divide") if places > 0 else ("divide", "multiply")
     by = repr(10.0 ** abs(places))
     return Applied(f"NP.{last}(NP.rint(NP.{first}(A, {by})), {by})", [given["a"]])
@@ -227,6 +229,7 @@ def _selected(e: ast.Call, cx: Context) -> Applied | None:
         case _:
             return None
     bools = all({t.dtype for t in cx.fact(t).types} == {"bool"} for t in tests)
+    bools = bools and all(cx.fact(x).order == "C" for x in (*tests, *choices) if cx.fact(x).array)
     if not bools or cx.fact(e).array is None:
         return None
     names = "ABCDEFGHIJKLM"

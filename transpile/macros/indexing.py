@@ -112,7 +112,8 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
     elif rows:
         checks += [cx.expr("N < 1", N=n) for n in shape if not is_one(n)]
     several = sum(isinstance(p, int) for p in places) > 1
-    return View(shape, at, (*of.checks, *checks), of.order if several else "C")
+    turned = "?" if None in axes and of.order != "C" else of.order
+    return View(shape, at, (*of.checks, *checks), turned if several else "C")
 
 
 def _gathered(array: ast.expr, items: Sequence[ast.expr], cx: Context) -> View | None:

@@ -148,6 +148,8 @@ def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt]
     if of is None or ty is None or len(types) != 1:
         return None
     (out,) = types
+    if isinstance(out, ArrayType) and out.rank > 1 and of.order == "?":
+        return None
     wider = out.dtype == "f16" and fold.name in ("sum", "prod", "mean")  # NumPy's partial sums
     if wider or (fold.initial is not None and not may_start(fold.initial, out.dtype, cx)):
         return None

@@ -118,7 +118,7 @@ def _lines(
     """Statements that leave the result under the name `out`: one run for each place beside `axis`.
     """
     of, fact, types = view(array, cx), cx.fact(node), [t.dtype for t in cx.fact(node).types]
-    if of is None or len(types) != 1 or ((fact.rank or 0) > 1 and fact.order == "?"):
+    if of is None or len(types) != 1 or ((fact.rank or 0) > 1 and "?" in (of.order, fact.order)):
         return None
     nans = any(ELEMENTS[t.dtype].kind == "f" for t in cx.fact(array).types)
     checks = [*of.checks]
