@@ -31,7 +31,7 @@ def draws(
     equal lengths), and one that is perhaps not; none where nothing is.
     """
     for chosen in likeliest(guesses):
-        for sizes in ([rng.choice((8, 12, 17, 33))] * 4, None, [2] * 4, [1] * 4):
+        for sizes in ([rng.choice((8, 12, 17, 33))] * 4, None, [2] * 4):
             args = arguments(chosen, parameters, rng, least=3, usual=True, sizes=sizes)
             if taken(args):
                 return [args, *_more(chosen, parameters, rng, taken, count - 1)]
@@ -52,7 +52,11 @@ def _more(
 
 
 def likeliest(guesses: list[tuple[Kind, ...]]) -> Iterator[tuple[Kind, ...]]:
-    """Choices of a kind for each parameter, those first that depart least from the first ones."""
+    """Choices of a kind for each parameter, those first that depart least from the first ones;
+    parameters of which the same is known depart together, or one by one.
+    """
+    alike = [[k for k, g in enumerate(guesses) if g == one] for one in dict.fromkeys(guesses)]
+    moves = [*alike, *([k] for group in alike if len(group) > 1 for k in group)]
     start = (0,) * len(guesses)
     waiting, seen = [(0, start)], {start}
     for _ in range(_COMBINATIONS):
@@ -60,9 +64,10 @@ def likeliest(guesses: list[tuple[Kind, ...]]) -> Iterator[tuple[Kind, ...]]:
             return
         cost, places = heapq.heappop(waiting)
         yield tuple(g[k] for g, k in zip(guesses, places, strict=True))
-        for at, place in enumerate(places):
-            after = (*places[:at], place + 1, *places[at + 1 :])
-            if place + 1 < len(guesses[at]) and after not in seen:
+        for move in moves:
+            after = tuple(p + (k in move) for k, p in enumerate(places))
+            within = all(p < len(g) for p, g in zip(after, guesses, strict=True))
+            if within and after not in seen:
                 seen.add(after)
                 heapq.heappush(waiting, (cost + 1, after))
 

@@ -133,11 +133,33 @@ def _uses(name: str, tree: ast.FunctionDef) -> Iterator[Kind]:
                 yield f"s:{text}"
             case ast.If(test=ast.Name(id=n)) | ast.IfExp(test=ast.Name(id=n)) if n == name:
                 yield "b"
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if (
+                name in _tested(test)
+            ):
+                yield "f"
             case _:
                 pass
         rank = _element(node, name, indices)
         if rank:
             yield f"k{rank}"
+
+
+def _tested(test: ast.expr) -> set[str]:
+    """The names that must be numbers for `test` to be true or false."""
+    match test:
+        case ast.Name(id=name):
+            return {name}
+        case ast.BinOp(left=a, right=b):
+            return _tested(a) | _tested(b)
+        case ast.UnaryOp(operand=a):
+            return _tested(a)
+        case ast.BoolOp(values=parts):
+            return set().union(*map(_tested, parts))
+        case ast.Compare(left=a, ops=ops, comparators=rest) if all(
+            isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)) for op in ops
+        ):
+            return set().union(*map(_tested, (a, *rest)))
+    return set()
 
 
 def _element(node: ast.AST, name: str, indices: set[str]) -> int:

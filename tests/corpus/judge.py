@@ -24,6 +24,7 @@ from .inputs import Kind, kinds, tree_of
 __all__ = ["Verdict", "judged"]
 
 _DRAWS, _SECONDS = 6, 2.0
+_SINGLE = 2e-4
 
 
 class Verdict(NamedTuple):
@@ -77,7 +78,7 @@ def judged(function: Callable[..., Any], name: str, seed: int) -> Verdict:
         except _Late:
             continue
         got = _outcome(fused, args)
-        difference = _difference(got, wanted) or _crash(fused, args)
+        difference = _difference(got, wanted, _tolerance(args)) or _crash(fused, args)
         if difference and not _reordered(function, args, got, wanted) and _settled(function, args):
             return verdict._replace(wrong=f"{_short(difference)} of {_short(repr(args))}")
     report = fused.report(*copy.deepcopy(drawn[0]))
@@ -101,9 +102,12 @@ def _draws(
 
     def taken(args: tuple[Any, ...]) -> bool:
         try:
-            return _within(0.3, _outcome, function, args).error is None
+            outcome = _within(0.3, _outcome, function, args)
         except _Late:
             return False
+        return outcome.error is None and not any(
+            issubclass(category, DeprecationWarning) for category, _ in outcome.warned
+        )
 
     parameters = [*inspect.signature(function).parameters.values()]
     return draws(guesses, parameters, rng, taken, _DRAWS)
@@ -163,6 +167,11 @@ def _outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> _Outcome:
     return _Outcome(value, error, own, frozenset((w.category, str(w.message)) for w in caught))
 
 
+def _tolerance(args: tuple[Any, ...]) -> float:
+    """How near folds of what is passed leave their results."""
+    return _SINGLE if any(getattr(a, "dtype", None) == np.float32 for a in args) else 1e-9
+
+
 def _difference(got: _Outcome, wanted: _Outcome, rtol: float = 1e-9) -> str | None:
     if got.error != wanted.error:
         return f"raises {got.error}, Python {wanted.error}"
@@ -199,7 +208,7 @@ def _near(a: np.ndarray, b: np.ndarray, rtol: float) -> bool:
     single = a.dtype.itemsize // (2 if a.dtype.kind == "c" else 1) <= 4
     finite = np.abs(b[np.isfinite(b)])
     scale = float(finite.max()) if finite.size else 0.0
-    rtol = 2e-4 if single else rtol
+    rtol = max(rtol, _SINGLE) if single else rtol
     with np.errstate(all="ignore"):
         return bool(np.allclose(a, b, rtol=rtol, atol=rtol * min(scale, 1.0), equal_nan=True))
 
