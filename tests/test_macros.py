@@ -52,7 +52,7 @@ def test_docstring(macro):
     after = after.partition("\n\n")[0]
     text = f"def f({', '.join(WORLD)}):\n" + textwrap.indent(textwrap.dedent(before), "    ")
     tree = ast.parse(text).body[0]
-    names: dict = {"np": np, "ops": ops, "math": math}
+    names: dict = {"np": np, "ops": ops, "math": math, "MOVES": (1, 0, -1)}
     exec(text, names)
     got = macros.expand(tree, World(names["f"], tuple(WORLD.values())))
     for function in (min, max):
@@ -813,7 +813,7 @@ def test_each_macro_is_needed():
         example = inspect.getdoc(macro).partition("\n\n")[2].partition("→\n")[0]
         head = f"def f({', '.join(WORLD)}):\n"
         text = head + textwrap.indent(textwrap.dedent(example), "    ")
-        names: dict = {"np": np, "ops": ops, "math": math}
+        names: dict = {"np": np, "ops": ops, "math": math, "MOVES": (1, 0, -1)}
         exec(text, names)
         world = World(names["f"], tuple(WORLD.values()))
         tree = ast.parse(text).body[0]

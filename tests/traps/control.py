@@ -225,3 +225,10 @@ def caught(x, k):
         return x[k]
     except IndexError:
         return -1.0
+
+
+@trap("zip(strict=True) raises behind the shortest", case(F, F), case(F, N), case(F, floats(8)))
+def strictly(x, y):
+    for i, (u, v) in enumerate(zip(x, y, strict=True)):
+        x[i] = u * v
+    return x

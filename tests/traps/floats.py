@@ -240,3 +240,15 @@ def tiny(x):
     for i in range(len(x)):
         out[i] = x[i] * 0.5 + x[i]
     return out
+
+
+@trap("tuples take what is identical for equal, even a NaN", case(F, F), case(S, BACK))
+def identical(x, y):
+    same = [0, 0, 0]
+    for i in range(len(x)):
+        u, v = x[i], y[i]
+        pair = (v, i)
+        same[0] += (u, i) == pair
+        same[1] += (v, i) == pair
+        same[2] += (v, i, 0) > pair
+    return same[0], same[1], same[2]

@@ -13,6 +13,7 @@ from typing import Any
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .bitmasks import bitmask
+from .compared import tuple_compared
 from .comprehensions import collected, list_comprehension
 from .context import Context
 from .deciding import decided
@@ -27,7 +28,7 @@ from .joining import array_joined
 from .loops import for_loop
 from .masking import array_chosen, array_cut, array_masked
 from .moments import array_moment
-from .numbers import asserted, number_called, number_divided, number_in
+from .numbers import asserted, number_called, number_in
 from .objects import held_named
 from .patterns import pattern_macro
 from .products import array_outer, array_product
@@ -40,6 +41,14 @@ from .running import array_place, array_scan
 from .sayings import array_told
 from .shaping import array_shaped
 from .subscripts import row_element
+from .tuples import (
+    tuple_asked,
+    tuple_item,
+    tuple_known,
+    tuple_named,
+    tuple_spelled,
+    tuple_spliced,
+)
 from .walrus import walrus
 from .written import array_written, elements_written
 
@@ -51,13 +60,13 @@ MACROS: tuple[Macro, ...] = (
     annotated,           # s: float = 0.0
     chained,             # a = b = e
     asserted,            # assert x > 0
-    number_divided,      # q, r = divmod(a, b)
+    tuple_named,         # t = i, j
     unpacked,            # a, b = b, a
     augmented,           # a[i] += e
     named_range,         # r = range(n)
     in_range,            # i in range(n)
     number_in,           # i in (1, 2)
-    number_called,       # pow(x, y), math.gcd(i, j)
+    number_called,       # pow(x, y), divmod(i, j), math.gcd(i, j)
     array_filled,        # for …: u = np.zeros(n)
     array_assigned,      # u = x * 2 + y
     array_displayed,     # u = np.array([s, t])
@@ -70,6 +79,12 @@ MACROS: tuple[Macro, ...] = (
     elements_written,    # x.fill(1), np.copyto(x, y, where=m)
     array_written,       # np.add(x, y, out=z)
     for_loop,            # for v in x, enumerate, zip, reversed
+    tuple_asked,         # min(X.shape)
+    tuple_compared,      # (i, j) < (k, 0)
+    tuple_spliced,       # range(*t)
+    tuple_item,          # t[0]
+    tuple_spelled,       # t, t[:1], t + (0,)
+    tuple_known,         # MOVES
     row_element,         # x[i][j]
     sum_fold,            # sum(e for v in x if c)
     minmax_fold,         # min(x), max(e for v in x)

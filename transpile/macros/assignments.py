@@ -65,11 +65,9 @@ def unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         ):
             return _paired(targets, values, cx)
         case ast.Assign(
-            targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
-            value=ast.Attribute(value=ast.Name(), attr="shape") as shape,
-        ) if cx.fact(shape.value).rank == len(targets):
-            axes = [cx.expr("S[K]", S=shape, K=ast.Constant(k)) for k in range(len(targets))]
-            return _paired(targets, axes, cx)
+            targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)], value=value
+        ) if (items := cx.facts.items(value)) is not None:
+            return _paired(targets, items, cx)
     return None
 
 
@@ -78,6 +76,11 @@ def _paired(
 ) -> list[ast.stmt] | None:
     if len(targets) != len(values) or any(isinstance(e, ast.Starred) for e in (*targets, *values)):
         return None
+    for k, (t, v) in enumerate(zip(targets, values, strict=True)):
+        items = cx.facts.items(v) if isinstance(t, (ast.Tuple, ast.List)) else None
+        if isinstance(t, (ast.Tuple, ast.List)) and items and len(t.elts) == len(items):
+            targets = [*targets[:k], *t.elts, *targets[k + 1 :]]
+            return _paired(targets, [*values[:k], *items, *values[k + 1 :]], cx)
     changed = bound(*targets)
     simple = all(isinstance(t, ast.Name) for t in targets) and len(changed) == len(targets)
     if not (simple and all(free_of(v, changed) for v in values)):

@@ -19,13 +19,13 @@ __all__ = ["Context"]
 class Context:
     """Belongs to the expansion of one function. ``at`` is the node being replaced, which stands
     ``depth`` loops and branches deep. ``asked``, by its text: what is given to the function, or
-    free in it, and is taken for what it is now.
+    free in it, and is taken for what it is now; and displays of constants.
     """
 
     def __init__(self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt]) -> None:
         self.at: ast.AST = tree
         self.depth = 0
-        self.facts = Flow(tree, env, self.resolve)
+        self.facts = Flow(tree, env, self.resolve, self.fresh)
         self._env = env
         self._asked = asked
         self._taken = used(tree) | {"_np"}
@@ -140,6 +140,17 @@ class Context:
         if isinstance(root, ast.Name) and (root.id in given or root.id not in self._local):
             line = ast.copy_location(ast.Expr(e), self.at)
             self._asked.setdefault(ast.unparse(e), line)
+
+    def constants(self, display: ast.expr) -> ast.expr:
+        """A name for a display of constants, which is made in front of all."""
+        text = ast.unparse(display)
+        if text not in self._asked:
+            (line,) = self.code("NAME = E", NAME=self.fresh("list"), E=display)
+            self._asked[text] = line
+        line = self._asked[text]
+        assert isinstance(line, ast.Assign)
+        assert isinstance(line.targets[0], ast.Name)
+        return self.expr("NAME", NAME=line.targets[0].id)
 
     def means(self, *names: str) -> bool:
         """Whether each of `names` is the builtin it looks like."""

@@ -13,6 +13,7 @@ from .env import Env
 from .exits import structured
 from .flow import joined, left_to_python
 from .lifting import Lifted, lift_statement
+from .tuples import untupled
 from .walrus import asked_within
 
 __all__ = ["Macro", "expand_only", "expand_with"]
@@ -32,6 +33,7 @@ def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
     cx = Context(tree, env, asked)
     structured(tree, cx)
     body = _Driver(macros, cx).block(tree.body)
+    untupled(body, cx.facts.taken_apart)
     tree.body = [*asked.values(), *body]
     return ast.fix_missing_locations(tree)
 

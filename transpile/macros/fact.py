@@ -21,7 +21,8 @@ class Fact(NamedTuple):
     ``shape``: the lengths of an array made here, as Python; "" for one that is not known.
     ``owner``: the name of the array that it is, or is a view of. ``lies``: the order of that
     array's axes in memory, which those of the view have. ``record``: what it is of
-    records, or as one, which has no rank.
+    records, or as one, which has no rank. ``items``: the names of what it holds, of a tuple that
+    is taken apart.
     """
 
     rank: int | None
@@ -30,6 +31,7 @@ class Fact(NamedTuple):
     owner: str | None = None
     lies: str | None = None
     record: RecordType | None = None
+    items: tuple[str, ...] | None = None
 
     @property
     def order(self) -> str:
@@ -87,7 +89,9 @@ def join(a: Fact, b: Fact) -> Fact:
     shape = a.shape if a.shape == b.shape else None
     owner = a.owner if a.owner == b.owner else None
     lies = a.lies if a.lies == b.lies else None
-    return Fact(rank, kinds, shape, owner, lies, a.record if a.record == b.record else None)
+    record = a.record if a.record == b.record else None
+    items = a.items if a.items == b.items else None
+    return Fact(rank, kinds, shape, owner, lies, record, items)
 
 
 def broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:

@@ -15,19 +15,27 @@ from .indexed import Indexed
 from .names import bound, bound_once, free_of
 from .objects import held_at
 from .samples import OPERATORS
+from .tupled import Tuples, whole_names
 
 __all__ = ["Facts"]
 
 
-class Facts(Called, Indexed):
+class Facts(Called, Indexed, Tuples):
     """Facts about expressions where ``known`` holds of the local names."""
 
     def __init__(
-        self, tree: ast.FunctionDef, env: Env, resolve: Callable[[ast.expr], object | None]
+        self,
+        tree: ast.FunctionDef,
+        env: Env,
+        resolve: Callable[[ast.expr], object | None],
+        fresh: Callable[[str], str],
     ) -> None:
         self._env = env
         self.resolve = resolve
+        self.fresh = fresh
+        self._names = {}
         self.own = bound(*tree.body)
+        self.apart = self.own - whole_names(tree)
         self.known: dict[str, Fact] = {}
         for a in ast.walk(tree.args):
             if isinstance(a, ast.arg):
@@ -90,6 +98,8 @@ class Facts(Called, Indexed):
                 return join(self.of(body), self.of(orelse))
             case ast.Subscript() | ast.Attribute() if self.objects and self._is_held(e):
                 return self._given(e)._replace(owner=None)
+            case ast.Subscript(value=ast.Name() as of) if (item := self.item(of, e.slice)):
+                return self.of(item)
             case ast.Subscript():
                 return self.indexed(e)
             case ast.Attribute():

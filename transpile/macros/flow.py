@@ -90,21 +90,16 @@ class Flow(Facts):
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         match target, value:
-            case ast.Name(id=name), _:
+            case ast.Name(id=name), _ if name not in self.apart or self.items(value) is None:
                 fact = self.of(value)
                 self.known[name] = fact._replace(owner=fact.owner or name) if fact.rank else fact
-            case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
-                facts = [self.of(v) for v in values]
-                for t, f in zip(targets, facts, strict=True):
-                    self._set(t, f)
+            case (ast.Name() | ast.Tuple()), _ if self.items(value) is not None:
+                self._set_each(target, self._held(value))
             case ast.Tuple(elts=[q, r]), ast.Call(func=func, args=[a, b]) if (
                 self.resolve(func) is divmod
             ):
                 self._set(q, self.binary(ast.FloorDiv(), self.of(a), self.of(b)))
                 self._set(r, self.binary(ast.Mod(), self.of(a), self.of(b)))
-            case ast.Tuple(elts=targets), ast.Attribute(attr="shape", value=array):
-                for t in targets:
-                    self._set(t, INT if self.of(array).rank else UNKNOWN)
             case _:
                 self._forget(bound(target))
 
@@ -112,9 +107,18 @@ class Flow(Facts):
         """`target` takes each element of `iterable`."""
         self._set_each(target, self._element(iterable))
 
+    def _held(self, e: ast.expr) -> _Element:
+        items = self.items(e)
+        return self.of(e) if items is None else tuple(map(self._held, items))
+
     def _set_each(self, target: ast.expr, element: _Element) -> None:
         if isinstance(element, Fact):
             self._set(target, element)
+        elif isinstance(target, ast.Name) and target.id in self.apart:
+            names = self.item_names(target.id, len(element))
+            self.known[target.id] = Fact(None, items=names)
+            for name, part in zip(names, element, strict=True):
+                self._set_each(ast.Name(name, ast.Store()), part)
         elif isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(element):
             for t, e in zip(target.elts, element, strict=True):
                 self._set_each(t, e)

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from .context import Context
+if TYPE_CHECKING:
+    from .context import Context
 
 __all__ = ["integer_constant", "minus", "plus"]
 

@@ -6,6 +6,7 @@ import ast
 from .calls import RESIZING
 from .context import Context
 from .names import bound, free_of
+from .nests import unless
 from .streams import Element, Stream, numpy_range, stream
 
 __all__ = ["for_loop", "pairs"]
@@ -85,7 +86,7 @@ def _over_stream(node: ast.For, s: Stream, backward: bool, cx: Context) -> list[
         for line in cx.code("TARGET = E", TARGET=target, E=element)
     ]
     header = cx.expr("range(N - 1, -1, -1)" if backward else "range(N)", N=s.length)
-    return [*s.setup, _loop(node, index, header, binds, cx)]
+    return [*s.setup, *unless(s.checks, node, [_loop(node, index, header, binds, cx)], cx)]
 
 
 def _loop(
@@ -101,6 +102,8 @@ def pairs(target: ast.expr, element: Element) -> list[tuple[ast.expr, ast.expr]]
     """Which part of a target takes which element; None where the shapes differ."""
     if not isinstance(element, tuple):
         return None if isinstance(target, (ast.Tuple, ast.List)) else [(target, element)]
+    if isinstance(target, ast.Name) and all(isinstance(e, ast.expr) for e in element):
+        return [(target, ast.Tuple([*element], ast.Load()))]  # type: ignore[list-item]
     if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != len(element):
         return None
     parts = [pairs(t, e) for t, e in zip(target.elts, element, strict=True)]

@@ -8,9 +8,10 @@ import math
 from ..types import ScalarType
 from .context import Context
 from .nests import unless
+from .tupled import is_steady
 from .views import held
 
-__all__ = ["asserted", "number_called", "number_divided", "number_in"]
+__all__ = ["asserted", "number_called", "number_in"]
 
 _LARGEST_ROOT = 1 << 52
 """Roots of ints below it are those of floats, rounded down."""
@@ -41,39 +42,18 @@ def asserted(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
-def number_divided(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Of Python's numbers.
-
-        i, j = divmod(n, 3)
-    →
-        _t = n // 3
-        _t_1 = n % 3
-        i = _t
-        j = _t_1
-    """
-    match node:
-        case ast.Assign(
-            targets=[ast.Tuple(elts=[_, _]) as targets],
-            value=ast.Call(func=func, args=[a, b], keywords=[]),
-        ) if cx.resolve(func) is divmod and _is_python(a, cx) and _is_python(b, cx):
-            steady = (ast.Name, ast.Constant)
-            a, b = (e if isinstance(e, steady) else held(e, "t", cx) for e in (a, b))
-            quotient, rest = cx.fresh("t"), cx.fresh("t")
-            before = cx.take_before()
-            lines = cx.code("Q = A // B; R = A % B", Q=quotient, R=rest, A=a, B=b)
-            pair = ast.Tuple([ast.Name(quotient, ast.Load()), ast.Name(rest, ast.Load())],
-                             ast.Load())
-            return [*before, *lines, ast.copy_location(ast.Assign([targets], pair), node)]
-    return None
-
-
 def number_called(node: ast.AST, cx: Context) -> ast.expr | None:
     """What has no value, or none of 64 bits, is Python's.
 
         s = pow(s, 2)
+        i, j = divmod(n, 3)
         i = math.factorial(n)
     →
         s = s ** 2
+        _t = n // 3
+        _t_1 = n % 3
+        i = _t
+        j = _t_1
         if n < 0:
             "Python's to answer"
             _n = math.factorial(n)
@@ -86,6 +66,11 @@ def number_called(node: ast.AST, cx: Context) -> ast.expr | None:
     if not isinstance(node, ast.Call) or node.keywords:
         return None
     function = cx.resolve(node.func)
+    if function is divmod and len(node.args) == 2 and all(_is_python(a, cx) for a in node.args):
+        pair = [ast.Name(cx.fresh("t"), ast.Load()) for _ in range(2)]
+        a, b = (e if is_steady(e) else held(e, "t", cx) for e in node.args)
+        cx.before(*cx.code("Q = A // B; R = A % B", Q=pair[0], R=pair[1], A=a, B=b))
+        return ast.copy_location(ast.Tuple([*pair], ast.Load()), node)
     if function is builtins.pow and len(node.args) == 2:
         return cx.expr("A ** B", A=node.args[0], B=node.args[1])
     known = next((spelled for f, *spelled in _WHOLE if f is function), None)

@@ -12,6 +12,7 @@ from loopir.record import record
 from .context import Context
 from .integers import integer_constant, minus, plus
 from .names import free_of
+from .tuples import listed
 
 __all__ = ["Element", "Stream", "numpy_range", "range_bounds", "stream"]
 
@@ -20,11 +21,14 @@ Element: TypeAlias = "ast.expr | tuple[Element, ...]"
 
 @record(frozen=True, slots=True)
 class Stream:
-    """``at(i)`` is element ``i`` for ``i`` in ``range(length)``, once ``setup`` has run."""
+    """``at(i)`` is element ``i`` for ``i`` in ``range(length)``, once ``setup`` has run; it is
+    Python's where one of ``checks`` holds.
+    """
 
     setup: tuple[ast.stmt, ...]
     length: ast.expr
     at: Callable[[ast.expr], Element]
+    checks: tuple[ast.expr, ...] = ()
 
 
 def stream(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
@@ -42,12 +46,37 @@ def stream(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
         case "enumerate", ast.Call():
             return _enumerate(it, cx, rebound)
         case "zip", ast.Call(args=[_, *_] as args, keywords=[]):
-            return _zip(args, cx, rebound)
+            return _zip(args, False, cx, rebound)
+        case "zip", ast.Call(
+            args=[_, *_] as args,
+            keywords=[ast.keyword(arg="strict", value=ast.Constant(value=bool(strict)))],
+        ):
+            return _zip(args, strict, cx, rebound)
         case "reversed", ast.Call(args=[a], keywords=[]):
             return _reversed(a, cx, rebound)
         case _, ast.Subscript(slice=ast.Slice()):
             return _slice(it, cx, rebound) or _array(it, cx, rebound)
-    return _array(it, cx, rebound)
+    return _rows(it, cx) or _array(it, cx, rebound)
+
+
+def _rows(it: ast.expr, cx: Context) -> Stream | None:
+    """``((a, b), (c, d))`` → element ``((a, c)[i], (b, d)[i])`` of 2; ``X.shape``, spelled out."""
+    items = cx.facts.items(it) if isinstance(it, (ast.Tuple, ast.Attribute)) else None
+    if items is None:
+        return None
+    whole = isinstance(it, ast.Attribute)
+    rows = [[e] if whole else cx.facts.items(e) or [] for e in items]
+    if not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+        return None
+    if not all(cx.fact(e).rank == 0 for row in rows for e in row):
+        return None
+    lists = [listed(column, cx) for column in zip(*rows, strict=True)]
+
+    def at(i: ast.expr) -> Element:
+        parts = tuple(cx.expr("X[I]", X=x, I=i) for x in lists)
+        return parts[0] if whole else parts
+
+    return Stream(tuple(cx.take_before()), ast.Constant(len(items)), at)
 
 
 def _array(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
@@ -164,10 +193,12 @@ def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | 
     if s is None or not cx.fact(first).is_int:
         return None
     start, setup = _held(first, cx, rebound)
-    return Stream((*s.setup, *setup), s.length, lambda i: (plus(start, i, cx), s.at(i)))
+    return Stream((*s.setup, *setup), s.length, lambda i: (plus(start, i, cx), s.at(i)), s.checks)
 
 
-def _zip(args: Iterable[ast.expr], cx: Context, rebound: Collection[str]) -> Stream | None:
+def _zip(
+    args: Iterable[ast.expr], strict: bool, cx: Context, rebound: Collection[str]
+) -> Stream | None:
     """``zip(s, t)`` → element ``(s[i], t[i])`` of ``min(len(s), len(t))``."""
     streams = [stream(a, cx, rebound) for a in args]
     known = [s for s in streams if s is not None]
@@ -179,7 +210,10 @@ def _zip(args: Iterable[ast.expr], cx: Context, rebound: Collection[str]) -> Str
         assert isinstance(length, ast.Call)
         length.args = list(lengths)
     setup = tuple(st for s in known for st in s.setup)
-    return Stream(setup, length, lambda i: tuple(s.at(i) for s in known))
+    checks = tuple(c for s in known for c in s.checks)
+    if strict:
+        checks += tuple(cx.expr("N != M", N=lengths[0], M=n) for n in lengths[1:])
+    return Stream(setup, length, lambda i: tuple(s.at(i) for s in known), checks)
 
 
 def _reversed(a: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:

@@ -1,0 +1,127 @@
+"""Which expressions are tuples of a known length, and what their items are."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from .asked import Asked
+from .integers import integer_constant
+
+__all__ = ["MOST", "Tuples", "is_steady", "spelled", "whole_names"]
+
+MOST = 16
+"""Items of a tuple that is taken apart."""
+
+
+class Tuples(Asked):
+    """Items of tuples; a local one has names for them."""
+
+    apart: set[str]
+    fresh: Callable[[str], str]
+    _names: dict[tuple[str, int], tuple[str, ...]]
+
+    def item_names(self, name: str, count: int) -> tuple[str, ...]:
+        """The names of the items of `name`, wherever it is bound to so many."""
+        key = name, count
+        if key not in self._names:
+            self._names[key] = tuple(self.fresh(f"{name}_{k}") for k in range(count))
+            self.apart.update(self._names[key])
+        return self._names[key]
+
+    @property
+    def taken_apart(self) -> set[str]:
+        """Names of tuples whose items have names."""
+        return {name for name, _ in self._names}
+
+    def is_apart(self, name: str, value: ast.expr) -> bool:
+        """Whether `value` is what the names of the items of `name` stand for."""
+        match value:
+            case ast.Name(id=other):
+                return other == name
+            case ast.Tuple(elts=elts):
+                names = self.item_names(name, len(elts))
+                return all(map(self.is_apart, names, elts))
+        return False
+
+    def items(self, e: ast.expr) -> list[ast.expr] | None:
+        """The items of a tuple, in the order of their evaluation; None where they are not known."""
+        found = self._items(e)
+        return found if found and len(found) <= MOST else None
+
+    def item(self, e: ast.expr, index: ast.expr) -> ast.expr | None:
+        """What a constant subscript reads of a tuple that has a name."""
+        items, at = self.items(e), integer_constant(index, None)
+        found = items is not None and at is not None and -len(items) <= at < len(items)
+        return items[at] if items is not None and at is not None and found else None
+
+    def _items(self, e: ast.expr) -> list[ast.expr] | None:
+        match e:
+            case ast.Tuple(elts=elts):
+                parts = [self._items(x.value) if isinstance(x, ast.Starred) else [x] for x in elts]
+                return None if None in parts else [item for part in parts for item in part or ()]
+            case ast.Name():
+                names = self.of(e).items or ()
+                return [ast.copy_location(ast.Name(n, ast.Load()), e) for n in names]
+            case ast.Attribute(attr="shape", value=ast.Name() as array):
+                fact = self.of(array)
+                axes = range(fact.rank or 0 if fact.types else 0)
+                return [_at(e, k) for k in axes]
+            case ast.Subscript(value=value, slice=ast.Slice() as cut):
+                bounds, items = _bounds(cut), self._items(value) or []
+                simple = bounds is not None and all(map(is_steady, items))
+                return items[bounds] if simple and bounds else None
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                first, second = self._items(left), self._items(right)
+                return first + second if first and second else None
+        return None
+
+
+def is_steady(e: ast.expr) -> bool:
+    """Whether it is the same however often it is evaluated, and so are its items."""
+    match e:
+        case ast.Constant() | ast.Name() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+            return True
+        case ast.Tuple(elts=elts):
+            return all(map(is_steady, elts))
+        case ast.Subscript(value=ast.Attribute(attr="shape", value=ast.Name())):
+            return True
+    return False
+
+
+def spelled(items: Sequence[ast.expr], at: ast.AST) -> ast.expr:
+    """The display of `items`, in the place of `at`."""
+    return ast.copy_location(ast.Tuple([*items], ast.Load()), at)
+
+
+def _at(e: ast.expr, k: int) -> ast.expr:
+    return ast.copy_location(ast.Subscript(e, ast.Constant(k), ast.Load()), e)
+
+
+def _bounds(cut: ast.Slice) -> slice | None:
+    """A slice of constants."""
+    given = cut.lower, cut.upper, cut.step
+    known = [e and integer_constant(e, None) for e in given]
+    if known[2] == 0 or any(e and n is None for e, n in zip(given, known, strict=True)):
+        return None
+    return slice(*known)
+
+
+def whole_names(tree: ast.FunctionDef) -> set[str]:
+    """Names that stand for tuples as a whole: what is read by a computed subscript, added to in
+    place, or known to an inner function.
+    """
+    names: set[str] = set()
+    for n in ast.walk(tree):
+        match n:
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                if not isinstance(index, ast.Slice) and integer_constant(index, None) is None:
+                    names.add(name)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                names.add(name)
+            case ast.FunctionDef(body=[*inner]) | ast.ClassDef(body=[*inner]) if n is not tree:
+                names.update(x.id for s in inner for x in ast.walk(s) if isinstance(x, ast.Name))
+            case ast.Lambda(body=body):
+                names.update(x.id for x in ast.walk(body) if isinstance(x, ast.Name))
+            case ast.Global(names=several) | ast.Nonlocal(names=several):
+                names.update(several)
+    return names

@@ -1,0 +1,229 @@
+"""Tuples → their items, each with a name of its own."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from .context import Context
+from .integers import integer_constant
+from .names import used
+from .tupled import MOST, is_steady, spelled
+from .views import held
+
+__all__ = [
+    "tuple_asked", "tuple_item", "tuple_known", "tuple_named", "tuple_spelled",
+    "tuple_spliced", "listed", "untupled",
+]
+
+def tuple_named(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """The tuple itself stays only for what asks for it as a whole.
+
+        t = (i, s)
+        t = (t[0] + 1, t[1])
+        s = t[1] + t[0]
+    →
+        _t_0 = i
+        _t_1 = s
+        _t = _t_0 + 1
+        _t_2 = _t_1
+        _t_0 = _t
+        _t_1 = _t_2
+        s = _t_1 + _t_0
+    """
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.apart:
+            items = cx.facts.items(value)
+            if items is None or cx.facts.is_apart(name, value):
+                return None
+            if name in used(value):
+                return cx.whole(lambda: _named(name, [held(e, "t", cx) for e in items], node, cx))
+            return _named(name, items, node, cx)
+    return None
+
+
+def _named(name: str, items: Sequence[ast.expr], at: ast.Assign, cx: Context) -> list[ast.stmt]:
+    names = cx.facts.item_names(name, len(items))
+    apart = [ast.Name(n, ast.Store()) for n in names]
+    whole = ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
+    return [
+        ast.copy_location(ast.Assign([ast.Tuple([*apart], ast.Store())], spelled(items, at)), at),
+        ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], whole), at),
+    ]
+
+
+def untupled(body: Sequence[ast.stmt], names: set[str]) -> None:
+    """Tuples of `names` that nobody asks for are not made."""
+    loads = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Name))
+    gone = names - {n.id for n in loads if isinstance(n.ctx, ast.Load)}
+    for s in body:
+        for node in ast.walk(s):
+            for field in ("body", "orelse", "finalbody"):
+                _drop(getattr(node, field, None), gone)
+    _drop(body, gone)
+
+
+def _drop(block: Any, gone: set[str]) -> None:
+    if isinstance(block, list):
+        kept = [s for s in block if not _makes(s, gone)]
+        block[:] = kept or (block[:1] and [ast.copy_location(ast.Pass(), block[0])])
+
+
+def _makes(s: ast.stmt, names: set[str]) -> bool:
+    match s:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple()):
+            return name in names
+    return False
+
+
+def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
+    """All items are evaluated.
+
+        i = (n, n + 1)[0]
+        j = (1, 0, -1)[i]
+        s = x[X.shape[::-1][0] - 1]
+    →
+        _list = (1, 0, -1)
+        _t = n + 1
+        i = n
+        j = _list[i]
+        s = x[X.shape[1] - 1]
+    """
+    match node:
+        case ast.Subscript(value=value, slice=index, ctx=ast.Load()):
+            at, items = integer_constant(index, None), cx.facts.items(value)
+        case _:
+            return None
+    if items is None or isinstance(index, ast.Slice):
+        return None
+    if at is None:
+        scalars = all(cx.fact(e).rank == 0 for e in (index, *items))
+        return cx.expr("LIST[I]", LIST=listed(items, cx), I=index) if scalars else None
+    if isinstance(value, ast.Attribute) or not -len(items) <= at < len(items):
+        return None
+    return [e if is_steady(e) else held(e, "t", cx) for e in items][at]
+
+
+def listed(items: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """A name for a tuple of scalars, which is read by subscripts."""
+    display = ast.Tuple([*items], ast.Load())
+    fixed = all(isinstance(e, ast.Constant) or (is_steady(e) and not used(e)) for e in items)
+    return cx.constants(display) if fixed else held(display, "list", cx)
+
+
+def tuple_spliced(node: ast.AST, cx: Context) -> ast.expr | None:
+    """The items of a tuple, as arguments.
+
+        t = (1, n)
+        for i in range(*t):
+            s = s + i
+    →
+        _t_0 = 1
+        _t_1 = n
+        for i in range(_t_0, _t_1):
+            s = s + i
+    """
+    if not isinstance(node, ast.Call) or not any(isinstance(a, ast.Starred) for a in node.args):
+        return None
+    args: list[ast.expr] = []
+    for a in node.args:
+        items = cx.facts.items(a.value) if isinstance(a, ast.Starred) else [a]
+        if items is None:
+            return None
+        args += items
+    return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
+
+
+def tuple_spelled(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A tuple that has a name, or is made of others, as a display.
+
+        t = (i, j)
+        for n in t + (0,):
+            s = s + n
+    →
+        _t_0 = i
+        _t_1 = j
+        _x = (_t_0, _t_1, 0)
+        for _i in range(len(_x)):
+            n = _x[_i]
+            s = s + n
+    """
+    match node:
+        case (
+            ast.Name(ctx=ast.Load()) | ast.BinOp()
+            | ast.Subscript(slice=ast.Slice(), ctx=ast.Load()) | ast.Tuple(ctx=ast.Load())
+        ):
+            items = cx.facts.items(node)
+            display = isinstance(node, ast.Tuple) and items == node.elts
+            return None if items is None or display else spelled(items, node)
+    return None
+
+
+def tuple_known(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A tuple of numbers that is free in the function, for as long as the name is bound to it.
+
+        for n in MOVES:
+            s = s + n
+    →
+        MOVES
+        _x = (1, 0, -1)
+        for _i in range(len(_x)):
+            n = _x[_i]
+            s = s + n
+    """
+    match node:
+        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
+            value = cx.resolve(node)
+            if type(value) is tuple and 0 < len(value) <= MOST and _is_plain(value):
+                cx.ask(node)
+                return ast.copy_location(_constant(value), node)
+    return None
+
+
+def _is_plain(value: object) -> bool:
+    if type(value) is tuple:
+        return 0 < len(value) <= MOST and all(map(_is_plain, value))
+    return type(value) in (int, bool) or (type(value) is float and value - value == 0)
+
+
+def _constant(value: Any) -> ast.expr:
+    if type(value) is tuple:
+        return ast.Tuple([*map(_constant, value)], ast.Load())
+    negative = str(value).startswith("-")
+    return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if negative else ast.Constant(value)
+
+
+def tuple_asked(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Its length, its least and its largest item; ints are added.
+
+        i = len((n, j))
+        j = min(X.shape)
+        n = sum((i, j))
+    →
+        i = 2
+        j = min(X.shape[0], X.shape[1])
+        n = 0 + i + j
+    """
+    match cx.builtin(node), node:
+        case ("len" | "min" | "max" | "sum" | "tuple") as asked, ast.Call(args=[e], keywords=[]):
+            items = cx.facts.items(e)
+        case _:
+            return None
+    if items is None or not isinstance(node, ast.Call):
+        return None
+    if asked == "tuple":
+        return spelled(items, e)
+    if asked == "len":
+        return ast.Constant(len(items)) if all(map(is_steady, items)) else None
+    if asked == "sum":
+        ints = all(cx.fact(i).is_int for i in items)
+        return _sum(items, cx) if ints else None
+    scalars = all(cx.fact(i).rank == 0 for i in items) and len(items) > 1
+    return ast.copy_location(ast.Call(node.func, items, []), node) if scalars else None
+
+
+def _sum(items: Sequence[ast.expr], cx: Context) -> ast.expr:
+    total: ast.expr = ast.Constant(0)
+    for item in items:
+        total = cx.expr("A + B", A=total, B=item)
+    return total
