@@ -573,6 +573,32 @@ FORMS: dict[str, str] = {
         np.angle(x)
         np.conjugate(c).T
     """,
+    "searchsorted": """
+        np.searchsorted(e, x)
+        np.searchsorted(e, x, side='right')
+        np.searchsorted(e, x, 'right')
+        np.searchsorted(e, s)
+        e.searchsorted(1.5)
+        np.searchsorted(x, X)
+        np.searchsorted(x, 2, side='right')
+        np.searchsorted(k, x)
+        x.searchsorted(y[::2])
+    """,
+    "digitize": """
+        np.digitize(x, e)
+        np.digitize(X, e, right=True)
+        np.digitize(x, e[::-1])
+        np.digitize(s, e)
+        np.digitize(s, e[::-1], True)
+        np.digitize(k, np.arange(3))
+    """,
+    "interp": """
+        np.interp(x, e, z)
+        np.interp(s, e, z)
+        np.interp(1, e, z)
+        np.interp(X, e, z, left=1, right=2.5)
+        np.interp(x, x[:4], z, None, 0)
+    """,
     "cross": """
         np.cross(x[:3], y[:3])
         np.cross(X[:, :3], Y[:, :3])

@@ -17,6 +17,7 @@ from .macros.reductions import FOLDS, MOMENTS
 from .macros.respelled import SIGNATURES as RESPELLED
 from .macros.running import PLACES, SCANS
 from .macros.sayings import SAYINGS
+from .macros.worked import SIGNATURES as WORKED
 
 __all__ = ["accepted"]
 
@@ -62,6 +63,7 @@ def _functions() -> Iterable[str]:
                   **dict.fromkeys(MOMENTS, "a axis keepdims"), **REDUCED},
         "along an axis": dict.fromkeys((*SCANS, *PLACES), "a axis"),
         "said by other functions": sayings,
+        "searched and counted": WORKED,
     }
     for title, table in tables.items():
         calls = (f"`{name}({', '.join(names.split())})`" for name, names in sorted(table.items()))

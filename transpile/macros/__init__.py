@@ -50,6 +50,7 @@ from .tuples import (
     tuple_spliced,
 )
 from .walrus import walrus
+from .worked import array_worked
 from .written import array_written, elements_written
 
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "registered"]
@@ -99,6 +100,7 @@ MACROS: tuple[Macro, ...] = (
     array_place,         # np.argmin(x), x.argmax()
     array_product,       # X @ Y, np.dot(x, y), np.inner(x, y)
     array_einsum,        # np.einsum("ij,jk->ik", X, Y)
+    array_worked,        # np.searchsorted(x, v), np.bincount(k)
     array_outer,         # np.outer(x, y)
     array_joined,        # np.concatenate((x, y)), np.stack
     bitmask,             # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)
