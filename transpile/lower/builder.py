@@ -33,6 +33,7 @@ class Builder(Sources):
     parts of numbers that are not. ``others``: arrays that the branch beside this one has made,
     by their names. ``roomy``: arrays of ours that may have more elements than they stand for;
     ``cut``: those that end with a length of their own. ``most``: what is at least such a length.
+    ``placed``: parameters that are nothing but subscripts.
     """
 
     env: dict[str, Value] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Builder(Sources):
     roomy: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
     most: dict[Expr, Expr] = field(default_factory=dict)
+    placed: frozenset[str] = frozenset()
 
     @contextmanager
     def trial(self) -> Iterator[None]:

@@ -19,8 +19,8 @@ from ..scope import Scope
 from ..source import span_of
 from ..types import PARTS
 from .refusal import refuse
-from .slices import Slices, parts_of
-from .subscripts import inside
+from .slices import Slices
+from .subscripts import inside, parts_of
 from .values import ArrayRef, ListRef, Made
 from .views import part_of, places_of, transposed
 

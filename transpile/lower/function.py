@@ -35,6 +35,7 @@ from .parts import IsComplex, split
 from .refusal import refuse
 from .repeated import IsMixed
 from .results import Results
+from .subscripts import only_subscripts
 from .values import RecordsRef, Value
 
 __all__ = ["lower"]
@@ -81,7 +82,8 @@ class _Function(Results):
         self.mixed, self.repeated = mixed, {}
         self.tree, self.types, self.scope = tree, dict(types), scope
         self.fields, self.spelled, self.held = {}, {}, {}
-        self.b = Builder(names=set(types) | _around(tree, scope))
+        names = set(types) | _around(tree, scope)
+        self.b = Builder(names=names, placed=only_subscripts(tree))
         self.refs: dict[str, object] = {}
         self.arguments: dict[str, object] = dict(types)
         self.given = tuple(types)

@@ -12,11 +12,11 @@ from loopir.nodes import Const, Expr
 from ..infer import Num, constant, logic
 from .records import Records
 from .refusal import refuse
-from .subscripts import inside
+from .subscripts import inside, parts_of
 from .values import Along, ArrayRef, ListRef, Made
 from .views import sliced, viewed
 
-__all__ = ["Slices", "parts_of"]
+__all__ = ["Slices"]
 
 
 class Slices(Records):
@@ -95,11 +95,6 @@ class Slices(Records):
         if not by or (step and not isinstance(step.ir, Const)):
             refuse("LOWER_SUBSCRIPT", f"the step of `{ast.unparse(node)}` is not a number", node)
         return *sliced(self.b, length, low, high, int(by), node), int(by)
-
-
-def parts_of(node: ast.Subscript) -> list[ast.expr]:
-    """The subscripts of `node`, one an axis."""
-    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def _is_none(e: ast.expr) -> bool:

@@ -12,7 +12,7 @@ from ..source import span_of
 from ..types import PARTS
 from .elements import Elements
 from .refusal import refuse
-from .slices import parts_of
+from .subscripts import parts_of
 from .values import ArrayRef
 from .views import places_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from loopir.nodes import Call, Expr
+from loopir.nodes import Call, Expr, Var
 from loopir.types import DTYPES
 
 from ..infer import TRUE, Num, cast, logic
@@ -14,7 +14,21 @@ from .implied import extreme, is_sure
 from .refusal import refuse
 from .values import ArrayRef
 
-__all__ = ["inside"]
+__all__ = ["inside", "only_subscripts", "parts_of"]
+
+
+def parts_of(node: ast.Subscript) -> list[ast.expr]:
+    """The subscripts of `node`, one an axis."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def only_subscripts(tree: ast.FunctionDef) -> frozenset[str]:
+    """The parameters of which nothing is known but that they are subscripts."""
+    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    places = [p for n in ast.walk(tree) if isinstance(n, ast.Subscript) for p in parts_of(n)]
+    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    others = set(loads) - {p for p in places if isinstance(p, ast.Name)}
+    return frozenset(given - {n.id for n in others})
 
 
 def inside(
@@ -30,6 +44,10 @@ def inside(
         refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
     if n.linear is not None and length.linear is not None:
         linear = n.linear
+        if (given := _given(b, linear, length.linear)) is not None:
+            b.guard(Call("ge", (given, integer(0)), "bool"), "GUARD_BOUNDS", node)
+            b.guard(Call("lt", (given, length.ir), "bool"), "GUARD_BOUNDS", node)
+            return b.from_linear(Linear.of(given)), None
         if b.high(linear) < 0:  # a negative constant counts from the end
             linear = linear + length.linear
         margins = linear, length.linear + Linear({}, -1) - linear
@@ -47,6 +65,17 @@ def inside(
         if _guarded(b, linear, length.linear, node):
             return b.from_linear(linear), None
     return _checked(b, n, length, node)
+
+
+def _given(b: Builder, at: Linear, length: Linear) -> Expr | None:
+    """The subscript `at` from the front, where it is what the caller gives, of whatever sign."""
+    (atom,) = at.terms if len(at.terms) == 1 else (None,)
+    known = isinstance(atom, Var) and atom.name in b.placed and at == Linear.of(atom)
+    if not known or not b.invariant(length.expr()) or atom is None:
+        return None
+    negative = Call("lt", (atom, integer(0)), "bool")
+    back = Call("add", (atom, length.expr()), "i64")
+    return Call("select", (negative, back, atom), "i64")
 
 
 def _is_sure_in_turn(b: Builder, margin: Linear, at: Linear) -> bool:

@@ -39,8 +39,9 @@ from .respelled import array_respelled
 from .rewriting import array_copied, array_said
 from .running import array_place, array_scan
 from .sayings import array_told
+from .scattering import array_scattered
 from .shaping import array_shaped
-from .subscripts import row_element
+from .subscripts import lists_indexed, row_element
 from .tuples import (
     tuple_asked,
     tuple_item,
@@ -49,6 +50,7 @@ from .tuples import (
     tuple_spelled,
     tuple_spliced,
 )
+from .walks import places_walked
 from .walrus import walrus
 from .worked import array_worked
 from .written import array_written, elements_written
@@ -75,10 +77,12 @@ MACROS: tuple[Macro, ...] = (
     array_chosen,        # u = x[x > s], np.flatnonzero(m)
     array_masked,        # x[x > s] = 0
     array_stored,        # X[i] = y
+    array_scattered,     # np.add.at(x, k, y)
     array_copied,        # np.copyto(x, y)
     array_augmented,     # x += y
     elements_written,    # x.fill(1), np.copyto(x, y, where=m)
     array_written,       # np.add(x, y, out=z)
+    places_walked,       # for i, j in np.ndindex(X.shape), for v in X.flat
     for_loop,            # for v in x, enumerate, zip, reversed
     tuple_asked,         # min(X.shape)
     tuple_compared,      # (i, j) < (k, 0)
@@ -87,6 +91,7 @@ MACROS: tuple[Macro, ...] = (
     tuple_spelled,       # t, t[:1], t + (0,)
     tuple_known,         # MOVES
     row_element,         # x[i][j]
+    lists_indexed,       # x[[0, 2]], X[np.ix_(k, k)]
     sum_fold,            # sum(e for v in x if c)
     minmax_fold,         # min(x), max(e for v in x)
     any_fold,            # any(e for v in x)

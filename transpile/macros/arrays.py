@@ -167,7 +167,7 @@ def _stored(
 ) -> list[ast.stmt] | None:
     ty = cx.fact(target).array
     if isinstance(target, ast.Subscript) and cx.fact(target).owner == "" and not (
-        is_gathered(target, cx) and in_order(target, cx)
+        is_gathered(target, cx) and in_order(target, cx, cx.fact(value).rank == 0 and op is None)
     ):
         return None  # what is read there is no view of the array
     read = ast.Subscript(target.value, target.slice, ast.Load()) if isinstance(

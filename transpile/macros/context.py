@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -47,6 +47,17 @@ class Context:
         others = (s for s in self._tree.body if s is not assignment)
         parameters = {a.arg for a in ast.walk(self._tree.args) if isinstance(a, ast.arg)}
         return name not in bound(*others) | parameters
+
+    def is_only_in(self, name: str, body: Sequence[ast.stmt]) -> bool:
+        """Whether nothing in `body` binds `name`, a local, and it is read only there, or in other
+        loops that bind it.
+        """
+        loops = [n for n in ast.walk(self._tree) if isinstance(n, ast.For)]
+        own = [n for n in loops if name in bound(n.target)]
+        inside = {n for s in (*body, *(s for f in own for s in f.body)) for n in ast.walk(s)}
+        reads = (n for n in ast.walk(self._tree) if isinstance(n, ast.Name) and n.id == name)
+        once = name not in bound(*body)
+        return once and all(n in inside for n in reads if isinstance(n.ctx, ast.Load))
 
     def fresh(self, hint: str) -> str:
         """A name that occurs nowhere in the function: ``_hint``, ``_hint_1``, …"""

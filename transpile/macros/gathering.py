@@ -116,13 +116,13 @@ def _of_axis(
     return moved(rest[axis])
 
 
-def in_order(target: ast.Subscript, cx: Context) -> bool:
+def in_order(target: ast.Subscript, cx: Context, alike: bool) -> bool:
     """Whether NumPy stores under the index arrays of `target` in their order, of which none is of
-    its memory: of several values for one place the last one stays.
+    its memory: of several values for one place the last one stays, unless they are all alike.
     """
     items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
     facts = [cx.fact(i) for i in items if not _is_axis(i, cx)]
     arrays = [f.array for f in facts if f.array]
-    flat = all(a.rank == 1 for a in arrays) or (len(arrays) == 1 and arrays[0].unit)
+    flat = alike or all(a.rank == 1 for a in arrays) or (len(arrays) == 1 and arrays[0].unit)
     owner = cx.fact(target.value).owner
     return bool(flat) and not any(f.owner in (owner, None) for f in facts if f.array)

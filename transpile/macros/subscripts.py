@@ -1,12 +1,16 @@
-"""A row's element → the array's."""
+"""Subscripts in other words: a row's element is the array's; lists are arrays."""
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
+import numpy as np
+
+from ..types import ELEMENTS
 from .context import Context
 from .indexed import may_be_bool
 
-__all__ = ["row_element"]
+__all__ = ["lists_indexed", "row_element"]
 
 
 def row_element(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -31,6 +35,69 @@ def row_element(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     both = ast.Tuple([*rows, *columns], ast.Load())
     return ast.copy_location(ast.Subscript(array, both, node.ctx), node)
+
+
+def lists_indexed(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
+    """Arrays in the place of lists of ints, and along an axis each in that of np.ix_.
+
+        x[[i, j]] = s
+        X[np.ix_(k, k)] = s
+    →
+        _a = np.empty(2, np.int64)
+        _a[0] = i
+        _a[1] = j
+        for _i in range(2):
+            x[_a[_i]] = s
+        if k.shape[0] < 1:
+            "Python's to answer"
+            X[k[:, None], k] = s
+        else:
+            for _i_1 in range(k.shape[0]):
+                for _i_2 in range(k.shape[0]):
+                    X[k[_i_1], k[_i_2]] = s
+    """
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+        target = _indexed(node.target, cx)
+        if target is None:
+            return None
+        new = ast.AugAssign(ast.copy_location(target, node.target), node.op, node.value)
+        return [ast.copy_location(new, node)]
+    return _indexed(node, cx) if isinstance(node, ast.Subscript) else None
+
+
+def _indexed(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
+    if cx.fact(node.value).array is None:
+        return None
+    items = _indices(node.slice)
+    match node.slice:
+        case ast.Call(func=func, args=[_, *_] as args, keywords=[]) if cx.resolve(func) is np.ix_:
+            new = _open(args, cx)
+        case _ if any(map(_is_listed, items)):
+            array = "NP.array(E)"
+            new = [cx.expr(array, NP=cx.numpy, E=i) if _is_listed(i) else i for i in items]
+            lists = (i.elts for i in items if isinstance(i, ast.List))
+            if not all(cx.fact(e).is_int for elements in lists for e in elements):
+                return None
+        case _:
+            return None
+    if not new:
+        return None
+    index = ast.Tuple(new, ast.Load()) if len(new) > 1 else new[0]
+    return ast.copy_location(ast.Subscript(node.value, index, node.ctx), node)
+
+
+def _is_listed(item: ast.expr) -> bool:
+    return isinstance(item, ast.List) and bool(item.elts)
+
+
+def _open(args: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
+    """Vectors of ints, each along an axis of its own; none where they are others."""
+    kinds = {ELEMENTS[t.dtype].kind for a in args for t in cx.fact(a).types}
+    if not all(cx.fact(a).array and cx.fact(a).rank == 1 for a in args) or not kinds <= {"i", "u"}:
+        return []
+    after = len(args) - 1
+    return [cx.expr(f"A[:{', None' * (after - k)}]" if k < after else "A", A=a)
+            for k, a in enumerate(args)]
 
 
 def _indices(e: ast.expr) -> list[ast.expr]:
