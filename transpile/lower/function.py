@@ -93,6 +93,7 @@ class _Function(Results):
         self.appending: dict[str, str] = {}
         self.written: set[str] = set()
         self.plain = _plain_lists(tree)
+        self.viewed, self.whole_returned = set[str](), set[str]()
 
     def plan(self, *, telling: bool) -> Plan:
         self._start_counters()

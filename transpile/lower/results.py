@@ -40,9 +40,13 @@ __all__ = ["Results"]
 
 
 class Results(Statements):
-    """Lowers ``return``."""
+    """Lowers ``return``. Of arrays that are cut, ``viewed`` are those with views returned, and
+    ``whole_returned`` those returned themselves.
+    """
 
     tree: ast.FunctionDef
+    viewed: set[str]
+    whole_returned: set[str]
 
     def returned(self, node: ast.expr | None) -> Returned:
         match node:
@@ -107,10 +111,14 @@ class Results(Statements):
     def _array(self, array: ArrayRef, node: ast.expr) -> Returned:
         if array.name in self.b.roomy:
             refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
+        if array.name in self.b.cut:
+            others = self.whole_returned if array.places else self.viewed
+            (self.viewed if array.places else self.whole_returned).add(array.name)
+            if array.name in others:  # which would leave the view without memory
+                said = f"`{ast.unparse(node)}` is cut to its length, and a view of it returned"
+                refuse("LOWER_UNSUPPORTED", said, node)
         if array.name in self.b.cut and not array.places:
             return Filled(array.name, self._slot("i64", array.shape[0]), array.dtype)
-        if array.name in self.b.cut:
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a view of a new array", node)
         if array.places:
             return self._view(array, node)
         return Same(array.name)

@@ -24,6 +24,7 @@ from .env import Env
 from .fields import fields_named
 from .filling import array_filled
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
+from .holding import array_spread, columns_masked, places_found
 from .joining import array_joined
 from .loops import for_loop
 from .masking import array_chosen, array_cut, array_masked
@@ -75,7 +76,10 @@ MACROS: tuple[Macro, ...] = (
     array_displayed,     # u = np.array([s, t])
     array_crossed,       # u = np.cross(x, y)
     array_chosen,        # u = x[x > s], np.flatnonzero(m)
+    places_found,        # i, j = np.nonzero(X)
+    columns_masked,      # X[:, x > s]
     array_masked,        # x[x > s] = 0
+    array_spread,        # x[x > s] = y
     array_stored,        # X[i] = y
     array_scattered,     # np.add.at(x, k, y)
     array_copied,        # np.copyto(x, y)

@@ -14,7 +14,10 @@ from .gathering import comes_first, in_order, is_gathered
 from .nests import allocated, nest, unless
 from .views import View, broadcast, held, is_one, materialised, misfits, scalar, view
 
-__all__ = ["array_assigned", "array_augmented", "array_stored", "array_value", "store_where"]
+__all__ = [
+    "array_assigned", "array_augmented", "array_stored", "array_value", "converts",
+    "store_where",
+]
 
 
 def array_assigned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
@@ -172,7 +175,7 @@ def _stored(
         return None  # what is read there is no view of the array
     read = ast.Subscript(target.value, target.slice, ast.Load()) if isinstance(
         target, ast.Subscript) else target
-    if ty is None or not _fits(cx.fact(target), op, cx.fact(value), cx):
+    if ty is None or not converts(cx.fact(target), op, cx.fact(value), cx):
         return None
     into, of = view(read, cx), view(value, cx)
     if into is None or of is None or len(of.shape) > len(into.shape):
@@ -235,7 +238,7 @@ def _reads_elsewhere(into: View, of: View, owner: str | None, cx: Context) -> bo
     return False
 
 
-def _fits(target: Fact, op: ast.operator | None, value: Fact, cx: Context) -> bool:
+def converts(target: Fact, op: ast.operator | None, value: Fact, cx: Context) -> bool:
     """Whether storing element by element converts as NumPy's assignment of arrays does."""
     ty = target.array
     types = value.types if op is None else cx.facts.binary(op, target, value).types

@@ -15,7 +15,7 @@ from .integers import integer_constant
 from .nests import allocated, indices, nest, product, unless
 from .views import element, held, unique, view
 
-__all__ = ["array_chosen", "array_masked", "array_cut"]
+__all__ = ["array_chosen", "array_cut", "array_masked", "holding", "masked", "true_of"]
 
 
 class _Masked(NamedTuple):
@@ -41,7 +41,7 @@ def array_chosen(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            (of := _masked(value, cx)) or (of := _places(value, cx))
+            (of := masked(value, cx)) or (of := _places(value, cx))
         ):
             return cx.whole(lambda: _chosen(node, name, of, cx))
     return None
@@ -64,7 +64,7 @@ def array_cut(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store):
         return None
-    if _masked(node, cx) is None and _places(node, cx) is None:
+    if masked(node, cx) is None and _places(node, cx) is None:
         return None
     name = cx.fresh("a")
     (take,) = cx.code("NAME = E", NAME=name, E=node)
@@ -100,12 +100,16 @@ def array_masked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             pass
         case _:
             return None
-    of = _masked(target, cx)
+    of = masked(target, cx)
     if of is None:
         return None
     under = _under(value, target.slice, cx)
     rank, axes = cx.fact(of.array).rank or 0, cx.fact(of.mask).rank or 0
-    if under is None or (rank > axes and cx.fact(under).rank) or not _converts(under, of, cx):
+    if under is None and op is None and 0 < (cx.fact(value).rank or 0) <= rank - axes:
+        under = value  # the same for each place
+    elif under is None or (rank > axes and cx.fact(under).rank):
+        return None
+    if not _converts(under, of, cx):
         return None
 
     def make() -> list[ast.stmt] | None:
@@ -132,7 +136,7 @@ def _converts(value: ast.expr, of: _Masked, cx: Context) -> bool:
     )
 
 
-def _masked(e: ast.expr, cx: Context) -> _Masked | None:
+def masked(e: ast.expr, cx: Context) -> _Masked | None:
     """`e` by its mask; ints before it, and ints and slices behind it, are taken first."""
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return None
@@ -161,19 +165,35 @@ def _is_mask(e: ast.expr, cx: Context) -> bool:
 def _places(e: ast.expr, cx: Context) -> _Masked | None:
     """Of ``np.flatnonzero(m)``, ``np.nonzero(m)[0]`` or ``np.where(m)[0]``; by no array."""
     match e:
-        case ast.Subscript(
-            value=ast.Call(func=func, args=[x], keywords=[]), slice=ast.Constant(value=0)
-        ) if cx.resolve(func) is np.nonzero or cx.resolve(func) is np.where:
-            pass
+        case ast.Subscript(value=call, slice=ast.Constant(value=0)):
+            x = holding(call, cx)
         case ast.Call(func=func, args=[x], keywords=[]) if cx.resolve(func) is np.flatnonzero:
             pass
         case _:
             return None
-    of = cx.fact(x).array
-    if of is None or of.rank != 1:
+    of = cx.fact(x).array if x is not None else None
+    if x is None or of is None or of.rank != 1:
         return None
-    test = x if of.dtype == "bool" else cx.expr("NP.not_equal(X, 0)", NP=cx.numpy, X=x)
-    return _Masked(ast.Constant(None), test)
+    return _Masked(ast.Constant(None), true_of(x, cx))
+
+
+def holding(e: ast.expr, cx: Context) -> ast.expr | None:
+    """Of a call that gives the places where an array is true, that array."""
+    match e:
+        case ast.Call(func=func, args=[x], keywords=[]) if (
+            cx.resolve(func) is np.nonzero or cx.resolve(func) is np.where
+        ):
+            return x
+        case ast.Call(func=ast.Attribute(value=x, attr="nonzero"), args=[], keywords=[]):
+            return x
+    return None
+
+
+def true_of(x: ast.expr, cx: Context) -> ast.expr:
+    """Where the elements of an array are true."""
+    of = cx.fact(x).array
+    same = of is not None and of.dtype == "bool"
+    return x if same else cx.expr("NP.not_equal(X, 0)", NP=cx.numpy, X=x)
 
 
 def _chosen(s: ast.stmt, name: str, of: _Masked, cx: Context) -> list[ast.stmt] | None:
@@ -226,7 +246,7 @@ def _under(value: ast.expr, mask: ast.expr, cx: Context) -> ast.expr | None:
     operands: list[ast.expr]
     match value:
         case ast.Subscript(value=array, slice=index) if ast.dump(index) == ast.dump(mask):
-            plain = _masked(value, cx) is not None and not isinstance(index, ast.Tuple)
+            plain = masked(value, cx) is not None and not isinstance(index, ast.Tuple)
             return array if plain else None
         case ast.BinOp(left=left, right=right):
             operands = [left, right]

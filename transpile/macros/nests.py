@@ -61,7 +61,12 @@ def unless(
 
 
 def product(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
-    """The product of `lengths`."""
+    """The product of `lengths`: of all those of an array its size."""
+    match lengths:
+        case [ast.Subscript(value=ast.Attribute(value=ast.Name() as x, attr="shape")), _, _, *_]:
+            own = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in range(len(lengths))]
+            if cx.fact(x).rank == len(own) and [*map(ast.dump, own)] == [*map(ast.dump, lengths)]:
+                return cx.expr("X.size", X=x)
     out = lengths[0]
     for n in lengths[1:]:
         out = cx.expr("A * B", A=out, B=n)

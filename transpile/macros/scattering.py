@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..below import below
 from ..types import ELEMENTS
 from .context import Context
-from .fact import Fact
 from .nests import nest, unless
-from .views import View, broadcast, element, held, misfits, view
+from .views import View, broadcast, element, held, misfits, reads, view
 
 __all__ = ["array_scattered"]
 
@@ -47,13 +45,13 @@ def _scattered(
     cx: Context,
 ) -> list[ast.stmt] | None:
     into = cx.fact(x)
-    known = all(_is_index(i, cx) and not _reads(i, into, cx) for i in items)
+    known = all(_is_index(i, cx) and not reads(i, into.owner, cx) for i in items)
     if into.array is None or not into.owner or not known or len(items) > into.array.rank:
         return None
     x = x if isinstance(x, ast.Name) else held(x, "a", cx)
     if not any(cx.fact(i).rank for i in items) or not _fits(function, x, value, cx):
         return None
-    if cx.fact(value).rank and _reads(value, into, cx):
+    if cx.fact(value).rank and reads(value, into.owner, cx):
         value = held(cx.expr("NP.copy(E)", NP=cx.numpy, E=value), "a", cx)
     parts, of, whole = [view(i, cx) for i in items], view(value, cx), view(x, cx)
     if of is None or whole is None or None in parts:
@@ -81,12 +79,6 @@ def _is_index(item: ast.expr, cx: Context) -> bool:
     """Whether it is an int, or a vector of such."""
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(item).types}
     return cx.fact(item).rank in (0, 1) and kinds in ({"i"}, {"u"})
-
-
-def _reads(e: ast.expr, of: Fact, cx: Context) -> bool:
-    """Whether `e` may read the array that `of` is of, or is a view of."""
-    names = (n for n in below(e) if isinstance(n, ast.Name))
-    return any(f.array and f.owner in (of.owner, None) for f in map(cx.fact, names))
 
 
 def _fits(function: ast.expr, x: ast.expr, value: ast.expr, cx: Context) -> bool:

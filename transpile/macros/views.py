@@ -8,6 +8,7 @@ import numpy as np
 
 from loopir.record import record
 
+from ..below import below
 from ..types import ELEMENTS
 from .context import Context
 from .fact import Fact
@@ -15,7 +16,7 @@ from .integers import integer_constant
 
 __all__ = [
     "View", "broadcast", "element", "fitted", "held", "is_one", "is_viewable", "leaf",
-    "materialised", "misfits", "scalar", "unique", "view",
+    "materialised", "misfits", "reads", "scalar", "unique", "view",
 ]
 
 
@@ -140,6 +141,12 @@ def misfits(e: ast.expr, of: View, dtype: str, cx: Context) -> list[ast.expr]:
     below = cx.expr("E < LEAST", E=value, LEAST=ast.Constant(int(info.min)))
     above = cx.expr("E > MOST", E=value, MOST=ast.Constant(int(info.max)))
     return [below] if dtype == "u64" else [below, above]
+
+
+def reads(e: ast.expr, owner: str | None, cx: Context) -> bool:
+    """Whether `e` may read the array that `owner` is the name of."""
+    names = (n for n in below(e) if isinstance(n, ast.Name))
+    return any(f.array and f.owner in (owner, None) for f in map(cx.fact, names))
 
 
 def is_one(length: ast.expr) -> bool:
