@@ -17,6 +17,7 @@ _PLACES = {"PyArray_Scalar": 60, "PyArray_Zeros": 183, "PyArray_Empty": 184}
 """In the table of NumPy's C ABI."""
 
 _HEAD = "nP"
+_FLOAT, _LIST = struct.Struct(_HEAD + "d"), struct.Struct(_HEAD + "nP")
 _NDARRAY = struct.Struct(_HEAD + "PiPPPPi")
 _DESCR = struct.Struct(_HEAD + "PcccBi")
 
@@ -41,6 +42,8 @@ def proved() -> bool:
         all(map(_array_as_declared, (block, frozen, block[1, 2, ...])))
         and all(_descr_as_declared(np.dtype(d)) for d in ("<f4", ">f4", "?", "u8"))
         and all(_scalar_as_declared(value, code) for value, code in scalars)
+        and all(_fields(_FLOAT, v)[1:] == (id(float), v) for v in (-2.5, 1e300))
+        and _list_as_declared([1.5, None, 2.5])
         and _functions_as_declared()
     )
 
@@ -90,6 +93,16 @@ def _fields(layout: struct.Struct, thing: object) -> tuple[Any, ...]:
     if thing.__sizeof__() < layout.size:
         return ()
     return layout.unpack(ctypes.string_at(id(thing), layout.size))
+
+
+def _list_as_declared(values: list[Any]) -> bool:
+    import ctypes
+
+    fields = _fields(_LIST, values)
+    if fields[1:3] != (id(list), len(values)):
+        return False
+    known = np.array([*map(id, values)], np.uintp).tobytes()
+    return ctypes.string_at(fields[3], len(known)) == known
 
 
 def _array_as_declared(a: np.ndarray) -> bool:

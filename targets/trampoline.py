@@ -1,4 +1,4 @@
-"""The fast road to a kernel: the builtins of `entry.c` and `whole.c`.
+"""The fast road to a kernel: the builtins of `entry.c`, `whole.c` and `items.c`.
 
 They read array objects themselves, so they need CPython, and the field layout of NumPy's C ABI,
 which is proved on live objects.
@@ -22,7 +22,7 @@ from .shared import symbol
 
 __all__ = ["Trampoline", "opened", "prepare", "trampoline"]
 
-SOURCES = "entry.c", "values.c", "whole.c"
+SOURCES = "entry.c", "values.c", "whole.c", "items.c"
 
 PATIENCE = 10.0
 """Seconds that a fork waits at most: a compiler may hang."""
@@ -32,13 +32,16 @@ PATIENCE = 10.0
 @record(frozen=True, slots=True)
 class Trampoline:
     """The shared object at ``path``, opened: ``builtin`` makes one from the address of a
-    PyMethodDef, and its `self`; ``entry`` is the address of such a definition, ``whole`` that of a
-    function for others. ``calm`` tells it under which error state nothing raises in mid-loop.
+    PyMethodDef, and its `self`; ``entry``, ``take`` and ``put`` are addresses of such definitions,
+    ``whole`` that of a function for others. ``calm`` tells it under which error state nothing
+    raises in mid-loop.
     """
 
     path: str
     entry: int
     whole: int
+    take: int
+    put: int
     builtin: Callable[[int, np.ndarray], Callable[..., Any]]
     calm: Callable[..., None]
 
@@ -80,20 +83,21 @@ def _open(known: str | None) -> Trampoline | None:
         for thread in _building:
             thread.join()
         path = known or _built()
-        names = "tp_bind", "tp_bind_whole", "tp_calm", "tp_method", "tp_whole"
-        bind, bind_whole, calm, method, whole = (symbol(path, name) for name in names)
+        names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
+        at = {name: symbol(path, f"tp_{name}") for name in names}
     except BuildError:
         return None
-    for function, lent in ((bind, _lent()), (bind_whole, _lent_whole())):
-        words = np.array(lent, dtype=np.uintp)
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(words.ctypes.data)
+    lent = {"bind": _lent(), "bind_whole": _lent_whole(), "bind_items": _lent_items()}
+    for function, those in lent.items():
+        words = np.array(those, dtype=np.uintp)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(at[function])(words.ctypes.data)
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
     return Trampoline(
-        path, method, whole,
+        path, at["method"], at["whole"], at["take"], at["put"],
         builtin=lambda definition, self: new(definition, self, None),
-        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(calm),
+        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(at["calm"]),
     )
 
 
@@ -141,6 +145,11 @@ def _lent_whole() -> list[int]:
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
     )
     return [*map(id, (ModuleType, False, None)), *map(_function, functions), *numpy_functions()]
+
+
+def _lent_items() -> list[int]:
+    """What `items.c` needs of Python, in the order of its struct."""
+    return [id(list), *map(_function, ("PyObject_Size", "PyList_GetItem"))]
 
 
 def _function(name: str) -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopir.record import record
 
-from .types import ArrayType, RecordType, ScalarType
+from .types import ArrayType, ListType, RecordType, ScalarType
 
 if TYPE_CHECKING:
     from loopir.nodes import Kernel
@@ -32,6 +32,7 @@ __all__ = [
     "Shape",
     "Slot",
     "StatusSource",
+    "Taken",
     "Tupled",
     "Value",
     "Viewed",
@@ -81,6 +82,18 @@ class Held:
 
 
 @record(frozen=True, slots=True)
+class Taken:
+    """An array of what the list ``text`` holds at each call, a parameter of the function or
+    ``captured``. What the kernel writes into it is put back into the list.
+    """
+
+    name: str
+    text: str
+    type: ListType
+    captured: bool = False
+
+
+@record(frozen=True, slots=True)
 class Part:
     """The ``part`` (``"real"`` or ``"imag"``) of a complex number of this type."""
 
@@ -109,7 +122,7 @@ class Slot:
     dtype: str
 
 
-Binding: TypeAlias = Argument | Captured | Field | Held | Part | Fresh | Slot
+Binding: TypeAlias = Argument | Captured | Field | Held | Taken | Part | Fresh | Slot
 
 
 # -- what the call returns

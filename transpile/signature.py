@@ -21,6 +21,7 @@ from .types import (
     ArrayType,
     Constant,
     Function,
+    ListType,
     ObjectType,
     Opaque,
     RecordType,
@@ -28,7 +29,7 @@ from .types import (
     StandsIn,
 )
 
-__all__ = ["call_with", "parameters", "type_of", "types_in"]
+__all__ = ["call_with", "outer_type", "parameters", "type_of", "types_in"]
 
 _SCALARS = {d.numpy.type: ScalarType(d.name) for d in ELEMENTS.values()} | {
     complex: ScalarType("c128", weak=True),
@@ -49,7 +50,35 @@ def type_of(value: Any) -> ArgType:
     if kind is np.ndarray:
         return _array(value)
     known = _SCALARS.get(kind) or _constant(value, kind) or _function(value, kind)
-    return known or object_type(value, _part_type) or _opaque(kind)
+    listed = known or _list(value, kind, _FEW)
+    return listed or object_type(value, _part_type) or _opaque(kind)
+
+
+_FEW = 16
+"""Items of a tuple that are told apart."""
+
+
+def outer_type(value: Any) -> ArgType:
+    """The type of a global: any tuple of numbers is taken as a whole, for its name may stand for
+    another.
+    """
+    return _list(value, type(value), -1) or type_of(value)
+
+
+def _list(value: Any, kind: type, few: int) -> ListType | None:
+    """The type of a list, or of a long tuple, as its first item tells; of nothing, that of floats.
+    """
+    if kind is not list and (kind is not tuple or len(value) <= few):
+        return None
+    first: Any = value[0] if value else 0.0
+    inner = type(first)
+    if inner is list or inner is tuple:
+        kinds: tuple[type, ...] = kind, inner
+        first = first[0] if first else 0.0
+    else:
+        kinds = (kind,)
+    item = _SCALARS.get(type(first))
+    return ListType(item, kinds) if item is not None and item.dtype not in PARTS else None
 
 
 def _part_type(value: Any) -> ArgType | None:

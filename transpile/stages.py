@@ -29,9 +29,9 @@ from .plan import Plan
 from .rejections import Refused
 from .relied import relying
 from .scope import Origin, Scope
-from .signature import type_of
+from .signature import outer_type
 from .source import Source, read
-from .types import ArgType, Constant
+from .types import ArgType, Constant, ListType
 
 __all__ = ["CallEnv", "Stages", "compile_stages"]
 
@@ -107,8 +107,9 @@ class CallEnv:
         known = isinstance(value, (int, float, complex, np.generic, np.ndarray))
         if value is None and isinstance(expr, ast.Name):
             known = self.scope.find(expr.id)[0] in (Origin.CLOSURE, Origin.GLOBAL)
-        ty = type_of(value)
-        return ty if known or (isinstance(ty, Constant) and value is not None) else None
+        ty = outer_type(value)
+        listed = isinstance(ty, ListType)
+        return ty if known or listed or (isinstance(ty, Constant) and value is not None) else None
 
 
 def compile_stages(

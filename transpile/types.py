@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .options import Options
 
 __all__ = [
-    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "ObjectType",
-    "Opaque", "RecordType", "ScalarType", "StandsIn",
+    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "ListType",
+    "ObjectType", "Opaque", "RecordType", "ScalarType", "StandsIn",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -59,6 +59,27 @@ class ScalarType:
 
     def __str__(self) -> str:
         return _PYTHON[self.dtype] if self.weak else self.dtype
+
+
+@record(frozen=True, slots=True)
+class ListType:
+    """A list, or a list of lists of one length; where ``kinds`` say so, tuples. ``item`` is the
+    type of what is in it: that of the first, and of all where it is taken for an array.
+    """
+
+    item: ScalarType
+    kinds: tuple[type, ...] = (list,)
+
+    @property
+    def inner(self) -> ListType | ScalarType:
+        """The type of an element."""
+        return ListType(self.item, self.kinds[1:]) if len(self.kinds) > 1 else self.item
+
+    def __str__(self) -> str:
+        said = str(self.item)
+        for kind in reversed(self.kinds):
+            said = f"{kind.__name__}[{said}{', ...' if kind is tuple else ''}]"
+        return said
 
 
 @record(frozen=True, slots=True)
@@ -165,4 +186,6 @@ class ObjectType:
         return f"({', '.join(str(ty) for _, ty in self.parts)})"
 
 
-ArgType: TypeAlias = ArrayType | ScalarType | RecordType | Constant | ObjectType | Opaque
+ArgType: TypeAlias = (
+    ArrayType | ScalarType | RecordType | ListType | Constant | ObjectType | Opaque
+)

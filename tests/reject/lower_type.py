@@ -8,4 +8,4 @@ def double(x, out):
     for i in range(len(x)):
         out[i] = x[i] * 2
 
-double([1.0, 2.0], np.zeros(2))
+double(bytearray([1, 2]), np.zeros(2))

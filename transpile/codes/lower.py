@@ -146,15 +146,16 @@ kept(np.ones(10), True, np.zeros(10))
         code="LOWER_TYPE",
         title="a value whose type is not compiled",
         why="Element types are bool, int8 to int64, uint8 to uint64, float16 to float64; arrays "
-            "are numpy.ndarray itself with one to five axes. Lists, objects and strings run as "
-            "Python; so do arrays of other kinds, under GUARD_DTYPE.",
+            "are numpy.ndarray itself with one to five axes. Lists are taken for arrays where a "
+            "`for` goes through them and asks for items and the length alone. Other objects and "
+            "strings run as Python; so do arrays of other kinds, under GUARD_DTYPE.",
         bad="""\
 @fuse
 def double(x, out):
     for i in range(len(x)):
         out[i] = x[i] * 2
 
-double([1.0, 2.0], np.zeros(2))
+double(bytearray([1, 2]), np.zeros(2))
 """,
         good="""\
 @fuse

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from itertools import combinations
 from types import FunctionType
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..errors import FuseError, call_text, place
 from ..signature import call_with, parameters, type_of
-from ..types import ObjectType
+from ..types import ListType, ObjectType
 from .standin import Values
 
 __all__ = ["alike", "compared", "twins"]
@@ -67,10 +68,14 @@ def twins(values: Sequence[Any]) -> list[Any] | None:
     if any(isinstance(type_of(v), ObjectType) for v in values):
         return None
     arrays = {id(v): v for v in values if isinstance(v, np.ndarray)}
+    lists: dict[int, Any] = {}
     if any(np.may_share_memory(a, b) for a, b in combinations(arrays.values(), 2)):
         return None
     copies = {key: a.copy(order="K") for key, a in arrays.items()}
-    return [copies.get(id(v), v) for v in values]
+    return [
+        deepcopy(v, lists) if isinstance(ty, ListType) else copies.get(id(v), v)
+        for v, ty in zip(values, map(type_of, values), strict=True)
+    ]
 
 
 def alike(a: Any, b: Any) -> bool:

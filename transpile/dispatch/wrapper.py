@@ -28,17 +28,18 @@ from typing import Any
 import numpy as np
 
 from loopir.types import DTYPES
+from targets.items import Items, mover
 
 from ..macros.fields import indexed_by
-from ..plan import Argument, Binding, Captured, Field, Fresh, Held, Part, Ref, Shape, Slot
-from ..signature import type_of
+from ..plan import Argument, Binding, Captured, Field, Fresh, Held, Part, Ref, Shape, Slot, Taken
+from ..signature import outer_type, type_of
 from ..types import ELEMENTS, ArrayType
 from .contract import Contract
 from .floats import CALM, errstate, nervous
 from .result import result_text
 from .standin import Values, condition, forward_text, stand_in, values_text
 
-__all__ = ["Saved", "applies", "copies", "share", "wrapper"]
+__all__ = ["Saved", "applies", "apart", "copies", "share", "wrapper"]
 
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
@@ -58,6 +59,9 @@ def applies(function: FunctionType, contract: Contract) -> Callable[[Values], bo
         match b:
             case Captured(name, ty) | Field(array=name, of=ty, captured=True):
                 read = text.helper("f", type_of)
+                conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
+            case Taken(_, name, ty, captured=True):
+                read = text.helper("f", outer_type)
                 conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
     return condition(function, text.homes(), " and ".join(conditions) or "True", text.cells())
 
@@ -119,6 +123,7 @@ class _Text:
         yield "    if _tp_code is not None:"
         yield f"        return _tp_other(_tp_code, {self._rest}"
         yield "_tp_calls += 1"
+        yield from (f"{self._mover(b, True)}({b.text}, {b.name})" for b in self._put())
         result = result_text(self._contract.returned, self)
         if self._slots:
             yield f"_tp_result = {result}"
@@ -139,6 +144,7 @@ class _Text:
         given = _sources(self._bindings)
         lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
         lines += self._held()
+        lines += self._taken()
         fields = (b for b in self._bindings if isinstance(b, Field))
         lines += (f"{b.name} = {b.array}{indexed_by(b.path)}" for b in fields)
         lines += (f"{b.name} = {b.expr}" for b in self._bindings if isinstance(b, Fresh))
@@ -187,6 +193,26 @@ class _Text:
                 if isinstance(b.type, ArrayType):
                     yield f"if {of}({b.name}) is not {array}:"
                     yield f"    raise {self.helper('e', _Mismatch)}"
+
+    def _taken(self) -> Iterator[str]:
+        """What lists hold; those of which one is written, and all in them, must be different."""
+        taken = [b for b in self._bindings if isinstance(b, Taken)]
+        yield from (f"{b.name} = {self._mover(b, False)}({b.text})" for b in taken)
+        if any(True for _ in self._put()):
+            whole = "".join(f"{b.text}, " for b in taken)
+            inner = "".join(f"*{b.text}, " for b in taken if b.type.kinds[1:] == (list,))
+            unfit = "".join(f"{b.name} is None or " for b in taken)
+            yield f"if {unfit}not {self.helper('f', apart)}(({whole}{inner})):"
+            yield f"    raise {self.helper('e', _Mismatch)}"
+
+    def _put(self) -> Iterator[Taken]:
+        """Lists that the kernel writes."""
+        written = {p.name for p in self._contract.params if p.written}
+        return (b for b in self._bindings if isinstance(b, Taken) and b.name in written)
+
+    def _mover(self, b: Taken, back: bool) -> str:
+        items = Items(b.type.item.dtype, b.type.item.weak, b.type.kinds)
+        return self.helper("m", mover(items, back))
 
     def _is_given(self, ref: Ref) -> str:
         wanted, name = self.helper("r", ref.value), ref.expr
@@ -266,6 +292,12 @@ def share(pairs: Iterable[tuple[Any, Any]]) -> bool:
     arrays = ((a, b) for a, b in pairs if type(a) is type(b) is np.ndarray)
     places = ([x.__array_interface__["data"][0] for x in pair] for pair in arrays)
     return any(a == b for a, b in places)
+
+
+def apart(lists: Iterable[object]) -> bool:
+    """Whether each is another object."""
+    ids = [*map(id, lists)]
+    return len({*ids}) == len(ids)
 
 
 def copies(given: Iterable[Any]) -> Saved:

@@ -25,14 +25,14 @@ from .compactions import Compaction
 from .lists import SLACK
 from .pytext import as_python, inlined
 from .refusal import refuse
-from .repeated import Repeated
 from .room import room
+from .taken import TakenLists
 from .values import ArrayRef
 
 __all__ = ["Allocations"]
 
 
-class Allocations(Repeated):
+class Allocations(TakenLists):
     """Lowers what makes arrays. ``appending``: those that are filled now by a counter each."""
 
     appending: dict[str, str]

@@ -12,7 +12,7 @@ from loopir.record import record
 from loopir.tree import walk
 
 from ..infer import TRUE, Num, logic
-from ..plan import Binding, Fresh
+from ..plan import Binding, Fresh, Taken
 from ..ranges import Linear, integer
 from ..source import span_of
 from ..types import PARTS, ArrayType
@@ -75,6 +75,11 @@ class Builder(Sources):
         self.params[name] = replace(param_of(name, ty), owned=blank)
         self.bindings[name] = Fresh(name, text, ty)
         self.fresh.add(name)
+
+    def take(self, binding: Taken, ty: ArrayType) -> None:
+        """An array of what a list holds."""
+        self.params[binding.name] = param_of(binding.name, ty)
+        self.bindings[binding.name] = binding
 
     def invariant(self, e: Expr) -> bool:
         """Whether `e` can be evaluated before the first statement."""

@@ -16,8 +16,9 @@ from ..macros.integers import integer_constant
 from ..pair import Pair
 from ..ranges import integer
 from ..scope import Scope
+from ..signature import outer_type
 from ..source import span_of
-from ..types import PARTS
+from ..types import PARTS, ListType
 from .refusal import refuse
 from .slices import Slices
 from .subscripts import inside, parts_of
@@ -44,7 +45,8 @@ class Elements(Slices):
         match node:
             case ast.Name(id=name):
                 got = self.b.env.get(name)
-                if got is None and isinstance(self.scope.resolve(node), np.ndarray):
+                known = self.scope.resolve(node) if got is None else None
+                if isinstance(known, (np.ndarray, list, tuple)) and self._is_whole(known):
                     got = self._name(name, node)
                 if isinstance(got, Made):
                     return got.array
@@ -61,22 +63,22 @@ class Elements(Slices):
                     return None
                 got = self.subscript(node)
                 return got if isinstance(got, ArrayRef) else None
-            case ast.Attribute(value=inner, attr="T") if (of := self.array(inner)) is not None:
+            case ast.Attribute(value=inner, attr="T") if (of := self._numpys(inner)) is not None:
                 return transposed(self.b, of)
             case ast.Call(func=ast.Attribute(value=inner, attr="transpose"), args=args,
-                          keywords=[]) if (of := self.array(inner)) is not None:
+                          keywords=[]) if (of := self._numpys(inner)) is not None:
                 order = [integer_constant(a, -1) or 0 for a in args]
                 known = sorted(order) == list(range(of.rank))
                 return transposed(self.b, of, order) if known else None
             case ast.Attribute(value=inner, attr="real" | "imag" as name):
-                of = self.array(inner)
+                of = self._numpys(inner)
                 return part_of(self.b, of, name) if of else None
             case ast.Call(func=func, args=[inner], keywords=[]) if (
                 (function := self._resolve(func)) is np.real or function is np.imag
             ):
                 self.known(func)
                 name = "real" if function is np.real else "imag"
-                return part_of(self.b, of, name) if (of := self.array(inner)) else None
+                return part_of(self.b, of, name) if (of := self._numpys(inner)) else None
             case ast.Call():
                 return self.reshaped(node)
             case _:
@@ -85,6 +87,25 @@ class Elements(Slices):
     def reshaped(self, node: ast.Call) -> ArrayRef | None:
         """``x.reshape(n, m)`` of an argument."""
         raise NotImplementedError
+
+    def _numpys(self, node: ast.expr) -> ArrayRef | None:
+        """`node` as an array, if it is NumPy's and no list."""
+        of = self.array(node)
+        return None if of is None or of.kinds else of
+
+    @staticmethod
+    def _is_whole(value: object) -> bool:
+        """Whether a global is an array, or a list that can be taken for one."""
+        return isinstance(value, np.ndarray) or isinstance(outer_type(value), ListType)
+
+    def items_at(self, node: ast.Subscript) -> tuple[ArrayRef, list[ast.expr]] | None:
+        """Of ``m[i][j]``, where `m` is a list of lists: `m`, and the subscripts."""
+        at, e = [node.slice], node.value
+        while isinstance(e, ast.Subscript):
+            at, e = [e.slice, *at], e.value
+        of = self.array(e) if isinstance(e, ast.Name) and len(at) > 1 else None
+        plain = not any(isinstance(part, (ast.Slice, ast.Tuple)) for part in at)
+        return (of, at) if of is not None and of.kinds and plain and len(at) == of.rank else None
 
     def places(
         self, array: ArrayRef, indices: Sequence[Num], node: ast.AST
@@ -98,6 +119,9 @@ class Elements(Slices):
         field = self.field(node)
         if field is not None:
             return self._surely(*field, node) if field[0].rank else self._read(*field, [], node)
+        if (item := self.items_at(node)) is not None:
+            at, needed = self.places(item[0], self.numbers(item[1], item[0], node), node)
+            return self._read(item[0], needed, at, node)
         got = self.array(node.value) or self.value(node.value)
         if isinstance(got, tuple):
             k = self.num(node.slice)
@@ -107,6 +131,7 @@ class Elements(Slices):
             return refuse(
                 "LOWER_SUBSCRIPT", f"`{ast.unparse(node.value)}` is not an array here", node
             )
+        self.no_list(got, node)
         parts = parts_of(node)
         if len(parts) < got.rank or any(map(self.is_slice, parts)):
             return self._surely(*self.view(got, node), node)

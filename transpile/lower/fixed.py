@@ -15,7 +15,7 @@ from ..types import ArrayType
 from .leaving import Leaving
 from .values import ArrayRef
 
-__all__ = ["Fixed", "stays_inside"]
+__all__ = ["Fixed", "outside", "stays_inside"]
 
 SMALL = 16
 """Items at most."""
@@ -85,6 +85,11 @@ def stays_inside(name: str, tree: ast.AST, *, returned: bool = False) -> bool:
     """Whether `name` is only asked for its items and its length, so that no other name has them;
     or ``returned``, once.
     """
+    return not outside(name, tree, returned=returned)
+
+
+def outside(name: str, tree: ast.AST, *, returned: bool = False) -> list[ast.Name]:
+    """Where `name` stands for more than its items and its length."""
     allowed, python = set(), set()
     for n in ast.walk(tree):
         match n:
@@ -100,4 +105,5 @@ def stays_inside(name: str, tree: ast.AST, *, returned: bool = False) -> bool:
                 found = [e for e in results if isinstance(e, ast.Name) and e.id == name]
                 allowed.update(found[:1])
     named = {n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name}
-    return all(n in allowed or isinstance(n.ctx, ast.Store) for n in named - python)
+    left = sorted(named - python - allowed, key=lambda n: (n.lineno, n.col_offset))
+    return [n for n in left if not isinstance(n.ctx, ast.Store)]

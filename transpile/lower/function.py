@@ -23,10 +23,11 @@ from ..plan import (
     Ref,
     Returned,
     Shape,
+    Taken,
 )
 from ..scope import Origin, Scope
 from ..source import span_of
-from ..types import ArgType, ArrayType, Constant, ObjectType, Opaque, RecordType
+from ..types import ArgType, ArrayType, Constant, ListType, ObjectType, Opaque, RecordType
 from .aliases import alias_guards
 from .builder import Builder
 from .endings import leaving
@@ -172,6 +173,9 @@ class _Function(Results):
             return records
         if isinstance(ty, ObjectType):
             return refuse("LOWER_TYPE", f"`{name}` is of type {ty}, and no number", node)
+        if isinstance(ty, ListType):
+            self.b.env[name] = taken = self.take(name, ty, node)
+            return taken
         field = next((f for f in self.fields.values() if f.name == name), None)
         held = self.held.get(name)
         value: Value = self.add_param(name, ty, field or held or Argument(name, ty))
@@ -197,7 +201,8 @@ class _Function(Results):
             if p.rank is not None else p
             for p in b.params.values()
         )
-        ours = b.fresh | self._slots(params)
+        taken = {n for n, binding in b.bindings.items() if isinstance(binding, Taken)}
+        ours = b.fresh | taken | self._slots(params)
         guards = (*b.guards, *alias_guards(params, ours, b.block, b.reshaped))
         given = (Argument, Captured, Field, Held)
         theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}

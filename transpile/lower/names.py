@@ -11,8 +11,17 @@ from ..pair import Pair
 from ..plan import Argument, Captured, Field, Held, Part
 from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
-from ..signature import type_of
-from ..types import PARTS, ArrayType, Constant, ObjectType, Opaque, RecordType, ScalarType
+from ..signature import outer_type
+from ..types import (
+    PARTS,
+    ArrayType,
+    Constant,
+    ListType,
+    ObjectType,
+    Opaque,
+    RecordType,
+    ScalarType,
+)
 from .builder import param_of
 from .refusal import refuse
 from .stores import Stores
@@ -100,7 +109,10 @@ class Names(Stores):
         origin, value = self.scope.find(name)
         if origin is Origin.LOCAL or origin is Origin.UNBOUND:
             refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
-        ty = type_of(value)
+        ty = outer_type(value)
+        if isinstance(ty, ListType):
+            self.b.env[name] = taken = self.take(name, ty, node, captured=True)
+            return taken
         if isinstance(ty, (Constant, ObjectType, Opaque)):
             return refuse("LOWER_TYPE", f"`{name}` is a global of type {ty}", node)
         if isinstance(ty, RecordType):
@@ -108,6 +120,10 @@ class Names(Stores):
             return records
         self.b.env[name] = captured = self.add_param(name, ty, Captured(name, ty))
         return captured
+
+    def take(self, name: str, ty: ListType, node: ast.AST, *, captured: bool = False) -> ArrayRef:
+        """An array of what a list holds."""
+        raise NotImplementedError
 
     def ask(self, node: ast.Name | ast.Attribute) -> None:
         """What stands alone has to be at each call what it was when this was compiled."""
@@ -149,7 +165,7 @@ class Names(Stores):
 
     def _attribute(self, node: ast.Attribute) -> Any:
         array = self.extent_of(node.value)
-        if array is not None:
+        if array is not None and not array.kinds:
             return self._of_array(array, node)
         value = self.known(node)
         if node.attr in ("real", "imag") and value is None:

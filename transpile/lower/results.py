@@ -109,6 +109,8 @@ class Results(Statements):
         return Tupled(tuple(self.returned(a) for a in args), made)
 
     def _array(self, array: ArrayRef, node: ast.expr) -> Returned:
+        if array.kinds:
+            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a list in a list", node)
         if array.name in self.b.roomy:
             refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
         if array.name in self.b.cut:

@@ -28,6 +28,11 @@ class Slices(Records):
     def array(self, node: ast.expr) -> ArrayRef | None:
         raise NotImplementedError
 
+    def no_list(self, array: ArrayRef, node: ast.Subscript) -> None:
+        """Refuses what is no item of a list: a slice of it is another list."""
+        if array.kinds and isinstance(node.slice, (ast.Slice, ast.Tuple)):
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not an item of a list", node)
+
     def is_slice(self, part: ast.expr) -> bool:
         """Whether `part` of a subscript is no number: a slice, an ellipsis, a new axis."""
         match part:
@@ -52,6 +57,7 @@ class Slices(Records):
 
     def view(self, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
         """``x[i]``, ``x[1:, None]``; and what must hold for it to be there (None: nothing)."""
+        self.no_list(array, node)
         axes: list[Num | Along] = []
         shape: list[Num] = []
         needed: Expr | None = None

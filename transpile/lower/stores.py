@@ -49,6 +49,8 @@ class Stores(Elements):
 
     def _target(self, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
         """The array, what must hold for an element of it to be written, and which one."""
+        if (item := self.items_at(target)) is not None:
+            return item[0], *self._at(item[0], item[1], target)
         field = self.field(target)
         array = self.array(target.value) if field is None else field[0]
         if array is None:
@@ -58,8 +60,14 @@ class Stores(Elements):
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(target)}` is a whole row", target)
         if field is not None:
             return *field, []
+        self.no_list(array, target)
+        return array, *self._at(array, parts, target)
+
+    def _at(
+        self, array: ArrayRef, parts: list[ast.expr], target: ast.Subscript
+    ) -> tuple[Expr | None, list[Num]]:
         at, needed = self.places(array, self.numbers(parts, array, target), target)
-        return array, needed, at
+        return needed, at
 
     def stores(
         self, array: str, dtype: str, index: tuple[Expr, ...], value: Num | Pair, node: ast.AST,

@@ -30,7 +30,8 @@ class Along:
 class ArrayRef:
     """An array parameter of the kernel, or a view of it, whose ``places`` say for each axis of the
     parameter which subscript it has. ``shape`` is the view's. ``weak``: its elements are Python's;
-    with ``flags``, a bool array, those for which it holds.
+    with ``flags``, a bool array, those for which it holds. ``kinds``, where it stands for lists:
+    list or tuple, of each axis.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ArrayRef:
     places: tuple[Num | Along, ...] = ()
     weak: bool = False
     flags: str | None = None
+    kinds: tuple[type, ...] = ()
 
     @property
     def rank(self) -> int:

@@ -41,7 +41,8 @@ def viewed(
                 case Num() as n:
                     p = _moved(b, p, n)
         places.append(p)
-    return replace(array, unit=None, shape=tuple(shape), places=tuple(places))
+    kinds = array.kinds[array.rank - len(shape) :]  # of lists: they have no slices
+    return replace(array, unit=None, shape=tuple(shape), places=tuple(places), kinds=kinds)
 
 
 def transposed(b: Builder, array: ArrayRef, order: Sequence[int] | None = None) -> ArrayRef:

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..types import ArrayType, Constant, RecordType, ScalarType
+from ..types import ArrayType, Constant, ListType, RecordType, ScalarType
 from .samples import Types
 
 __all__ = ["INT", "INT_TYPES", "SCALAR", "UNKNOWN", "Fact", "broadcast", "either", "join", "typed"]
@@ -15,14 +15,14 @@ INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 
 
 class Fact(NamedTuple):
-    """``rank``: that of an array, 1 for a list of scalars, 0 for a scalar (not for a 0-d array).
+    """``rank``: that of an array, 1 for a list, 0 for a scalar (not for a 0-d array).
 
     ``kinds``: what it may be, by the path taken; empty where that is not known, and for lists.
     ``shape``: the lengths of an array made here, as Python; "" for one that is not known.
     ``owner``: the name of the array that it is, or is a view of. ``lies``: the order of that
     array's axes in memory, which those of the view have. ``record``: what it is of
     records, or as one, which has no rank. ``items``: the names of what it holds, of a tuple that
-    is taken apart.
+    is taken apart. ``listed``: it is a list of that type.
     """
 
     rank: int | None
@@ -32,6 +32,7 @@ class Fact(NamedTuple):
     lies: str | None = None
     record: RecordType | None = None
     items: tuple[str, ...] | None = None
+    listed: ListType | None = None
 
     @property
     def order(self) -> str:
@@ -91,7 +92,8 @@ def join(a: Fact, b: Fact) -> Fact:
     lies = a.lies if a.lies == b.lies else None
     record = a.record if a.record == b.record else None
     items = a.items if a.items == b.items else None
-    return Fact(rank, kinds, shape, owner, lies, record, items)
+    listed = a.listed if a.listed == b.listed else None
+    return Fact(rank, kinds, shape, owner, lies, record, items, listed)
 
 
 def broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:

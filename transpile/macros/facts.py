@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..types import ArrayType, Constant, ObjectType, Opaque, RecordType, ScalarType
+from ..types import (
+    ArrayType,
+    Constant,
+    ListType,
+    ObjectType,
+    Opaque,
+    RecordType,
+    ScalarType,
+)
 from .asked import answer
 from .called import Called
 from .env import Env
@@ -62,6 +70,8 @@ class Facts(Called, Indexed, Tuples):
         ty = self._env.type(e)
         if isinstance(ty, RecordType):
             return Fact(ty.rank, owner=ast.unparse(e), record=ty)
+        if isinstance(ty, ListType):
+            return Fact(1, listed=ty)
         if ty is None or isinstance(ty, (ObjectType, Opaque)):
             return UNKNOWN
         if isinstance(ty, ArrayType):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 
-from ..types import ArrayType, RecordType
+from ..types import ArrayType, ListType, RecordType
 from .asked import Asked, answer
 from .fact import INT, UNKNOWN, Fact, typed
 from .samples import OPERATORS, ask, part
@@ -23,6 +23,8 @@ class Indexed(Asked):
             return self._of_records(of, of.record, e.slice)
         if not of.rank:
             return self.outside(e)
+        if of.listed is not None:
+            return self._of_list(of.listed, e.slice)
         if of.types:
             read = OPERATORS["Subscript"]
             fact = answer(read, [of.types, self.samples(e.slice, index=True)])
@@ -42,6 +44,15 @@ class Indexed(Asked):
                 return UNKNOWN
             rank -= 1
         return Fact(rank) if rank >= 0 else UNKNOWN
+
+    def _of_list(self, ty: ListType, index: ast.expr) -> Fact:
+        """An item; a slice is a list, too."""
+        if isinstance(index, ast.Slice):
+            return Fact(1, listed=ty)
+        if self.of(index).rank != 0 or may_be_bool(index):
+            return UNKNOWN
+        inner = ty.inner
+        return Fact(1, listed=inner) if isinstance(inner, ListType) else typed(frozenset({inner}))
 
     def _arrays(self, index: ast.expr) -> dict[ast.expr, Fact]:
         """The arrays among the subscripts, by which what is read is no view."""

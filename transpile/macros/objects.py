@@ -5,7 +5,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from ..scope import is_own_class, made_in_c
-from ..types import ArgType, ObjectType, Opaque
+from ..types import ArgType, ListType, ObjectType, Opaque
 from .copying import copied
 from .env import Env
 from .names import bound, bound_once, used
@@ -162,7 +162,7 @@ class _Naming(ast.NodeTransformer):
 
     def _named(self, node: ast.expr) -> ast.expr | None:
         ty, place = self._type(node), held_at(node)
-        if ty is None or place is None or isinstance(ty, (ObjectType, Opaque)):
+        if ty is None or place is None or isinstance(ty, (ListType, ObjectType, Opaque)):
             return None
         name, keys = self._keys(place)
         return self._name_of(node, "_".join([name, *map(str, keys)]), copied(node))

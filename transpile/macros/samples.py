@@ -18,6 +18,7 @@ from ..types import (
     ArgType,
     ArrayType,
     Constant,
+    ListType,
     ObjectType,
     Opaque,
     RecordType,
@@ -155,7 +156,7 @@ def _asked(
     if isinstance(out, np.ndarray) and out.ndim == 0:
         out = out[()]
     ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
-    return None if isinstance(ty, (Constant, ObjectType, Opaque)) else ty
+    return None if isinstance(ty, (Constant, ListType, ObjectType, Opaque)) else ty
 
 
 def _value(sample: Sample) -> Any:

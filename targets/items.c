@@ -1,0 +1,119 @@
+/* The items of lists and tuples as arrays, and arrays back into lists, in one pass each.
+ *
+ * Follows whole.c in one translation unit. A builtin's `self` is an int64 array that holds an `items`.
+ */
+enum { NESTED = 2 };                                    /* lists in lists, at most */
+
+typedef struct { param item; int64_t rank; object *kinds[NESTED], *descr; } items;
+
+static struct {
+    object *lists;
+    intptr_t (*length)(object *);
+    object *(*at)(object *, intptr_t);                  /* of a list; borrowed */
+} lists;
+
+void tp_bind_items(const uintptr_t *lent)
+{
+    for (unsigned i = 0; i < sizeof lists / sizeof *lent; i++) ((uintptr_t *)&lists)[i] = lent[i];
+}
+
+typedef struct { object head; intptr_t count; object **items; } list;
+typedef struct { object head; double value; } number;
+
+static object *item_of(object *of, intptr_t k)
+{
+    return of->type == lists.lists ? lists.at(of, k) : more.item(of, k);
+}
+
+/* Whether `row` is of that kind and has `count` items, which now lie at `out`. */
+static int take_row(const items *s, object *row, object *kind, int64_t count, char *out)
+{
+    tp_scalar value;
+    int64_t extent = 0;
+    if (row->type != kind || lists.length(row) != count) return 0;
+    if (kind == lists.lists && s->item.kind == FLOAT) {
+        object **from = ((list *)row)->items;
+        for (int64_t k = 0; k < count; k++) {
+            if (from[k]->type != py.floats) return 0;
+            ((double *)out)[k] = ((number *)from[k])->value;
+        }
+        return 1;
+    }
+    for (int64_t k = 0; k < count; k++, out += s->item.bytes) {
+        object *item = item_of(row, k);
+        if (!item || !take_scalar(&s->item, item, &value, &extent)) return 0;
+        __builtin_memcpy(out, &value, (uint64_t)s->item.bytes);
+    }
+    return 1;
+}
+
+/* take(value): the array, or None where an item has another type, or a row another length. */
+static object *take(object *self, object *const *args, intptr_t count)
+{
+    const items *s = (const items *)((const ndarray *)self)->data;
+    object *value = args[0], *row, *made;
+    int64_t dims[NESTED] = {0, 0}, fits = 1;
+    if (count != 1 || value->type != s->kinds[0]) return more.hold(more.none), more.none;
+    dims[0] = lists.length(value);
+    row = s->rank > 1 && dims[0] ? item_of(value, 0) : 0;
+    if (row && row->type == s->kinds[1]) dims[1] = lists.length(row);
+    more.hold(s->descr);
+    if (!(made = more.empty((int)s->rank, dims, s->descr, 0))) return 0;
+    char *out = ((const ndarray *)made)->data;
+    if (s->rank == 1) fits = take_row(s, value, s->kinds[0], dims[0], out);
+    for (int64_t k = 0; s->rank > 1 && fits && k < dims[0]; k++, out += dims[1] * s->item.bytes)
+        fits = (row = item_of(value, k)) && take_row(s, row, s->kinds[1], dims[1], out);
+    if (fits) return made;
+    more.forget(), more.drop(made), more.hold(more.none);
+    return more.none;
+}
+
+static object *item_from(const items *s, const char *from)
+{
+    tp_scalar value;
+    __builtin_memcpy(&value, from, (uint64_t)s->item.bytes);
+    switch (s->item.kind) {
+    case FLOAT: return more.float_(value.f64);
+    case INT: return py.from_int(value.i64);
+    case BOOL: return more.hold(value.u8 ? py.truth : more.untruth), value.u8 ? py.truth : more.untruth;
+    default: return more.scalar(&value, s->descr, 0);
+    }
+}
+
+/* Puts those items into the list `row` that are others now: by their bits, so that -0.0 is not 0.0. A float that
+ * nobody else has a reference to is the new one. */
+static int put_row(const items *s, object *row, int64_t count, const char *from)
+{
+    tp_scalar old;
+    int64_t extent = 0;
+    for (int64_t k = 0; k < count; k++, from += s->item.bytes) {
+        object *item = lists.at(row, k);
+        if (!item) return 0;                            /* another thread has shortened it */
+        if (item->type == py.floats && item->references == 1) {
+            __builtin_memcpy(&((number *)item)->value, from, sizeof(double));
+            continue;
+        }
+        if (take_scalar(&s->item, item, &old, &extent) && !__builtin_memcmp(&old, from, (uint64_t)s->item.bytes)) continue;
+        if (!(item = item_from(s, from)) || more.set_element(row, k, item) < 0) return 0;
+    }
+    return 1;
+}
+
+/* put(value, array): None. */
+static object *put(object *self, object *const *args, intptr_t count)
+{
+    const items *s = (const items *)((const ndarray *)self)->data;
+    const ndarray *array = (const ndarray *)args[count - 1];
+    const char *from = array->data;
+    int fits = 1;
+    if (s->rank == 1) fits = put_row(s, args[0], array->dims[0], from);
+    for (int64_t k = 0; s->rank > 1 && fits && k < array->dims[0]; k++, from += array->dims[1] * s->item.bytes) {
+        object *row = item_of(args[0], k);
+        fits = row && row->type == lists.lists && put_row(s, row, array->dims[1], from);
+    }
+    if (!fits) return 0;
+    more.hold(more.none);
+    return more.none;
+}
+
+method tp_take = {"take", take, 0x0080, 0}, tp_put = {"put", put, 0x0080, 0};

@@ -1,0 +1,82 @@
+"""The items of lists and tuples as arrays, and back: by the builtins of `items.c` where the fast
+road is open, else by NumPy.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Param
+from loopir.record import record
+from loopir.types import DTYPES
+
+from .parameters import row
+from .trampoline import opened
+
+__all__ = ["Items", "mover"]
+
+_PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
+
+
+@record(frozen=True, slots=True)
+class Items:
+    """What a list holds: scalars of this dtype, Python's where ``weak``. ``kinds``: list or tuple,
+    of the whole and, where these are rows, of each.
+    """
+
+    dtype: str
+    weak: bool
+    kinds: tuple[type[Any], ...]
+
+    @property
+    def scalar(self) -> type:
+        """The class of each."""
+        return _PYTHON[self.dtype] if self.weak else DTYPES[self.dtype].numpy.type
+
+    def take(self, value: Any) -> np.ndarray | None:
+        """The array; None where an item has another type, or a row another length."""
+        dtype = DTYPES[self.dtype].numpy
+        if self.kinds[0] is not type(value):
+            return None
+        rows = [value] if len(self.kinds) == 1 else [*value]
+        first: Any = rows[0] if rows else None
+        count = len(first) if type(first) is self.kinds[-1] else 0
+        fits = all(type(r) is self.kinds[-1] and len(r) == count for r in rows)
+        if not fits or any(type(item) is not self.scalar for r in rows for item in r):
+            return None
+        try:
+            made = np.array(rows, dtype).reshape(len(rows), count)
+        except OverflowError:
+            return None
+        return made[0] if len(self.kinds) == 1 else made
+
+    def put(self, value: Any, array: np.ndarray) -> None:
+        """Puts those items into the list, or the lists in it, that are others now."""
+        rows = [value] if len(self.kinds) == 1 else value
+        bits = f"V{array.itemsize}"
+        for old, new in zip(rows, array.reshape(len(rows), -1), strict=True):
+            before = np.array(old, new.dtype)
+            for k in np.flatnonzero(before.view(bits) != new.view(bits)):
+                old[k] = new[k].item() if self.weak else new[k]
+
+
+class _Spec(np.ndarray):
+    """The words of an `items`, and what they point to."""
+
+    kept: tuple[object, ...]
+
+
+def mover(items: Items, back: bool) -> Callable[..., Any]:
+    """``take(value)`` gives an array, or None; ``put(value, array)``, which is `back`, stores."""
+    road = opened()
+    if road is None:
+        return items.put if back else items.take
+    descr, kinds = DTYPES[items.dtype].numpy, [*map(id, items.kinds), 0][:2]
+    own = row(Param("item", items.dtype), items.weak, False)
+    words: Sequence[int] = [*own.fields(), len(items.kinds), *kinds, id(descr)]
+    spec = np.array(words, np.int64).view(_Spec)
+    spec.kept = items.kinds, descr, own
+    made: Callable[..., Any] = road.builtin(road.put if back else road.take, spec)
+    return made

@@ -1,0 +1,93 @@
+"""Lists as arrays and back: the builtins and NumPy do the same, and nothing that does not fit."""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopir.types import DTYPES
+from targets.items import Items, mover
+from targets.trampoline import trampoline
+
+NAN = float("nan")
+FLOATS, INTS = Items("f64", True, (list,)), Items("i64", True, (list,))
+BOOLS, TUPLE = Items("bool", True, (list,)), Items("f64", True, (tuple,))
+ROWS, PAIRS = Items("f64", True, (list, list)), Items("i64", True, (list, tuple))
+F32, I8 = Items("f32", False, (list,)), Items("i8", False, (list, list))
+
+GOOD = [
+    (FLOATS, [1.5, -0.0, NAN, float("inf")]), (FLOATS, []), (INTS, [-(1 << 63), 0, 1 << 62]),
+    (BOOLS, [True, False]), (TUPLE, (1.0,)), (ROWS, [[1.0, 2.0], [3.0, 4.0]]), (ROWS, [[], []]),
+    (PAIRS, [(1, 2, 3)] * 2), (F32, [np.float32(0.1)]), (I8, [[np.int8(-3)], [np.int8(5)]]),
+]
+BAD: list[tuple[Items, Any]] = [
+    (FLOATS, [1.5, 2]), (FLOATS, (1.5,)), (FLOATS, [1.5, np.float64(2)]), (FLOATS, None),
+    (INTS, [1, 1 << 63]), (INTS, [1, True]), (BOOLS, [1]), (ROWS, [[1.0], [1.0, 2.0]]),
+    (ROWS, [[1.0], (1.0,)]), (ROWS, [1.0]), (ROWS, [[1.0], 2.0]), (PAIRS, [[1, 2]]),
+    (F32, [1.0]), (FLOATS, np.zeros(2)), (ROWS, [[1.0, [2.0]]]),
+]
+
+
+@pytest.fixture(params=["builtin", "numpy"])
+def move(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    assert trampoline(None) is not None
+    if request.param == "numpy":
+        monkeypatch.setattr("targets.items.opened", lambda: None)
+    return mover
+
+
+@pytest.mark.parametrize(("items", "value"), GOOD)
+def test_items_as_an_array(move: Any, items: Items, value: Any) -> None:
+    got, wanted = move(items, False)(value), np.array(value, DTYPES[items.dtype].numpy)
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    assert got.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(("items", "value"), BAD)
+def test_what_does_not_fit(move: Any, items: Items, value: Any) -> None:
+    assert move(items, False)(value) is None
+
+
+@pytest.mark.parametrize("row", [False, True])
+def test_only_what_has_changed_is_put_back(move: Any, row: bool) -> None:
+    items = ROWS if row else FLOATS
+    old = [1.5, 0.0, NAN, 2.5]
+    value: list[Any] = [old, [5.0] * 4] if row else old
+    kept, ids = [*old], [*map(id, old)]
+    array = move(items, False)(value)
+    (array[0] if row else array)[1:3] = -0.0, 7.0
+    array[-1] = array[-1]
+    assert move(items, True)(value, array) is None
+    assert repr(old) == "[1.5, -0.0, 7.0, 2.5]"
+    assert all(type(v) is float for v in old)
+    assert [id(v) == i for v, i in zip(old, ids, strict=True)] == [True, False, False, True]
+    assert len(kept) == 4
+
+
+@pytest.mark.parametrize(("items", "value", "new"), [
+    (INTS, [1, 2], 1 << 40), (BOOLS, [True, True], False), (F32, [np.float32(1)] * 2, 0.5),
+    (I8, [[np.int8(1)], [np.int8(2)]], -4),
+])
+def test_each_type_is_put_back(move: Any, items: Items, value: list[Any], new: Any) -> None:
+    array = move(items, False)(value)
+    array.flat[-1] = new
+    move(items, True)(value, array)
+    last = value[-1][-1] if len(items.kinds) > 1 else value[-1]
+    assert last == new
+    assert type(last) is items.scalar
+
+
+def test_no_reference_is_lost(move: Any) -> None:
+    one = 12345.5
+    value = [one] * 50
+    take, put = move(FLOATS, False), move(FLOATS, True)
+    before = sys.getrefcount(one)
+    for _ in range(20):
+        array = take(value)
+        assert take([one, 1]) is None
+        array[3] = 2.0
+        put(value, array)
+        value[3] = one
+    assert sys.getrefcount(one) == before

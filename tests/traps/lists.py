@@ -1,0 +1,138 @@
+"""Lists and tuples: given, global, shared, mixed, changed."""
+# ruff: noqa: PERF402 (programs as people write them)
+from __future__ import annotations
+
+import numpy as np
+
+from .given import case, floats
+from .trap import trap
+
+NAN = float("nan")
+TABLE = [0.5, -0.0, 2.0]
+MIXED = [1, 2.5, 3]
+SHARED = [[1.0, 2.0, 3.0]] * 2
+
+
+@trap("a list keeps its items' types", case(lambda: [1.5, -0.0, NAN, 2.5]),
+      case(lambda: [1.5, 2, 3.0]), case(lambda: [True, False, True]), case(list),
+      case(lambda: [np.float64(1.5), 2.0]), case(lambda: [1, 2, 1 << 70]), case(lambda: [1, True]))
+def total(x):
+    s = 0.0
+    for v in x:
+        s = s + v
+    return s, len(x)
+
+
+@trap("a list is changed in place, item by item", case(lambda: [1.5, -0.0, NAN, 2.5], 2.0),
+      case(lambda: [1.5, 0.0, 0.0], -0.0), case(lambda: [1, 2, 3], 2.0), case(lambda: [1, 2], 2),
+      case(lambda: (1.0, 2.0), 2.0), case(lambda: tuple([1.0] * 20), 2.0))
+def scaled(x, k):
+    for i in range(len(x)):
+        x[i] = x[i] * k
+    return x
+
+
+@trap("an exception leaves the items before it changed", case(lambda: [1.0, 0.5, 2.0], 3),
+      case(lambda: [1.0, 0.5, 2.0], 4), case(lambda: [1.0, 0.0, 2.0], 3), case(list, 1))
+def inverted(x, n):
+    for i in range(n):
+        x[i] = 1.0 / x[i]
+
+
+def twice() -> tuple[list[float], list[float]]:
+    x = [1.0, 2.0, 3.0, 4.0]
+    return x, x
+
+
+@trap("two names of one list", case(lambda: [1.0, 2.0, 3.0, 4.0], lambda: [0.0] * 4), twice)
+def shifted(x, y):
+    for i in range(1, len(x)):
+        y[i] = x[i - 1] + 1.0
+    return y
+
+
+@trap("rows may be one list", case(lambda: [[1.0, 2.0], [3.0, 4.0]]),
+      case(lambda: [[1.0, 2.0]] * 3), case(lambda: [[1.0], [3.0, 4.0]]),
+      case(lambda: [[1.0, 2.0], (3.0, 4.0)]), case(lambda: [[1.0, 2.0], [3, 4.0]]),
+      case(lambda: [[]]), case(lambda: [(1.0, 2.0)]))
+def stepped(m):
+    for i in range(len(m)):
+        for j in range(len(m[i])):
+            m[i][j] = m[i][j] * 2.0
+    return m
+
+
+@trap("a list is no array", case(lambda: [1.0, 2.0, 3.0], floats(3)))
+def indexed(x, y):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] + x[-1] * y[i]
+    return s
+
+
+@trap("a list is no array", case(lambda: [1.0, 2.0, 3.0]), compiled=False)
+def repeated(x):
+    out = []
+    for v in x * 2:
+        out.append(v)
+    return out + x
+
+
+@trap("a list is no array", case(lambda: [[1.0, 2.0], [3.0, 4.0]]), compiled=False)
+def by_two(m):
+    s = 0.0
+    for i in range(len(m)):
+        s += m[i, 0]
+    return s
+
+
+@trap("a slice of a list is a copy", case(lambda: [1.0, 2.0, 3.0, 4.0]), compiled=False)
+def sliced(x):
+    y = x[1:]
+    for i in range(len(y)):
+        y[i] = 7.0
+    return x, y
+
+
+@trap("iteration sees later mutation", case(lambda: [1.0, 2.0, 3.0, 4.0]))
+def seen_later(x):
+    s = 0.0
+    for v in x:
+        x[-1] = v
+        s += v
+    return s
+
+
+@trap("iteration sees later mutation", case(lambda: [1.0, 2.0, 3.0]), compiled=False)
+def grown_under_way(x):
+    s = 0.0
+    for v in x:
+        s += v
+        if len(x) < 6:
+            x.append(v * 2)
+    return s, x
+
+
+@trap("globals are read at each call", case(floats(5), lambda: TABLE.__setitem__(0, 0.5)))
+def tabled(x, _):
+    s = 0.0
+    for i in range(len(x)):
+        s += TABLE[i % 3] * x[i]
+    TABLE[0] += 1.0
+    return s
+
+
+@trap("globals are read at each call", case(floats(5)), compiled=False)
+def mixed(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += MIXED[i % 3] * x[i]
+    return s
+
+
+@trap("rows may be one list", case(floats(3)), compiled=False)
+def shared(x):
+    SHARED[0][2] = 3.0
+    for i in range(len(x)):
+        SHARED[0][i] = x[i] + SHARED[1][i]
+    return float(SHARED[1][2])
