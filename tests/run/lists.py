@@ -60,3 +60,58 @@ def counted(x):
     for h in hist:
         s += h * h
     return hist, s, wide[3], sum(hist), max(hist)
+
+
+# -- lists of lists, and lists that a loop makes anew
+
+@on_lists(n=lambda n, rng: (n, 5))
+def paths(n, m):
+    ways = [[0] * m for _ in range(n)]
+    for i in range(n):
+        for j in range(m):
+            if i == 0 or j == 0:
+                ways[i][j] = 1
+            else:
+                ways[i][j] = ways[i - 1][j] + ways[i][j - 1]
+    return ways, len(ways)
+
+
+@on_lists(i64=lambda n, rng: (rng.integers(0, 3, n), rng.integers(0, 3, n + 2)))
+def common(a, b):
+    m, n = len(a), len(b)
+    best = [[0 for _ in range(n + 1)] for _ in range(m + 1)]
+    for i in range(1, m + 1):
+        for j in range(1, n + 1):
+            if a[i - 1] == b[j - 1]:
+                best[i][j] = best[i - 1][j - 1] + 1
+            else:
+                best[i][j] = max(best[i - 1][j], best[i][j - 1])
+    return best[m][n]
+
+
+@on_lists(f64=lambda n, rng: (whole(n, rng),))
+def deep(x):
+    n = len(x)
+    cube = [[[0.5] * 3 for _ in range(n)] for _ in range(2)]
+    for i in range(n):
+        for k in range(3):
+            cube[i % 2][i][k] += x[i] * k
+        row = cube[0][-i - 1]
+        row[i % 3] -= 1.5
+    return cube
+
+
+@on_lists(n=lambda n, rng: (n,))
+def anew(n):
+    total = 0
+    for i in range(n):
+        row = [i] * (i + 1)
+        grid = [[1] * i for _ in range(n - i)]
+        for j in range(i):
+            row[j] = j * j
+            grid[0][j] += row[j + 1]
+        for v in row:
+            total += v
+        for line in grid:
+            total += sum(line)
+    return total

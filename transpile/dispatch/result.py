@@ -121,6 +121,8 @@ def tolist(a: np.ndarray, count: int) -> list[Any]:
 
 def _mixed(a: np.ndarray, flags: np.ndarray, python: type) -> list[Any]:
     """The elements of `a`, as `python`'s where `flags` says so."""
+    if a.ndim > 1:
+        return [_mixed(row, of, python) for row, of in zip(a, flags, strict=True)]
     out: list[Any] = list(a)
     for k in np.flatnonzero(flags):
         out[k] = python(out[k])

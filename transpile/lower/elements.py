@@ -56,6 +56,8 @@ class Elements(Slices):
             case ast.Subscript(slice=ast.Constant(value=str())):
                 field = self.field(node)
                 return self._surely(*field, node) if field and field[0].rank else None
+            case ast.Subscript() if self.items_at(node) is not None:
+                return None
             case ast.Subscript(value=inner):
                 base = self.array(inner)
                 plain = not any(map(self.is_slice, parts_of(node)))

@@ -14,7 +14,7 @@ from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .bitmasks import bitmask
 from .compared import tuple_compared
-from .comprehensions import collected, list_comprehension
+from .comprehensions import collected, list_comprehension, list_repeated
 from .context import Context
 from .deciding import decided
 from .displays import array_crossed, array_displayed, array_spelled
@@ -119,6 +119,7 @@ MACROS: tuple[Macro, ...] = (
     array_cut,           # f(x[x > s])
     array_value,         # f(x + 1)
     collected,           # list(e for v in x)
+    list_repeated,       # [0 for _ in range(n)]
     list_comprehension,  # [e for v in x if c]
 )
 

@@ -10,7 +10,9 @@ import numpy as np
 from .context import Context
 from .names import bound, rename
 
-__all__ = ["all_of", "collected", "list_comprehension", "nested", "own_names", "waits"]
+__all__ = [
+    "all_of", "collected", "list_comprehension", "list_repeated", "nested", "own_names", "waits",
+]
 
 C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
 
@@ -27,13 +29,52 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
                 _list.append(_v * 2)
         out = _list
     """
-    if not isinstance(node, ast.ListComp) or waits(node):
+    if not isinstance(node, ast.ListComp) or waits(node) or _is_repeated(node, cx):
         return None
     comprehension = own_names(node, cx)
     name = cx.fresh("list")
     append = cx.code("LIST.append(E)", LIST=name, E=comprehension.elt)
     cx.before(*cx.code("LIST = []", LIST=name), *nested(comprehension.generators, append, cx))
     return cx.expr("LIST", LIST=name)
+
+
+def list_repeated(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A constant, so many times.
+
+        out = [0 for i in range(n)]
+    →
+        out = [0] * n
+    """
+    match node:
+        case ast.ListComp(
+            elt=ast.Constant(value=bool() | int() | float()) as one,
+            generators=[
+                ast.comprehension(target=ast.Name(), iter=ast.Call(args=[times]) as over, ifs=[])
+            ],
+        ) if cx.builtin(over) == "range":
+            return cx.expr("[C] * N", C=one, N=times) if cx.fact(times).is_int else None
+    return None
+
+
+def _is_repeated(node: ast.expr, cx: Context) -> bool:
+    """Whether it is a list of lists, each of one value so many times, of which each is another."""
+    match node:
+        case ast.ListComp(
+            elt=one,
+            generators=[
+                ast.comprehension(
+                    target=ast.Name(id=name), iter=ast.Call(args=[_]) as over, ifs=[]
+                )
+            ],
+        ) if cx.builtin(over) == "range":
+            names = (n for n in ast.walk(one) if isinstance(n, ast.Name) and n.id == name)
+            unread = not any(isinstance(n.ctx, ast.Load) for n in names)
+            return unread and (_is_repeated(one, cx) or list_repeated(one, cx) is not None)
+        case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()) | ast.BinOp(
+            op=ast.Mult(), right=ast.List(elts=[one])
+        ):
+            return cx.fact(one).rank == 0
+    return False
 
 
 def collected(node: ast.AST, cx: Context) -> ast.expr | None:

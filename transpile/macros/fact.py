@@ -22,7 +22,8 @@ class Fact(NamedTuple):
     ``owner``: the name of the array that it is, or is a view of. ``lies``: the order of that
     array's axes in memory, which those of the view have. ``record``: what it is of
     records, or as one, which has no rank. ``items``: the names of what it holds, of a tuple that
-    is taken apart. ``listed``: it is a list of that type.
+    is taken apart. ``listed``: it is a list of that type. ``rows``: how many lists deep the items
+    of a list made here are.
     """
 
     rank: int | None
@@ -33,6 +34,7 @@ class Fact(NamedTuple):
     record: RecordType | None = None
     items: tuple[str, ...] | None = None
     listed: ListType | None = None
+    rows: int = 0
 
     @property
     def order(self) -> str:
@@ -93,7 +95,9 @@ def join(a: Fact, b: Fact) -> Fact:
     record = a.record if a.record == b.record else None
     items = a.items if a.items == b.items else None
     listed = a.listed if a.listed == b.listed else None
-    return Fact(rank, kinds, shape, owner, lies, record, items, listed)
+    rows = a.rows if a.rows == b.rows else 0
+    rank = rank if a.rows == b.rows else None
+    return Fact(rank, kinds, shape, owner, lies, record, items, listed, rows)
 
 
 def broadcast(facts: Sequence[Fact], at_most: bool) -> Fact:

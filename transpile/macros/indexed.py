@@ -25,6 +25,8 @@ class Indexed(Asked):
             return self.outside(e)
         if of.listed is not None:
             return self._of_list(of.listed, e.slice)
+        if of.rows and not isinstance(e.slice, (ast.Slice, ast.Tuple)):
+            return Fact(1, rows=of.rows - 1)
         if of.types:
             read = OPERATORS["Subscript"]
             fact = answer(read, [of.types, self.samples(e.slice, index=True)])
