@@ -36,6 +36,7 @@ __all__ = [
     "Tupled",
     "Value",
     "Viewed",
+    "Zipped",
 ]
 
 
@@ -199,6 +200,13 @@ class Listed:
 
 
 @record(frozen=True, slots=True)
+class Zipped:
+    """A list of tuples of the elements of lists."""
+
+    items: tuple[Listed, ...]
+
+
+@record(frozen=True, slots=True)
 class Filled:
     """``np.array`` of that list: the fresh array itself, shrunk to ``count``; float64 when empty,
     as np.array([]) is, unless ``dtype`` was given.
@@ -227,7 +235,7 @@ class Chosen:
 
 
 Returned: TypeAlias = (
-    Nothing | Literal | Same | Viewed | Value | Paired | Listed | Filled | Tupled | Chosen
+    Nothing | Literal | Same | Viewed | Value | Paired | Listed | Zipped | Filled | Tupled | Chosen
 )
 
 
@@ -287,7 +295,8 @@ class Plan:
     warns first, and copies cost little: they are made where the kernel overwrites what it reads.
     ``temporaries``: fresh arrays that do not escape. ``told``: an array in which element k + 1 says
     when ``sources[k]`` raised first, as the how-manieth of them; 0: it did not. ``homes``: names
-    that are read before all else, in order.
+    that are read before all else, in order. ``short``: the slot that tells that a list had too
+    little room; the call is then done again with more.
     """
 
     kernel: Kernel
@@ -304,6 +313,7 @@ class Plan:
     sources: tuple[StatusSource, ...] = ()
     told: str | None = None
     homes: tuple[Home, ...] = ()
+    short: str | None = None
 
     @property
     def wordless(self) -> bool:

@@ -136,3 +136,51 @@ def shared(x):
     for i in range(len(x)):
         SHARED[0][i] = x[i] + SHARED[1][i]
     return float(SHARED[1][2])
+
+
+@trap("what pops of nothing raises", case(floats(4), 3), case(floats(4), 0), case(floats(4), 9))
+def popped(x, n):
+    out = []
+    for v in x:
+        out.append(v)
+    for k in range(n):
+        x[k % 4] = out.pop()
+    return out, x
+
+
+@trap("a list has room for as many as are put into it", case(9000), case(3), case(40000))
+def long(n):
+    kept = [0]
+    k = 0
+    while k < n:
+        kept.append(kept[-1] + k % 7)
+        k += 1
+    return len(kept), kept[-1], kept[n // 2]
+
+
+@trap("a name bound in one branch only", case(1), case(0), compiled=False)
+def perhaps(n):
+    if n > 0:
+        out = []
+    for k in range(3):
+        out.append(k)
+        n += out[-1]
+    return out
+
+
+@trap("two names of one list", case(3), compiled=False)
+def named_twice(n):
+    out = [1]
+    other = out
+    for k in range(n):
+        out.append(k)
+        n += out[-1]
+    return other, out
+
+
+@trap("two names of one list", case(3), compiled=False)
+def returned_twice(n):
+    out = [1]
+    for k in range(n):
+        out.append(k + out[-1])
+    return out, out

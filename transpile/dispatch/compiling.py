@@ -52,6 +52,7 @@ def contract_of(plan: Plan, kernel: Kernel) -> Contract:
         sources=plan.sources,
         told=plan.told,
         homes=plan.homes,
+        short=plan.short,
     )
 
 

@@ -56,6 +56,7 @@ class Contract:
     sources: tuple[StatusSource, ...]
     told: str | None
     homes: tuple[Home, ...] = ()
+    short: str | None = None
 
 
 def weak(contract: Contract) -> frozenset[str]:

@@ -21,6 +21,7 @@ from ..plan import (
     Tupled,
     Value,
     Viewed,
+    Zipped,
 )
 from ..types import ELEMENTS
 
@@ -58,9 +59,13 @@ def result_text(returned: Returned, names: Names) -> str:
         case Paired(re, im):
             parts = f"{result_text(re, names)}, {result_text(im, names)}"
             return f"{names.helper('f', whole_number)}({parts})"
-        case Listed(name, flags=str(flags), weak_dtype=str(dtype)):
+        case Listed(name, count, flags=str(flags), weak_dtype=str(dtype)):
             python = names.helper("p", _PYTHON[dtype])
-            return f"{names.helper('f', _mixed)}({name}, {flags}, {python})"
+            part = f"[:{_item(count, names)}]" if count else ""
+            return f"{names.helper('f', _mixed)}({name}{part}, {flags}{part}, {python})"
+        case Zipped(items):
+            lists = ", ".join(result_text(item, names) for item in items)
+            return f"[*{names.helper('f', zip)}({lists})]"
         case Listed(name, count, python):
             if count:
                 function = names.helper("f", tolist if python else first)

@@ -84,7 +84,10 @@ def wrapper(
     given = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
     body = [*text.body()]
     helpers = text.cells() | {name: CellType(f) for name, f in given.items()}
-    return stand_in(function, body, helpers | {"_tp_calls": calls})
+    again = CellType()
+    made = stand_in(function, body, helpers | {"_tp_calls": calls, "_tp_again": again})
+    again.cell_contents = made
+    return made
 
 
 class _Text:
@@ -93,8 +96,11 @@ class _Text:
     def __init__(self, function: FunctionType, contract: Contract) -> None:
         code = function.__code__
         self._contract = contract
+        self._code = code
         self._rest = f"{values_text(code)})({forward_text(code)})"
         self._helpers: dict[str, Any] = {"_np": np, "_max": max, "_min": min, "_type": type}
+        if contract.short is not None:
+            self._helpers |= {"_tp_room": [LITTLE], "_tp_more": more}
         used = {p.name for p in contract.params}
         self._bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Fresh)]
         self._slots = [b for b in self._bindings if isinstance(b, Slot)]
@@ -121,6 +127,9 @@ class _Text:
         yield "if _tp_status:"
         yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
         yield "    if _tp_code is not None:"
+        if self._contract.short is not None:
+            yield f"        if _tp_more(_tp_status, {self.name(self._contract.short)}, _tp_room):"
+            yield f"            return _tp_again({forward_text(self._code)})"
         yield f"        return _tp_other(_tp_code, {self._rest}"
         yield "_tp_calls += 1"
         yield from (f"{self._mover(b, True)}({b.text}, {b.name})" for b in self._put())
@@ -292,6 +301,18 @@ def share(pairs: Iterable[tuple[Any, Any]]) -> bool:
     arrays = ((a, b) for a, b in pairs if type(a) is type(b) is np.ndarray)
     places = ([x.__array_interface__["data"][0] for x in pair] for pair in arrays)
     return any(a == b for a, b in places)
+
+
+LITTLE, MUCH = 1 << 12, 1 << 28
+"""Items that lists have room for at first, and at most."""
+
+
+def more(status: int, short: np.ndarray, room: list[int]) -> bool:
+    """Whether a kernel had too little room for its lists, and there is more from now on."""
+    wanted = 0 < status < 1 << 8 and bool(short) and room[0] < MUCH
+    if wanted:
+        room[0] *= 8
+    return wanted
 
 
 def apart(lists: Iterable[object]) -> bool:

@@ -26,13 +26,13 @@ from .lists import SLACK
 from .pytext import as_python, inlined
 from .refusal import refuse
 from .room import room
-from .taken import TakenLists
+from .stacks import Stacks
 from .values import ArrayRef
 
 __all__ = ["Allocations"]
 
 
-class Allocations(TakenLists):
+class Allocations(Stacks):
     """Lowers what makes arrays. ``appending``: those that are filled now by a counter each."""
 
     appending: dict[str, str]

@@ -31,11 +31,14 @@ from ..types import ArgType, ArrayType, Constant, ListType, ObjectType, Opaque, 
 from .aliases import alias_guards
 from .builder import Builder
 from .endings import leaving
+from .growing import growing, grown
 from .liveness import reads
 from .parts import IsComplex, split
 from .refusal import refuse
 from .repeated import IsMixed
 from .results import Results
+from .stacks import Held as Holding
+from .stacks import IsOf
 from .subscripts import only_subscripts
 from .values import RecordsRef, Value
 
@@ -50,23 +53,25 @@ def lower(
     ``telling``: the kernel tells which of its operations have raised. Raises Refused where the
     function cannot be compiled faithfully.
     """
-    return _lowered(tree, types, scope, {}, frozenset(), telling)
+    return _lowered(tree, types, scope, {}, frozenset(), {}, telling)
 
 
 def _lowered(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, names: Mapping[str, bool],
-    mixed: frozenset[str], telling: bool,
+    mixed: frozenset[str], holds: Mapping[str, Holding], telling: bool,
 ) -> Plan:
     """With `names` split in two, and each other one that turns out to be complex; and with lists
-    that turn out to be `mixed`.
+    that turn out to be `mixed`, or to hold what `holds` says.
     """
     try:
-        return _Function(split(tree, names), types, scope, mixed).plan(telling=telling)
+        return _Function(split(tree, names), types, scope, mixed, holds).plan(telling=telling)
+    except IsOf as found:
+        holds = {**holds, found.name: found.held}
     except IsComplex as found:
         names = {**names, found.name: found.python}
     except IsMixed as found:
         mixed |= {found.name}
-    return _lowered(tree, types, scope, names, mixed, telling)
+    return _lowered(tree, types, scope, names, mixed, holds, telling)
 
 
 def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
@@ -78,8 +83,11 @@ def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
 class _Function(Results):
     def __init__(
         self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope,
-        mixed: frozenset[str],
+        mixed: frozenset[str], holds: Mapping[str, Holding],
     ) -> None:
+        self.growing, self.holds, self.short = growing(tree), holds, None
+        self.buffers, self.gone = {}, set()
+        tree = grown(tree, self.growing)
         self.mixed, self.repeated = mixed, {}
         self.tree, self.types, self.scope = tree, dict(types), scope
         self.fields, self.spelled, self.held = {}, {}, {}
@@ -98,6 +106,7 @@ class _Function(Results):
 
     def plan(self, *, telling: bool) -> Plan:
         self._start_counters()
+        self.start_lists()
         if telling:
             self.b.told = self.array_name("told")
             self.b.allocate(self.b.told, "", ArrayType("i64", 1, 0))
@@ -228,6 +237,7 @@ class _Function(Results):
             temporaries=own,
             sources=tuple(b.sources if b.told else dict.fromkeys(b.sources)),
             told=b.told,
+            short=self.short,
         )
         copies = plan.wordless or (checked and not stops)
         return replace(plan, snapshot=bool(writes) and copies)

@@ -31,6 +31,7 @@ from ..scope import is_own_class
 from ..types import ArrayType
 from .arrays import given_dtype, makes_array
 from .consumers import consumer
+from .growing import count_of
 from .lists import ARRAY_OF, Built
 from .refusal import refuse
 from .statements import Statements
@@ -45,6 +46,7 @@ class Results(Statements):
     """
 
     tree: ast.FunctionDef
+    gone: set[str]
     viewed: set[str]
     whole_returned: set[str]
 
@@ -62,6 +64,11 @@ class Results(Statements):
                 is_own_class(made)
             ):
                 return self._instance(made, node)
+            case ast.Name(id=name) if name in self.growing:
+                slot = self._slot("i64", self._count_of(name, node))
+                return self.returned_list(name, slot, node)
+            case ast.Call(func=func, args=[ast.Name(id=name), *_]) if self.growing.get(name) == 0:
+                return self._array_of(name, node)
             case ast.Name(id=name) if isinstance(got := self.b.env.get(name), ListRef):
                 return self._list(got.name, node)
             case ast.Name(id=name) if isinstance(made := self.b.env.get(name), Made):
@@ -212,6 +219,27 @@ class Results(Statements):
         if len(given) > 1 or len(given) != len(call.args) - 1 + len(call.keywords):
             return None
         return (given[0] if given else None,)
+
+    def _count_of(self, name: str, node: ast.AST) -> Num:
+        """The length of a list that grows, which is returned once."""
+        count = self.b.env.get(count_of(name))
+        if name in self.gone or not isinstance(count, Num):
+            return refuse("LOWER_UNSUPPORTED", f"`{name}` is returned twice", node)
+        self.gone.add(name)
+        return count
+
+    def _array_of(self, name: str, call: ast.Call) -> Returned:
+        """``np.array`` of such a list."""
+        function, argument = self.known(call.func), self._dtype_argument(call)
+        if function not in ARRAY_OF[:2] or argument is None:
+            return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
+        slot = self._slot("i64", self._count_of(name, call))
+        listed = self.returned_list(name, slot, call)
+        dtype = given_dtype(argument[0], self.array, self.known, call)
+        assert isinstance(listed, Listed)
+        if listed.flags or dtype not in (None, self.holds[name].dtype):
+            return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
+        return Filled(listed.name, slot, dtype)
 
     def built(self, name: str, buffer: str) -> Built:
         built = Built(name, buffer)

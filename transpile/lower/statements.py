@@ -62,6 +62,10 @@ class Statements(Allocations):
                 )
             ):
                 self._append(name, item, stmt)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                push := self.is_push(value)
+            ):
+                self.push(name, push, stmt)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self._assign(name, value, stmt)
             case ast.Assign(targets=[ast.Subscript() as target], value=value):

@@ -50,7 +50,7 @@ class Flow(Facts):
         scalar = method == "append" and all(self.of(a).rank == 0 for a in args)
         if method == "resize" and name in self.known:
             self.known[name] = self.known[name]._replace(shape=None)
-        elif method in calls.RESIZING and not scalar:
+        elif method in calls.RESIZING - {"clear", "pop"} and not scalar:
             self.known[name] = UNKNOWN
 
     def branches(self, blocks: Iterable[Sequence[ast.stmt]]) -> None:

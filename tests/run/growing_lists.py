@@ -1,0 +1,135 @@
+"""Programs on lists that are read while they grow, and shrink."""
+# ruff: noqa: PERF401 (programs as people write them)
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .programs import Make, program, whole
+
+SIZES = (0, 1, 9, 17)
+
+
+def on_lists(**makes: Make) -> Callable[..., Callable[..., Any]]:
+    return program(sizes=SIZES, **makes)
+
+
+@on_lists(n=lambda n, rng: (n,))
+def primes(n):
+    found = []
+    k = 2
+    while len(found) < n:
+        prime = True
+        for q in found:
+            if q * q > k:
+                break
+            if k % q == 0:
+                prime = False
+                break
+        if prime:
+            found.append(k)
+        k += 1
+    return found
+
+
+@on_lists(n=lambda n, rng: (n,))
+def fibonacci(n):
+    f = [0, 1]
+    while len(f) < n:
+        f.append(f[-1] + f[-2])
+    f[0] = 7
+    return f, len(f)
+
+
+@on_lists(f64=lambda n, rng: (whole(n, rng),))
+def running(x):
+    out = [0.5]
+    for i in range(len(x)):
+        if x[i] > 0:
+            out.append(float(x[i]))
+        elif len(out) > 2:
+            out.pop()
+        else:
+            out += [out[-1] * 2, 1.0]
+    total = 0.0
+    for v in out:
+        total += v
+    return total, out
+
+
+@on_lists(i64=lambda n, rng: (rng.integers(0, 2, (n, n + 1)),))
+def flooded(grid):
+    n, m = grid.shape
+    seen = np.zeros((n, m), np.bool_)
+    stack = [(0, 0)]
+    count = 0
+    while stack:
+        i, j = stack.pop()
+        if i < 0 or j < 0 or i >= n or j >= m or seen[i, j] or grid[i, j]:
+            continue
+        seen[i, j] = True
+        count += 1
+        stack.append((i + 1, j))
+        stack.append((i - 1, j))
+        stack.append((i, j + 1))
+        stack.append((i, j - 1))
+    return count, seen
+
+
+@on_lists(f64=lambda n, rng: (whole(n, rng),))
+def queued(x):
+    q = [0]
+    head = 0
+    s = 0.0
+    while head < len(q):
+        i = q[head]
+        head += 1
+        if i < len(x):
+            s = s * 0.5 + x[i]
+            q.append(2 * i + 1)
+            q.append(2 * i + 2)
+    return s, np.array(q)
+
+
+@on_lists(f64=lambda n, rng: (whole(n, rng),), f32=lambda n, rng: (whole(n, rng, np.float32),))
+def close(x):
+    pairs = []
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            if abs(x[i] - x[j]) < 2:
+                pairs.append((i, x[j]))
+    return pairs
+
+
+@on_lists(f64=lambda n, rng: (whole(n, rng),))
+def mixed_items(x):
+    out = [0.0]
+    for i in range(len(x)):
+        out.append(x[i] if i % 2 else 2.0)
+    return out
+
+
+@on_lists(n=lambda n, rng: (n + 1,))
+def steps_to_one(n):
+    out = []
+    while n != 1:
+        out.append(n)
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+    out.append(1)
+    return np.array(out)
+
+
+@on_lists(n=lambda n, rng: (n,))
+def anew_each_time(n):
+    total = 0
+    for i in range(n):
+        row = [1]
+        for j in range(i):
+            row.append(row[j] + j)
+        while row:
+            total += row.pop()
+        if not row:
+            total += 1
+    return total

@@ -1,0 +1,287 @@
+"""Lists that are read while they grow, or shrink: each becomes buffers, and a count of its items.
+
+    stack = [(0, 1)]
+    while stack:
+        i, j = stack.pop()
+        stack.append((i + 1, j))
+→
+    #stack = 0
+    #stack = push(stack.0, stack.1, #stack, 0, 1)
+    while #stack > 0:
+        i = stack.0[#stack - 1]
+        j = stack.1[#stack - 1]
+        #stack = #stack - 1
+        #stack = push(stack.0, stack.1, #stack, i + 1, j)
+
+What has a list display once, and is only appended to by loops that do not read it, stays a list.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..macros.copying import copied
+from ..macros.names import used
+from .fixed import outside
+from .liveness import exposed, reads
+
+__all__ = ["PUSH", "count_of", "growing", "grown", "parts_of_list", "whole_uses"]
+
+PUSH = "#push"
+"""A call of it says: these buffers, their count, and what is put behind their last items."""
+
+_METHODS = ("append", "pop", "clear", "extend")
+
+
+def count_of(name: str) -> str:
+    """The name of the number of items of a list."""
+    return f"#{name}"
+
+
+def parts_of_list(name: str, width: int) -> list[str]:
+    """The names of its buffers: one, or of tuples one for each place."""
+    return [f"{name}.{k}" for k in range(width)] if width else [name]
+
+
+def growing(tree: ast.FunctionDef) -> dict[str, int]:
+    """Such lists in `tree`, and how many items the tuples in them have (0: they are no tuples)."""
+    out: dict[str, int] = {}
+    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    for name in sorted(_resized(tree) - given - exposed(tree.body)):
+        lines = [s for s in ast.walk(tree) if _target(s) == name]
+        made = [s.value for s in lines if isinstance(s, ast.Assign)]
+        items = [e for v in made if isinstance(v, ast.List) for e in v.elts]
+        items += _added(tree, name)
+        widths = {len(e.elts) if isinstance(e, ast.Tuple) else 0 for e in items}
+        displays = all(isinstance(v, ast.List) and name not in reads([v]) for v in made)
+        bound = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
+        stores = [n for n in bound if not isinstance(n.ctx, ast.Load)]
+        if not made or not displays or len(widths) != 1 or len(stores) > len(lines):
+            continue
+        if not _is_plain(tree, name, made, widths):
+            out[name] = widths.pop()
+    return out
+
+
+def whole_uses(name: str, width: int, tree: ast.FunctionDef) -> list[ast.Name]:
+    """Where such a list, in a tree where it is taken apart, is more than its items."""
+    allowed: set[ast.expr] = set()
+    for n in ast.walk(tree):
+        match n:
+            case ast.Call(func=ast.Name(id=called), args=args) if called == PUSH:
+                allowed.update(args)
+            case ast.Return(value=value):
+                for e in value.elts if isinstance(value, ast.Tuple) else [value]:
+                    allowed.update(e.args[:1] if isinstance(e, ast.Call) else ())
+    names = {name, *parts_of_list(name, width)}
+    return [n for part in names for n in outside(part, tree, returned=True) if n not in allowed]
+
+
+def grown(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast.FunctionDef:
+    """A copy of `tree` with these lists taken apart."""
+    last = "_last"
+    while last in used(tree):
+        last += "_"
+    return _Apart(lists, last).visit(copied(tree)) if lists else tree
+
+
+def _target(s: ast.AST) -> str | None:
+    match s:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+            return name
+    return None
+
+
+def _method(n: ast.AST) -> tuple[str, str] | None:
+    """The name and the method of ``name.method(…)``."""
+    match n:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if (
+            method in _METHODS
+        ):
+            return name, method
+    return None
+
+
+def _resized(tree: ast.AST) -> set[str]:
+    added = {_target(n) or "" for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
+    return added | {found[0] for n in ast.walk(tree) if (found := _method(n)) is not None}
+
+
+def _added(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """What is appended to a list."""
+    for n in ast.walk(tree):
+        match n:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="append"), args=[e]):
+                items = [e]
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=of), attr="extend"),
+                args=[ast.List(elts=items)],
+            ) | ast.AugAssign(target=ast.Name(id=of), op=ast.Add(), value=ast.List(elts=items)):
+                pass
+            case _:
+                continue
+        yield from items if of == name else ()
+
+
+def _is_plain(
+    tree: ast.FunctionDef, name: str, made: Sequence[ast.expr], widths: set[int]
+) -> bool:
+    """Whether only loops with a known end append to the list, and read it behind them."""
+    outer = [s for s in tree.body if _target(s) == name]
+    empty = all(isinstance(v, ast.List) and not v.elts for v in made)
+    if len(made) > 1 or not outer or not empty or widths != {0}:
+        return False
+    if any(isinstance(n, ast.AugAssign) and _target(n) == name for n in ast.walk(tree)):
+        return False
+    for s in tree.body:
+        uses = [n for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name]
+        calls = [m for n in ast.walk(s) if (m := _method(n)) is not None and m[0] == name]
+        if not calls:
+            continue
+        plain = isinstance(s, ast.For) and not any(isinstance(n, ast.While) for n in ast.walk(s))
+        if not plain or len(uses) > len(calls) or any(m != "append" for _, m in calls):
+            return False
+    return True
+
+
+_UNSURE = (ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.ListComp, ast.GeneratorExp)
+
+
+class _Replaced(ast.NodeTransformer):
+    """A pop of that list is what was popped, under this name."""
+
+    def __init__(self, of: str, name: str) -> None:
+        self.of, self.name = of, name
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if _method(node) == (self.of, "pop") and not node.args:
+            return ast.copy_location(ast.Name(self.name, ast.Load()), node)
+        return self.generic_visit(node)
+
+
+class _Apart(ast.NodeTransformer):
+    def __init__(self, lists: Mapping[str, int], last: str) -> None:
+        self.lists, self.last = lists, last
+
+    def _list(self, e: ast.AST | None) -> str:
+        return e.id if isinstance(e, ast.Name) and e.id in self.lists else ""
+
+    def _count(self, name: str, at: ast.AST, ctx: ast.expr_context | None = None) -> ast.Name:
+        return ast.copy_location(ast.Name(count_of(name), ctx or ast.Load()), at)
+
+    def _counted(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
+        line = ast.Assign([self._count(name, at, ast.Store())], value)
+        return ast.fix_missing_locations(ast.copy_location(line, at))
+
+    def _push(self, name: str, item: ast.expr, at: ast.AST) -> ast.stmt:
+        width = self.lists[name]
+        values = item.elts if width and isinstance(item, ast.Tuple) else [item]
+        names = [ast.Name(n, ast.Load()) for n in parts_of_list(name, width)]
+        given = [*names, self._count(name, at), *(self.visit(v) for v in values)]
+        call = ast.Call(ast.Name(PUSH, ast.Load()), given, [])
+        return self._counted(name, ast.copy_location(call, item), at)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+        name = _target(node) or ""
+        if name in self.lists and isinstance(node.value, ast.List):
+            items = [self._push(name, e, node) for e in node.value.elts]
+            return [self._counted(name, ast.Constant(0), node), *items]
+        match node.targets, node.value, _method(node.value):
+            case [target], ast.Call(args=[], keywords=[]), (of, "pop") if of in self.lists:
+                return self._popped(of, target, node)
+            case [ast.Tuple(elts=targets)], ast.Subscript(value=of, slice=at), _ if self._list(of):
+                return self._taken(self._list(of), targets, self.visit(at), node)
+        return self._popped_first(node)
+
+    def _popped_first(self, node: ast.Assign | ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        of = self._popped_within(node)
+        if not of:
+            return self.generic_visit(node)
+        before = self._popped(of, ast.Name(self.last, ast.Store()), node)
+        node.value = _Replaced(of, self.last).visit(node.value)
+        return [*before, self.generic_visit(node)]  # type: ignore[list-item]
+
+    def _popped_within(self, node: ast.Assign | ast.AugAssign) -> str:
+        """The list that the value of an assignment pops from once, of which nothing else is read in
+        it, and which it surely comes to.
+        """
+        nodes = [*ast.walk(node.value)]
+        popped = [m[0] for n in nodes if (m := _method(n)) is not None and m[1] == "pop"]
+        sure = not any(isinstance(n, _UNSURE) for n in nodes)
+        read = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+        known = len(popped) == 1 and self.lists.get(popped[0]) == 0
+        return popped[0] if known and sure and read.count(popped[0]) == 1 else ""
+
+    def _popped(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+        last = ast.BinOp(self._count(name, node), ast.Sub(), ast.Constant(1))
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        return [*self._taken(name, targets, last, node), self._counted(name, copied(last), node)]
+
+    def _taken(
+        self, name: str, targets: Sequence[ast.expr], at: ast.expr, node: ast.stmt
+    ) -> list[ast.stmt]:
+        parts = parts_of_list(name, self.lists[name])
+        if len(parts) != len(targets):
+            return [node]
+        lines: list[ast.stmt] = []
+        for part, target in zip(parts, targets, strict=True):
+            value = ast.Subscript(ast.Name(part, ast.Load()), copied(at), ast.Load())
+            line = ast.copy_location(ast.Assign([self.visit(target)], value), node)
+            lines.append(ast.fix_missing_locations(line))
+        return lines
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
+        found = _method(node.value)
+        if found is None or found[0] not in self.lists or not isinstance(node.value, ast.Call):
+            return self.generic_visit(node)
+        name = found[0]
+        match found[1], node.value.args:
+            case "append", [item]:
+                return self._push(name, item, node)
+            case "extend", [ast.List(elts=items)]:
+                return [self._push(name, e, node) for e in items]
+            case "clear", []:
+                return self._counted(name, ast.Constant(0), node)
+            case "pop", []:
+                return self._popped(name, ast.Name(self.last, ast.Store()), node)
+        return self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        name = _target(node) or ""
+        match node.op, node.value:
+            case ast.Add(), ast.List(elts=items) if name in self.lists:
+                return [self._push(name, e, node) for e in items]
+        return self._popped_first(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[of], keywords=[]) if self._list(of):
+                return self._count(self._list(of), node)
+        return self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        match node:
+            case ast.Subscript(
+                value=ast.Subscript(value=of, slice=at), slice=ast.Constant(value=int(k))
+            ) if self._list(of) and 0 <= k < self.lists[self._list(of)]:
+                part = ast.Name(f"{self._list(of)}.{k}", ast.Load())
+                new = ast.Subscript(part, self.visit(at), node.ctx)
+                return ast.fix_missing_locations(ast.copy_location(new, node))
+        return self.generic_visit(node)
+
+    def _test(self, e: ast.expr) -> ast.expr:
+        if not self._list(e):
+            return e
+        some = ast.Compare(self._count(self._list(e), e), [ast.Gt()], [ast.Constant(0)])
+        return ast.fix_missing_locations(ast.copy_location(some, e))
+
+    def _tested(self, node: ast.While | ast.If | ast.IfExp) -> ast.AST:
+        node.test = self._test(node.test)
+        return self.generic_visit(node)
+
+    visit_While = visit_If = visit_IfExp = _tested
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        if isinstance(node.op, ast.Not):
+            node.operand = self._test(node.operand)
+        return self.generic_visit(node)

@@ -1,0 +1,172 @@
+"""Lists that are read while they grow or shrink: buffers, each with room for so many items.
+
+How many will be needed is not known: where they are too few, the kernel says so, and the call is
+done again with more.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from loopir.nodes import Call, Dim, If, Param, Stmt, Store
+from loopir.record import record
+from loopir.types import DTYPES
+
+from ..infer import FALSE, TRUE, Num, constant
+from ..plan import Listed, Returned, Slot, Zipped
+from ..ranges import LENGTH, integer
+from ..source import span_of
+from ..types import ArrayType
+from .growing import PUSH, count_of, parts_of_list, whole_uses
+from .refusal import refuse
+from .taken import TakenLists
+from .values import ArrayRef
+
+__all__ = ["ROOM", "Held", "IsOf", "Stacks"]
+
+ROOM = "_tp_room[0]"
+"""Python that tells how many items each such list may have."""
+
+
+@record(frozen=True, slots=True)
+class Held:
+    """What a buffer holds: Python's numbers where ``weak``, where ``mixed`` some. Not ``sure``:
+    nothing has been put into it so far.
+    """
+
+    dtype: str = "i64"
+    weak: bool = True
+    mixed: bool = False
+    sure: bool = True
+
+
+class IsOf(Exception):
+    """The buffer of this name holds that."""
+
+    def __init__(self, name: str, held: Held) -> None:
+        super().__init__(name)
+        self.name, self.held = name, held
+
+
+class Stacks(TakenLists):
+    """Lowers such lists: ``growing``, with the number of places of their tuples. ``held``: what
+    their buffers hold; ``short``: the slot that tells of too little room.
+    """
+
+    growing: Mapping[str, int]
+    holds: Mapping[str, Held]
+    short: str | None
+    buffers: dict[str, str]
+
+    def start_lists(self) -> None:
+        """Before the first statement there is room, and nothing in the lists."""
+        b = self.b
+        for name in self.growing:
+            for use in whole_uses(name, self.growing[name], self.tree):
+                refuse("LOWER_UNSUPPORTED", f"`{name}` grows, and is more than its items", use)
+            self.counters.add(count_of(name))
+            b.env[count_of(name)] = constant(0)
+        if self.growing:
+            self.short = b.name("short")
+            b.params[self.short] = Param(self.short, "bool", 0, None, written=True)
+            b.bindings[self.short] = Slot(self.short, "bool")
+            b.emit(Store(self.short, (), FALSE))
+
+    def _part_of(self, name: str) -> str:
+        """The list whose buffer this is; "" for other names."""
+        lists = (n for n, width in self.growing.items() if name in parts_of_list(n, width))
+        return next(lists, "")
+
+    def array(self, node: ast.expr) -> ArrayRef | None:
+        if isinstance(node, ast.Name) and (of := self._part_of(node.id)):
+            count = self.b.env[count_of(of)]
+            assert isinstance(count, Num)
+            return self._buffer_now(node.id, count)
+        return super().array(node)
+
+    def _buffer_now(self, name: str, count: Num) -> ArrayRef:
+        held = self.holds.get(name)
+        if held is None:
+            raise IsOf(name, Held(sure=False))
+        array = self._room_for(name, held.dtype)
+        flags = self._room_for(f"{name}_py", "bool") if held.mixed else None
+        shape = (self.b.integer_num(count.ir, LENGTH),)
+        weak = held.weak and not held.mixed
+        return ArrayRef(array, held.dtype, 0, shape, weak=weak, flags=flags, kinds=(list,))
+
+    def _room_for(self, name: str, dtype: str) -> str:
+        b, text = self.b, f"_np.empty({ROOM}, {DTYPES[dtype].numpy.str!r})"
+        array = f"{name.replace('.', '_')}_items"
+        if array not in b.params:
+            array = self.buffers.get(name) or self.array_name(array)
+            self.buffers[name] = array
+        if array not in b.params:
+            b.names.add(array)
+            b.allocate(array, text, ArrayType(dtype, 1, 0))
+        return array
+
+    def belongs_to(self, array: ArrayRef, value: object, node: ast.AST) -> None:
+        name = next((n for n, a in self.buffers.items() if a == array.name), None)
+        if name is None or not array.kinds:
+            super().belongs_to(array, value, node)  # type: ignore[arg-type]
+        elif isinstance(value, Num):
+            self._takes(name, value, node)
+        else:
+            refuse("LOWER_COMPLEX", "a complex number is put into a list", node)
+
+    def _takes(self, name: str, n: Num, node: ast.AST) -> None:
+        """Notes what is put into a buffer; where that is new, all is done again."""
+        dtype = n.dtype
+        plain = n.strong in (None, dtype) and n.weak in (None, dtype) and n.exact and not n.boxed
+        if not plain:
+            refuse("LOWER_JOIN", "the items of a list have several types", node)
+        held = self.holds.get(name)
+        weak = n.strong is None
+        if held is None or not held.sure:
+            raise IsOf(name, Held(dtype, weak, n.either))
+        if held.dtype != dtype:
+            refuse("LOWER_JOIN", "the items of a list have several types", node)
+        if not held.mixed and (n.either or held.weak is not weak):
+            raise IsOf(name, Held(dtype, False, True))
+
+    def is_push(self, value: ast.expr) -> ast.Call | None:
+        match value:
+            case ast.Call(func=ast.Name(id=name)) if name == PUSH:
+                return value
+        return None
+
+    def push(self, target: str, call: ast.Call, stmt: ast.stmt) -> None:
+        """Items go behind the last ones, if there is room."""
+        b = self.b
+        at = next(k for k, a in enumerate(call.args) if getattr(a, "id", "") == target)
+        names = [n.id for n in call.args[:at] if isinstance(n, ast.Name)]
+        nums = [b.rebind(self.num(e), "item") for e in call.args[at + 1 :]]
+        for name, n in zip(names, nums, strict=True):
+            self._takes(name, n, stmt)
+        count = b.env[target]
+        assert isinstance(count, Num)
+        assert self.short is not None
+        arrays = [self._buffer_now(name, count) for name in names]
+        room = Call("lt", (count.ir, Dim(arrays[0].name, 0)), "bool")
+        ok = b.bind(room, "fits")
+        stores: list[Stmt] = []
+        for array, n in zip(arrays, nums, strict=True):
+            stores.append(Store(array.name, (count.ir,), n.ir, span=span_of(stmt)))
+            if array.flags is not None:
+                stores.append(Store(array.flags, (count.ir,), n.weak_now, span=span_of(stmt)))
+        b.emit(If(ok, tuple(stores), (Store(self.short, (), TRUE),), span=span_of(stmt)))
+        b.require(ok, "GUARD_BOUNDS", stmt)
+        step = Call("select", (ok, integer(1), integer(0)), "i64")
+        more = b.bind(Call("add", (count.ir, step), "i64"), "count")
+        b.env[target] = b.integer_num(more, LENGTH)
+
+    def returned_list(self, name: str, slot: str, node: ast.AST) -> Returned:
+        """Such a list as a result."""
+        items = []
+        count = self.b.env[count_of(name)]
+        assert isinstance(count, Num)
+        for part in parts_of_list(name, self.growing[name]):
+            array = self._buffer_now(part, count)
+            dtype = array.dtype if array.flags else None
+            items.append(Listed(array.name, slot, array.weak, array.flags, dtype))
+        return Zipped(tuple(items)) if self.growing[name] else items[0]
