@@ -131,3 +131,29 @@ def together(x, y, k):
     for v in reversed(k):
         out.append(v * 2)
     return s, out, sum(k, 0.0)
+
+
+@on_lists(both=lambda n, rng: (
+    whole(n * 3, rng).reshape(n, 3), rng.integers(0, 9, (n, 2), np.int16),
+))
+def rows_apart(x, k):
+    s = 0.0
+    for a, b, c in x:
+        s += a * b - c
+    for i, (u, v) in enumerate(k):
+        s += u * i - v
+    return s
+
+
+def points(n: int, rng: Rng) -> tuple[Any, ...]:
+    return ([tuple(r) for r in whole(n * 2 + 2, rng).reshape(n + 1, 2).tolist()],)
+
+
+@on_lists(float=points)
+def path(points):
+    s = 0.0
+    x, y = points[0]
+    for u, v in points:
+        s += (u - x) * (v - y)
+        x, y = u, v
+    return s

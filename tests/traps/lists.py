@@ -184,3 +184,24 @@ def returned_twice(n):
     for k in range(n):
         out.append(k + out[-1])
     return out, out
+
+
+@trap("what is taken apart has so many items", case(lambda: np.ones((3, 2))),
+      case(lambda: np.ones((3, 3))), case(lambda: np.ones((0, 3))), case(lambda: [(1.0, 2.0)]),
+      case(lambda: [(1.0, 2.0), (3.0, 4.0, 5.0)]), case(lambda: [(1.0,)]))
+def apart(x):
+    s = 0.0
+    for a, b in x:
+        s += a * 2.0 + b
+    return s
+
+
+@trap("two names of one list", case(3), case(0))
+def either_way(n):
+    out = [1]
+    for k in range(n):
+        out.append(k + out[-1])
+    if n < 2:
+        return out
+    out.append(7)
+    return out

@@ -39,7 +39,7 @@ from .floats import CALM, errstate, nervous
 from .result import result_text
 from .standin import Values, condition, forward_text, stand_in, values_text
 
-__all__ = ["Saved", "applies", "apart", "copies", "share", "wrapper"]
+__all__ = ["Saved", "applies", "apart", "copies", "more", "share", "wrapper"]
 
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""

@@ -86,7 +86,7 @@ class _Function(Results):
         mixed: frozenset[str], holds: Mapping[str, Holding],
     ) -> None:
         self.growing, self.holds, self.short = growing(tree), holds, None
-        self.buffers, self.gone = {}, set()
+        self.buffers = {}
         tree = grown(tree, self.growing)
         self.mixed, self.repeated = mixed, {}
         self.tree, self.types, self.scope = tree, dict(types), scope

@@ -25,7 +25,7 @@ from ..macros.names import used
 from .fixed import outside
 from .liveness import exposed, reads
 
-__all__ = ["PUSH", "count_of", "growing", "grown", "parts_of_list", "whole_uses"]
+__all__ = ["PUSH", "count_of", "growing", "grown", "parts_of_list"]
 
 PUSH = "#push"
 """A call of it says: these buffers, their count, and what is put behind their last items."""
@@ -60,11 +60,12 @@ def growing(tree: ast.FunctionDef) -> dict[str, int]:
             continue
         if not _is_plain(tree, name, made, widths):
             out[name] = widths.pop()
-    return out
+    apart = grown(tree, out)
+    return {name: width for name, width in out.items() if not _is_whole(name, width, apart)}
 
 
-def whole_uses(name: str, width: int, tree: ast.FunctionDef) -> list[ast.Name]:
-    """Where such a list, in a tree where it is taken apart, is more than its items."""
+def _is_whole(name: str, width: int, tree: ast.FunctionDef) -> bool:
+    """Whether such a list, in a tree where it is taken apart, is more than its items anywhere."""
     allowed: set[ast.expr] = set()
     for n in ast.walk(tree):
         match n:
@@ -74,7 +75,7 @@ def whole_uses(name: str, width: int, tree: ast.FunctionDef) -> list[ast.Name]:
                 for e in value.elts if isinstance(value, ast.Tuple) else [value]:
                     allowed.update(e.args[:1] if isinstance(e, ast.Call) else ())
     names = {name, *parts_of_list(name, width)}
-    return [n for part in names for n in outside(part, tree, returned=True) if n not in allowed]
+    return any(n not in allowed for part in names for n in outside(part, tree, returned=True))
 
 
 def grown(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast.FunctionDef:

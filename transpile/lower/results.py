@@ -46,7 +46,6 @@ class Results(Statements):
     """
 
     tree: ast.FunctionDef
-    gone: set[str]
     viewed: set[str]
     whole_returned: set[str]
 
@@ -65,7 +64,7 @@ class Results(Statements):
             ):
                 return self._instance(made, node)
             case ast.Name(id=name) if name in self.growing:
-                slot = self._slot("i64", self._count_of(name, node))
+                slot = self._slot("i64", self._count_of(name))
                 return self.returned_list(name, slot, node)
             case ast.Call(func=func, args=[ast.Name(id=name), *_]) if self.growing.get(name) == 0:
                 return self._array_of(name, node)
@@ -134,8 +133,13 @@ class Results(Statements):
 
     def _each_once(self, node: ast.expr) -> None:
         """Refuses what is made for the caller and returned twice, for each would be another."""
-        seen: list[ArrayRef] = []
+        seen: list[ArrayRef | str] = []
         for e in _items(node):
+            said = ast.unparse(e)
+            if said in seen:
+                refuse("LOWER_UNSUPPORTED", f"`{said}` is returned twice", e)
+            named = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
+            seen += [said] if named & self.growing.keys() else []
             got = self.b.env.get(e.id) if isinstance(e, ast.Name) else None
             if isinstance(got, ArrayRef) and (got.places or got.name in self.b.cut):
                 if got in seen:
@@ -220,12 +224,10 @@ class Results(Statements):
             return None
         return (given[0] if given else None,)
 
-    def _count_of(self, name: str, node: ast.AST) -> Num:
-        """The length of a list that grows, which is returned once."""
-        count = self.b.env.get(count_of(name))
-        if name in self.gone or not isinstance(count, Num):
-            return refuse("LOWER_UNSUPPORTED", f"`{name}` is returned twice", node)
-        self.gone.add(name)
+    def _count_of(self, name: str) -> Num:
+        """The length of a list that grows."""
+        count = self.b.env[count_of(name)]
+        assert isinstance(count, Num)
         return count
 
     def _array_of(self, name: str, call: ast.Call) -> Returned:
@@ -233,7 +235,7 @@ class Results(Statements):
         function, argument = self.known(call.func), self._dtype_argument(call)
         if function not in ARRAY_OF[:2] or argument is None:
             return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
-        slot = self._slot("i64", self._count_of(name, call))
+        slot = self._slot("i64", self._count_of(name))
         listed = self.returned_list(name, slot, call)
         dtype = given_dtype(argument[0], self.array, self.known, call)
         assert isinstance(listed, Listed)

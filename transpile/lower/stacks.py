@@ -17,7 +17,7 @@ from ..plan import Listed, Returned, Slot, Zipped
 from ..ranges import LENGTH, integer
 from ..source import span_of
 from ..types import ArrayType
-from .growing import PUSH, count_of, parts_of_list, whole_uses
+from .growing import PUSH, count_of, parts_of_list
 from .refusal import refuse
 from .taken import TakenLists
 from .values import ArrayRef
@@ -62,8 +62,6 @@ class Stacks(TakenLists):
         """Before the first statement there is room, and nothing in the lists."""
         b = self.b
         for name in self.growing:
-            for use in whole_uses(name, self.growing[name], self.tree):
-                refuse("LOWER_UNSUPPORTED", f"`{name}` grows, and is more than its items", use)
             self.counters.add(count_of(name))
             b.env[count_of(name)] = constant(0)
         if self.growing:

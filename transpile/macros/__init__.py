@@ -38,6 +38,7 @@ from .reduced import array_reduced
 from .reductions import array_fold
 from .respelled import array_respelled
 from .rewriting import array_copied, array_said
+from .rows import row_unpacked
 from .running import array_place, array_scan
 from .sayings import array_told
 from .scattering import array_scattered
@@ -66,6 +67,7 @@ MACROS: tuple[Macro, ...] = (
     asserted,            # assert x > 0
     tuple_named,         # t = i, j
     unpacked,            # a, b = b, a
+    row_unpacked,        # a, b = X[i]
     augmented,           # a[i] += e
     named_range,         # r = range(n)
     in_range,            # i in range(n)

@@ -101,7 +101,7 @@ def _loop(
 def pairs(target: ast.expr, element: Element) -> list[tuple[ast.expr, ast.expr]] | None:
     """Which part of a target takes which element; None where the shapes differ."""
     if not isinstance(element, tuple):
-        return None if isinstance(target, (ast.Tuple, ast.List)) else [(target, element)]
+        return [(target, element)]
     if isinstance(target, ast.Name) and all(isinstance(e, ast.expr) for e in element):
         return [(target, ast.Tuple([*element], ast.Load()))]  # type: ignore[list-item]
     if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != len(element):
