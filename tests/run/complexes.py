@@ -125,7 +125,7 @@ def exponential(z: Any, out: Any) -> Any:
 @on(ulps=8, c128=some(C128, C128, fill=wild), c64=some(C64, C64, fill=wild))
 def of_libm(z: Any, out: Any) -> Any:
     logs = [np.log(v) if v.imag > 0 else np.log2(v) if v.real > 0 else np.log10(v) for v in z]
-    circular = np.array([np.sin(v) if v.real > 0 else np.cos(v) for v in z])
+    circular = np.array([np.sin(v) if v.real > 0 else np.cos(v) for v in z], z.dtype)
     out[:] = np.where(z.real > 0, np.tan(z), np.sqrt(z))
     return logs, circular, np.sinh(z), np.cosh(z), np.tanh(z)
 

@@ -13,6 +13,7 @@ from typing import Any
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .bitmasks import bitmask
+from .collecting import array_collected
 from .compared import tuple_compared
 from .comprehensions import collected, list_comprehension, list_repeated
 from .context import Context
@@ -120,6 +121,7 @@ MACROS: tuple[Macro, ...] = (
     array_spelled,       # f(np.array([s, t]))
     array_cut,           # f(x[x > s])
     array_value,         # f(x + 1)
+    array_collected,     # np.array([e for v in x])
     collected,           # list(e for v in x)
     list_repeated,       # [0 for _ in range(n)]
     list_comprehension,  # [e for v in x if c]

@@ -81,7 +81,7 @@ def collected(node: ast.AST, cx: Context) -> ast.expr | None:
     """What takes all of a generator takes a list.
 
         u = list(v * 2 for v in x)
-        w = np.fromiter((v * 2 for v in x), float)
+        w = tuple(v * 2 for v in x)
         z = list(x)
     →
         _list = []
@@ -93,7 +93,7 @@ def collected(node: ast.AST, cx: Context) -> ast.expr | None:
         for _i_1 in range(len(x)):
             _v_1 = x[_i_1]
             _list_1.append(_v_1 * 2)
-        w = np.fromiter(_list_1, float)
+        w = tuple(_list_1)
         _list_2 = []
         for _i_2 in range(len(x)):
             _v_2 = x[_i_2]

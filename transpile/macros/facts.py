@@ -43,7 +43,8 @@ class Facts(Called, Indexed, Tuples):
         self.fresh = fresh
         self._names = {}
         self.own = bound(*tree.body)
-        self.apart = self.own - whole_names(tree)
+        self.whole = whole_names(tree)
+        self.apart = self.own - self.whole
         self.known: dict[str, Fact] = {}
         for a in ast.walk(tree.args):
             if isinstance(a, ast.arg):

@@ -1,4 +1,4 @@
-"""New vectors in another shape: ``np.arange(6).reshape(2, 3)``."""
+"""Vectors in another shape: ``np.arange(6).reshape(2, 3)``, ``(x.reshape(2, n) + 1)``."""
 from __future__ import annotations
 
 import ast
@@ -12,24 +12,27 @@ from .views import View, held, is_one, view
 
 __all__ = ["in_another_shape", "is_reshaped"]
 
+_OPERATIONS = ast.BinOp, ast.UnaryOp, ast.Compare
+
 
 def is_reshaped(e: ast.expr, cx: Context) -> bool:
     """Whether `e` is a new vector in another shape, which is nobody's view."""
-    return _called(e, cx) is not None
+    found = _called(e, cx)
+    if found is None or isinstance(found[0], ast.Name):
+        return False
+    return isinstance(found[0], _OPERATIONS) or cx.fact(found[0]).owner == ""
 
 
 def _called(e: ast.expr, cx: Context) -> tuple[ast.expr, Sequence[ast.expr]] | None:
+    """The vector, and the lengths that it is to have."""
     match e:
         case ast.Call(func=func):
             found = reshaping(e, cx.resolve(func))
         case _:
             return None
-    if found is None or cx.fact(found[0]).array is None or isinstance(found[0], ast.Name):
+    if found is None or cx.fact(found[0]).array is None or cx.fact(found[0]).rank != 1:
         return None
-    fact = cx.fact(found[0])
-    operation = isinstance(found[0], (ast.BinOp, ast.UnaryOp, ast.Compare))
-    new = fact.rank == 1 and (operation or fact.owner == "")
-    return found if new and all(cx.fact(n).is_int for n in found[1]) else None
+    return found if all(cx.fact(n).is_int for n in found[1]) else None
 
 
 def in_another_shape(e: ast.expr, cx: Context) -> View | None:

@@ -8,7 +8,7 @@ import numpy as np
 from ..types import ScalarType
 from .context import Context
 from .integers import integer_constant, minus
-from .streams import numpy_range, stream
+from .streams import extent, numpy_range, stream
 from .views import View, held
 
 __all__ = ["is_sequence", "sequence"]
@@ -35,7 +35,7 @@ def _integers(e: ast.expr, cx: Context) -> View | None:
     if whole is None:
         return None
     cx.before(*whole.setup)
-    length = whole.length if _is_length(whole.length, cx) else cx.expr("max(N, 0)", N=whole.length)
+    length = extent(whole.length, cx)
 
     def at(i: ast.expr) -> ast.expr:
         element = whole.at(i)
@@ -43,14 +43,6 @@ def _integers(e: ast.expr, cx: Context) -> View | None:
         return element
 
     return View((length,), lambda index: at(index[0]))
-
-
-def _is_length(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is never negative."""
-    match e:
-        case ast.Subscript(value=ast.Attribute(attr="shape")):
-            return True
-    return (integer_constant(e) or -1) >= 0 or cx.builtin(e) == "len"
 
 
 def _given(e: ast.expr, cx: Context) -> dict[str, ast.expr] | None:

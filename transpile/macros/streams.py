@@ -14,7 +14,7 @@ from .integers import integer_constant, minus, plus
 from .names import free_of
 from .tuples import listed
 
-__all__ = ["Element", "Stream", "numpy_range", "range_bounds", "stream"]
+__all__ = ["Element", "Stream", "extent", "numpy_range", "range_bounds", "stream"]
 
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"
 
@@ -246,3 +246,12 @@ def _held(
     take = cx.code("NAME = E", NAME=name, E=e)
     cx.facts.record(take[0])
     return ast.Name(name, ast.Load()), tuple(take)
+
+
+def extent(length: ast.expr, cx: Context) -> ast.expr:
+    """`length`, or 0 where that is negative."""
+    match length:
+        case ast.Subscript(value=ast.Attribute(attr="shape")):
+            return length
+    never = (integer_constant(length) or -1) >= 0 or cx.builtin(length) == "len"
+    return length if never else cx.expr("max(N, 0)", N=length)

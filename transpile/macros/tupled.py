@@ -17,6 +17,7 @@ class Tuples(Asked):
     """Items of tuples; a local one has names for them."""
 
     apart: set[str]
+    whole: set[str]
     fresh: Callable[[str], str]
     _names: dict[tuple[str, int], tuple[str, ...]]
 

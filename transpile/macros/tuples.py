@@ -160,7 +160,8 @@ def tuple_spelled(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def tuple_known(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A tuple of numbers that is free in the function, for as long as the name is bound to it.
+    """A tuple of numbers that is free in the function, for as long as the name is bound to it. One
+    that is read by computed subscripts is taken for an array.
 
         for n in MOVES:
             s = s + n
@@ -174,7 +175,8 @@ def tuple_known(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             value = cx.resolve(node)
-            if type(value) is tuple and 0 < len(value) <= MOST and _is_plain(value):
+            taken = isinstance(node, ast.Attribute) or node.id not in cx.facts.whole
+            if taken and type(value) is tuple and 0 < len(value) <= MOST and _is_plain(value):
                 cx.ask(node)
                 return ast.copy_location(_constant(value), node)
     return None
