@@ -599,6 +599,30 @@ FORMS: dict[str, str] = {
         np.interp(X, e, z, left=1, right=2.5)
         np.interp(x, x[:4], z, None, 0)
     """,
+    "bincount": """
+        np.bincount(k, minlength=9)
+        np.bincount(k, weights=y, minlength=9)
+        np.bincount(k, None, n + 4)
+    """,
+    "histogram": """
+        np.histogram(x, 4)
+        np.histogram(X, bins=7, range=(0, 4))
+        np.histogram(x, 5, density=True)
+        np.histogram(x, j, (0.5, 4.0), weights=y)
+        np.histogram(k)[0]
+        np.histogram(x * 2)[1]
+        h, e = np.histogram(x, bins=6); h / h.sum() + e[1]
+    """,
+    "divmod": """
+        np.divmod(x, 2)
+        divmod(X, 3)[1]
+        np.divmod(s, 2)
+        divmod(n, 2)[1] + divmod(n, 3)[0]
+        np.divmod(n, 2)
+        np.modf(x)
+        np.modf(2.5)
+        u, v = np.modf(X); u + v
+    """,
     "cross": """
         np.cross(x[:3], y[:3])
         np.cross(X[:, :3], Y[:, :3])

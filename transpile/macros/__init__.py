@@ -55,7 +55,7 @@ from .tuples import (
 )
 from .walks import places_walked
 from .walrus import walrus
-from .worked import array_worked
+from .worked import array_paired, array_worked
 from .written import array_written, elements_written
 
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "registered"]
@@ -113,6 +113,7 @@ MACROS: tuple[Macro, ...] = (
     array_product,       # X @ Y, np.dot(x, y), np.inner(x, y)
     array_einsum,        # np.einsum("ij,jk->ik", X, Y)
     array_worked,        # np.searchsorted(x, v), np.bincount(k)
+    array_paired,        # h, e = np.histogram(x)
     array_outer,         # np.outer(x, y)
     array_joined,        # np.concatenate((x, y)), np.stack
     bitmask,             # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)

@@ -73,7 +73,9 @@ _LINE = """
         elif HI == N or X[HI - 1] == KEY:
             R = Y[HI - 1]
         else:
-            SLOPE = NP.divide(Y[HI] - Y[HI - 1], X[HI] - X[HI - 1])
+            if HI != AT:
+                AT = HI
+                SLOPE = NP.divide(Y[HI] - Y[HI - 1], X[HI] - X[HI - 1])
             R = SLOPE * (KEY - X[HI - 1]) + Y[HI - 1]
             if R != R:
                 R = SLOPE * (KEY - X[HI]) + Y[HI]
@@ -95,7 +97,8 @@ def _interpolated(
     found = search(x, given["x"], True, cx)
     if found is None or found.dtype != "f64":
         return None
-    parts: dict[str, Part] = {"X": x, "Y": y, "R": cx.fresh("r"), "SLOPE": cx.fresh("slope")}
+    parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("r", "slope", "at")}
+    parts |= {"X": x, "Y": y}
     lengths = ["X.shape[0] < 1", "X.shape[0] != Y.shape[0]"]
     checks = [*found.keys.checks, *(cx.expr(text, **parts) for text in lengths)]
     for hole, e, place in zip(("LEFT", "RIGHT"), ends, ("0", "X.shape[0] - 1"), strict=True):
@@ -106,7 +109,8 @@ def _interpolated(
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     if not found.keys.shape:
         first = found.code(_FIRST, BISECTED=bisected, **parts)
-        lines = found.code("KEY = T(V)\nLINES\nNAME = R", NAME=name, V=found.keys.at(()),
+        text = "AT = 0\nSLOPE = 0.0\nKEY = T(V)\nLINES\nNAME = R"
+        lines = found.code(text, NAME=name, V=found.keys.at(()),
                            LINES=found.code(_LINE, FOUND=first, **parts), **parts)
         return unless(checks, original, lines, cx)
     guessed = found.code(_GUESSED, BISECTED=bisected, **parts)
@@ -114,9 +118,8 @@ def _interpolated(
         found.each(found.code(_LINE, FOUND=way, **parts), ast.Name(name, ast.Load()), "R", **parts)
         for way in (found.in_order(), guessed)
     )
-    lines = found.code(
-        f"LO = 0\nHI = 1\nif {SORTED}:\n    FAST\nelse:\n    SLOW", FAST=fast, SLOW=slow,
-        COUNT=product(found.keys.shape, cx))
+    text = f"AT = LO = 0\nHI = 1\nSLOPE = 0.0\nif {SORTED}:\n    FAST\nelse:\n    SLOW"
+    lines = found.code(text, FAST=fast, SLOW=slow, COUNT=product(found.keys.shape, cx), **parts)
     return unless(checks, original, [allocated(name, found.keys.shape, "f64", cx), *lines], cx)
 
 

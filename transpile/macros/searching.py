@@ -25,6 +25,9 @@ __all__ = ["SORTED", "WAYS", "Search", "Way", "common", "search", "steady"]
 _NEAR = 8
 """So far from the place of the element before, one is looked for step by step."""
 
+_SHORT = 16
+"""In an array of fewer elements none is near."""
+
 SORTED = "0 < N <= 4 * COUNT and NP.all(A[:-1] <= A[1:])"
 """Whether it is sorted; one that has many more elements than are looked for is not asked."""
 
@@ -80,7 +83,9 @@ class Search:
             return f"{self._at(place)} {'>' if self.right else '>='} KEY"
 
         return self.code(f"""
-            if {reached("LO")}:
+            if N < {_SHORT}:
+                NEAR = False
+            elif {reached("LO")}:
                 NEAR = LO == 0 or not {reached("LO - 1")}
             else:
                 NEAR = LO + {_NEAR} < N and {reached(f"LO + {_NEAR}")}

@@ -3,18 +3,26 @@ from __future__ import annotations
 
 import ast
 
-from .arguments import arguments
+from .arguments import Arguments, arguments
 from .between import WAYS as BETWEEN
 from .context import Context
+from .counting import PAIRS as COUNTING_IN_PAIRS
+from .counting import WAYS as COUNTING
+from .pairing import PAIRS as PAIRING
 from .searching import WAYS as SEARCHING
 from .searching import Way
 
-__all__ = ["SIGNATURES", "array_worked"]
+__all__ = ["SIGNATURES", "array_paired", "array_worked"]
 
-_WAYS: dict[str, tuple[str, Way]] = {**SEARCHING, **BETWEEN}
+_WAYS: dict[str, tuple[str, Way]] = {**SEARCHING, **BETWEEN, **COUNTING}
 """By the function: its arguments, and the statements that leave what it gives under a name."""
 
-SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}
+_PAIRS = {**COUNTING_IN_PAIRS, **PAIRING}
+"""Likewise, under two names."""
+
+_SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}
+_OF_PAIRS = {name: names for name, (names, _) in _PAIRS.items()}
+SIGNATURES = _SIGNATURES | _OF_PAIRS
 
 
 def array_worked(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -34,8 +42,48 @@ def array_worked(node: ast.AST, cx: Context) -> ast.expr | None:
         _searchsorted = np.int64(_hi)
         i = _searchsorted
     """
-    given = arguments(node, cx, SIGNATURES)
+    given = arguments(node, cx, _SIGNATURES)
     if given is None or not isinstance(node, ast.Call):
         return None
     name = cx.fresh(given.name)
     return cx.made(name, lambda: _WAYS[given.name][1](given, name, node, cx))
+
+
+def array_paired(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Two results, or one of them.
+
+        s, t = np.divmod(s, 2.0)
+        y = divmod(x, 3)[1]
+    →
+        _divmod = np.floor_divide(s, 2.0)
+        _divmod_1 = np.remainder(s, 2.0)
+        s = _divmod
+        t = _divmod_1
+        _divmod_2 = np.empty(x.shape[0], np.float64)
+        for _i in range(x.shape[0]):
+            _divmod_2[_i] = np.floor_divide(x[_i], 3)
+        _divmod_3 = np.empty(x.shape[0], np.float64)
+        for _i_1 in range(x.shape[0]):
+            _divmod_3[_i_1] = np.remainder(x[_i_1], 3)
+        y = _divmod_3
+    """
+    match node:
+        case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=0 | 1 as k)):
+            wanted = [0] if k == 0 else [1]
+        case ast.Call() as call:
+            wanted = [0, 1]
+        case _:
+            return None
+    given = arguments(call, cx, _OF_PAIRS)
+    if cx.builtin(call) == "divmod" and len(call.args) == 2:
+        given = Arguments("builtins.divmod", dict(zip("ab", call.args, strict=True)))
+    if given is None:
+        return None
+    names = [cx.fresh(given.name.rpartition(".")[2]) for _ in range(2)]
+    way = _PAIRS[given.name][1]
+    lines = cx.whole(lambda: way(given, names, call, cx))
+    if lines is None:
+        return None
+    cx.before(*lines)
+    results: list[ast.expr] = [ast.Name(names[k], ast.Load()) for k in wanted]
+    return ast.Tuple(results, ast.Load()) if len(results) > 1 else results[0]

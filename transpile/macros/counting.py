@@ -1,0 +1,152 @@
+"""``np.bincount`` and ``histogram`` → what has been seen so far, one element after the other."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from ..types import ELEMENTS
+from .arguments import Arguments, flag
+from .context import Context
+from .nests import dtype, nest, unless
+from .searching import Way, steady
+from .template import Part
+from .views import broadcast, fitted, held, view
+
+__all__ = ["PAIRS", "WAYS", "Pairs"]
+
+Pairs = Callable[[Arguments, Sequence[str], ast.Call, Context], "list[ast.stmt] | None"]
+
+_MOST = """
+    MOST = -1
+    LEAST = 0
+    for I in range(K.shape[0]):
+        MOST = max(MOST, int(K[I]))
+        LEAST = min(LEAST, int(K[I]))
+"""
+
+_COUNTED = """
+    NAME = NP.zeros(LENGTH, NP.int64)
+    for I in range(K.shape[0]):
+        NAME[K[I]] += 1
+"""
+
+_WEIGHED = """
+    NAME = NP.zeros(LENGTH, NP.float64)
+    for I in range(K.shape[0]):
+        NAME[K[I]] += W[I]
+"""
+
+
+def _counted(given: Arguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+    """Of so many numbers that all are below. Weights of nothing are ints."""
+    of, weights = cx.fact(given["x"]).array, given.get("weights")
+    length = given.get("minlength")
+    if of is None or of.rank != 1 or not _is(of.dtype, "iu") or of.dtype == "u64":
+        return None
+    if length is None or not cx.fact(length).is_int:
+        return None
+    parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("i", "most", "least")}
+    parts |= {"K": steady(given["x"], cx), "NAME": name, "NP": cx.numpy}
+    parts["LENGTH"] = length if isinstance(length, ast.Constant) else steady(length, cx)
+    checks = ["LEAST < 0", "MOST >= LENGTH"]
+    if weights is not None:
+        own = cx.fact(weights).array
+        if own is None or own.rank != 1 or not _is(own.dtype, "biuf"):
+            return None
+        parts["W"] = steady(weights, cx)
+        checks += ["K.shape[0] < 1", "K.shape[0] != W.shape[0]"]
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    lines = cx.code(_COUNTED if weights is None else _WEIGHED, **parts)
+    tests = [cx.expr(text, **parts) for text in checks]
+    return [*cx.code(_MOST, **parts), *unless(tests, original, lines, cx)]
+
+
+_PLACED = """
+    X = NP.float64(E)
+    if FIRST <= X and X <= LAST:
+        J = int((X - FIRST) / WIDTH * N)
+        if J == N:
+            J = J - 1
+        if X < B[J]:
+            J = J - 1
+        if X >= B[J + 1] and J != N - 1:
+            J = J + 1
+        H[J] += BY
+"""
+"""As NumPy, by how far along it is; as rounded, it may be one bin too far, or one too few."""
+
+_EXACT = float(1 << 53)
+
+
+def _histogram(
+    given: Arguments, names: Sequence[str], node: ast.Call, cx: Context
+) -> list[ast.stmt] | None:
+    """Of doubles and ints, in bins of one width; the last one has both its ends."""
+    of, bins = cx.fact(given["a"]).array, given.given.get("bins", ast.Constant(10))
+    density, weights = flag(given.get("density"), False), given.get("weights")
+    own = cx.fact(weights).array if weights is not None else None
+    known = of is not None and (of.dtype == "f64" or _is(of.dtype, "iu"))
+    if not known or of is None or density is None or not cx.fact(bins).is_int:
+        return None
+    if weights is not None and (own is None or (own.dtype, own.rank) != ("f64", of.rank)):
+        return None
+    a = steady(given["a"], cx)
+    ends = _ends(given, a, cx)
+    x, by = view(a, cx), view(weights or ast.Constant(1), cx)
+    if ends is None or x is None or by is None:
+        return None
+    parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("x", "j")}
+    parts |= {"NP": cx.numpy, "H": cx.fresh("h") if density else names[0]}
+    parts["N"] = bins if isinstance(bins, ast.Constant) else steady(bins, cx)
+    tests = [*broadcast([x, by], lambda e: e[0], cx).checks, *_spread(ends, of.dtype, parts, cx)]
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        return cx.code(_PLACED, E=x.at(at), BY=by.at(fitted(by.shape, at)), **parts)
+
+    result = "NAME = NP.divide(NP.divide(H, NP.diff(B)), NP.sum(H))\n" if density else ""
+    lines = cx.code(
+        f"H = NP.zeros(N, T)\nEACH\n{result}OTHER = B", NAME=names[0], OTHER=names[1],
+        T=dtype("i64" if own is None else "f64", cx), EACH=nest(x.shape, body, cx), **parts)
+    (original,) = cx.code("NAME, OTHER = E", NAME=names[0], OTHER=names[1], E=node)
+    return unless(tests, original, lines, cx)
+
+
+def _spread(
+    ends: Sequence[ast.expr], of: str, parts: dict[str, Part], cx: Context
+) -> list[ast.expr]:
+    """Adds to `parts` the edges B between `ends`; gives what makes them NumPy's to tell."""
+    for hole, e in zip(("LOW", "HIGH"), ends, strict=True):
+        parts[hole] = held(cx.expr("NP.float64(E)", E=e, NP=cx.numpy), "end", cx)
+    checks = ["not NP.isfinite(LOW)", "not NP.isfinite(HIGH)", "LOW > HIGH"]
+    if of in ("i64", "u64"):
+        checks += [f"LOW < -{_EXACT}", f"HIGH > {_EXACT}"]
+    tests = [cx.expr(text, **parts) for text in checks]
+    for hole, text in (("FIRST", "LOW - 0.5 if LOW == HIGH else LOW"),
+                       ("LAST", "HIGH + 0.5 if LOW == HIGH else HIGH"),
+                       ("WIDTH", "LAST - FIRST"), ("B", "NP.linspace(FIRST, LAST, N + 1)")):
+        parts[hole] = held(cx.expr(text, **parts), hole.lower(), cx)
+    return [*tests, held(cx.expr("NP.any(B[:-1] >= B[1:])", **parts), "mixed", cx)]
+
+
+def _ends(given: Arguments, a: ast.expr, cx: Context) -> list[ast.expr] | None:
+    """The least and the greatest of what is counted."""
+    match given.get("range"):
+        case None:
+            parts = {"NP": cx.numpy, "A": a}
+            return [cx.expr("NP.min(A)", **parts), cx.expr("NP.max(A)", **parts)]
+        case ast.Tuple(elts=[low, high]) | ast.List(elts=[low, high]) if all(
+            cx.fact(e).rank == 0 and all(_is(t.dtype, "iuf") for t in cx.fact(e).types)
+            for e in (low, high)
+        ):
+            return [low, high]
+    return None
+
+
+def _is(dtype: str, kinds: str) -> bool:
+    return ELEMENTS[dtype].kind in kinds
+
+
+WAYS: dict[str, tuple[str, Way]] = {"bincount": ("x weights minlength", _counted)}
+PAIRS: dict[str, tuple[str, Pairs]] = {
+    "histogram": ("a bins range density weights", _histogram),
+}
