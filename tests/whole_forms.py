@@ -623,6 +623,36 @@ FORMS: dict[str, str] = {
         np.modf(2.5)
         u, v = np.modf(X); u + v
     """,
+    "formula": """
+        np.sinc(X)
+        np.sinc(k)
+        np.float_power(np.abs(x), 2)
+        np.reciprocal(y + 9)
+    """,
+    "number": """
+        np.round(s, 1)
+        s.round(1)
+        np.around(x[0] * 1.25, 2)
+        np.round(2.567, 2)
+        np.round(n, 1)
+        np.rint(s)
+        np.deg2rad(s)
+        np.degrees(2.5)
+        np.nan_to_num(s, nan=1.5)
+        np.isclose(s, 1.0)
+        np.isclose(s, x[0] + 1, atol=1.5)
+        np.fmax(s, 1.0)
+        np.heaviside(s, 0.5)
+        np.sinc(s)
+        np.fix(s)
+        np.positive(s)
+        s.clip(0, 2)
+        np.clip(s, 0, None)
+        s.astype(np.float32)
+        s.astype(float) / 3
+        np.clip(s, a_min=0, a_max=2)
+        sum(np.round(v, 1) for v in x)
+    """,
     "cross": """
         np.cross(x[:3], y[:3])
         np.cross(X[:, :3], Y[:, :3])

@@ -54,3 +54,16 @@ def between(x, xp, fp):
         if x[i] > -3:
             total += np.interp(x[i] * 0.5, xp, fp)
     return np.interp(x, xp, fp), np.interp(x, xp, fp, left=-1, right=xp[0]), total
+
+
+@on_arrays(
+    f64=lambda n, rng: (real(n, rng), whole(n, rng)),
+    f32=lambda n, rng: (real(n, rng, F32), whole(n, rng, F32)),
+)
+def of_each_number(x, y):
+    near = 0
+    for i in range(len(x)):
+        y[i] = np.round(x[i], 1) + np.fmax(y[i], x[i].astype(np.int32)) * x[i].clip(0, 1)
+        if np.isclose(y[i], y[i - 1]):
+            near += 1
+    return y, near, np.divmod(y, 2), np.modf(x)[0]

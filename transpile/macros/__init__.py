@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from .applied import number_told
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .bitmasks import bitmask
@@ -74,6 +75,7 @@ MACROS: tuple[Macro, ...] = (
     in_range,            # i in range(n)
     number_in,           # i in (1, 2)
     number_called,       # pow(x, y), divmod(i, j), math.gcd(i, j)
+    number_told,         # np.round(s, 2), s.clip(0, 1)
     array_filled,        # for …: u = np.zeros(n)
     array_assigned,      # u = x * 2 + y
     array_displayed,     # u = np.array([s, t])

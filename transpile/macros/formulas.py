@@ -85,7 +85,7 @@ def _rounded(given: Arguments, cx: Context, to: str) -> Applied | None:
         return Applied(None, [given["a"]]) if places >= 0 else None
     if not places:
         return Applied("NP.rint(A)", [given["a"]])
-    if cx.fact(given["a"]).order != "C":
+    if cx.fact(given["a"]).rank and cx.fact(given["a"]).order != "C":
         return None  # in that of C, but where the elements are neighbours in that of F
     first, last = ("multiply", "divide") if places > 0 else ("divide", "multiply")
     by = repr(10.0 ** abs(places))
@@ -153,6 +153,15 @@ def _angle(given: Arguments, cx: Context, to: str) -> Applied | None:
     return Applied(text, [given["z"]])
 
 
+def _sinc(given: Arguments, cx: Context, to: str) -> Applied | None:
+    """In place of zero there is almost zero."""
+    if to == "f16" or to in PARTS:
+        return None
+    least = float(np.finfo(ELEMENTS[to].numpy).eps)
+    y = f"(T({math.pi!r}) * T(A) if A != 0 else T({least!r}))"
+    return Applied(f"NP.divide(NP.sin({y}), {y})", [given["x"]])
+
+
 _DEGREES = "NP.multiply(A, T({}))"
 ROWS: dict[str, tuple[str, _Row]] = {
     "angle": ("z deg", _angle),
@@ -172,6 +181,8 @@ ROWS: dict[str, tuple[str, _Row]] = {
                             also="NP.maximum(A, B)")),
     "fmin": ("a b", formula("T(A) if A <= B or B != B else T(B)", "a", "b", kinds="f",
                             also="NP.minimum(A, B)")),
+    "float_power": ("a b", formula("NP.power(NP.float64(A), NP.float64(B))", "a", "b",
+                                   kinds="iuf")),
     "heaviside": ("x h", formula("T(A) if A != A else T(B) if A == 0 else T(0) if A < 0 else T(1)",
                                  "x", "h", kinds="f")),
     "isclose": ("a b rtol atol equal_nan", _close),
@@ -181,7 +192,9 @@ ROWS: dict[str, tuple[str, _Row]] = {
     "positive": ("x", formula(None, "x")),
     "rad2deg": ("x", formula(_DEGREES.format(180 / math.pi), "x")),
     "radians": ("x", formula(_DEGREES.format(math.pi / 180), "x")),
+    "reciprocal": ("x", formula("NP.divide(T(1), A)", "x", kinds="f")),
     "round": ("a decimals", _rounded),
+    "sinc": ("x", _sinc),
 }
 """By the name, or the method's after a dot: the arguments, and the formula."""
 
