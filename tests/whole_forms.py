@@ -439,6 +439,23 @@ FORMS: dict[str, str] = {
     """,
     "gradient": """
         np.ediff1d(x)
+        np.gradient(z)
+        np.gradient(z, 2, edge_order=2)
+        np.gradient(X[:, :3])
+        np.gradient(X[:, :3], 0.5, 2.0)[0]
+        np.gradient(A, axis=1)
+        np.gradient(A, 2.0, axis=-1)
+        np.gradient(z, np.arange(4) ** 2)
+        np.gradient(z, np.arange(4) * 2.0)
+    """,
+    "convolve": """
+        np.convolve(z, x[:2])
+        np.convolve(z, x[:3], 'same')
+        np.convolve(z, z, mode='valid')
+        np.correlate(z, z[:2])
+        np.correlate(z, z[1:], 'full')
+        np.correlate(k, k[:2], 'same')
+        np.convolve(z, np.array([1, 2, 1]) / 4, mode='same')
     """,
     "accumulate": """
         np.maximum.accumulate(x)

@@ -11,13 +11,15 @@ from .counting import WAYS as COUNTING
 from .pairing import PAIRS as PAIRING
 from .searching import WAYS as SEARCHING
 from .searching import Way
+from .sliding import PAIRS as SLIDING_IN_PAIRS
+from .sliding import WAYS as SLIDING
 
 __all__ = ["SIGNATURES", "array_paired", "array_worked"]
 
-_WAYS: dict[str, tuple[str, Way]] = {**SEARCHING, **BETWEEN, **COUNTING}
+_WAYS: dict[str, tuple[str, Way]] = {**SEARCHING, **BETWEEN, **COUNTING, **SLIDING}
 """By the function: its arguments, and the statements that leave what it gives under a name."""
 
-_PAIRS = {**COUNTING_IN_PAIRS, **PAIRING}
+_PAIRS = {**COUNTING_IN_PAIRS, **PAIRING, **SLIDING_IN_PAIRS}
 """Likewise, under two names."""
 
 _SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}
