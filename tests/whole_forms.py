@@ -670,6 +670,28 @@ FORMS: dict[str, str] = {
         np.clip(s, a_min=0, a_max=2)
         sum(np.round(v, 1) for v in x)
     """,
+    "take": """
+        np.take(x, k)
+        x.take(k - 1)
+        np.take(X, k % 3, axis=1)
+        np.take(X, k, 0, mode='clip')
+        np.take(x, k * 3 - 7, mode='wrap')
+        np.take(z, j)
+        np.extract(m, x)
+        np.compress(m, x)
+        np.argwhere(x > 1)
+        np.append(x, s)
+        np.append(k, 1.5)
+        np.matrix_transpose(X) + 1
+        np.permute_dims(A, (2, 0, 1))
+    """,
+    "pad": """
+        np.pad(z, 1)
+        np.pad(z, (1, 2), 'constant', constant_values=-1)
+        np.pad(z, 2, mode='edge')
+        np.pad(X[:, :2], 1)
+        np.pad(A, ((0, 0), (1, 2), (1, 0)), mode='edge')
+    """,
     "cross": """
         np.cross(x[:3], y[:3])
         np.cross(X[:, :3], Y[:, :3])

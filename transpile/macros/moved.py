@@ -8,6 +8,7 @@ from .arguments import Arguments, arguments
 from .context import Context
 from .integers import integer_constant, minus, plus
 from .nests import dtype
+from .placed import NOTHING, PLACED, Way, along
 from .views import View, is_one, scalar, view
 
 __all__ = ["SIGNATURES", "is_moved", "moved"]
@@ -31,16 +32,6 @@ def moved(e: ast.expr, cx: Context) -> View | None:
     return _WAYS[given.name][1](given, cx, of)
 
 
-_NOTHING = View((), lambda at: at[0])
-
-
-def _axis(given: Arguments, cx: Context) -> int | None:
-    """Along which elements move: of a vector the only one."""
-    rank = cx.fact(given["a"]).rank or 0
-    axis = integer_constant(given.get("axis"), 0 if rank == 1 else None)
-    return axis % rank if axis is not None and -rank <= axis < rank else None
-
-
 def _with(
     of: View, axis: int, length: ast.expr, place: Callable[[ast.expr], ast.expr], order: str = "C"
 ) -> View:
@@ -54,21 +45,21 @@ def _with(
 
 
 def _rolled(given: Arguments, cx: Context, of: View | None) -> View | None:
-    axis, by = _axis(given, cx), given.get("shift")
+    axis, by = along(given, cx), given.get("shift")
     if axis is None or by is None or not cx.fact(by).is_int:
         return None
     if of is None:
-        return _NOTHING
+        return NOTHING
     n, k = of.shape[axis], scalar(by, cx).at(())
     return _with(of, axis, n, lambda i: cx.expr("(I - K) % N", I=i, K=k, N=n), of.order)
 
 
 def _repeated(given: Arguments, cx: Context, of: View | None) -> View | None:
-    axis, times = _axis(given, cx), integer_constant(given.get("repeats"), None)
+    axis, times = along(given, cx), integer_constant(given.get("repeats"), None)
     if axis is None or times is None or times < 1:
         return None
     if of is None:
-        return _NOTHING
+        return NOTHING
     n, k = of.shape[axis], ast.Constant(times)
     length = cx.expr("N * K", N=n, K=k)
     return _with(of, axis, length, lambda i: i if is_one(k) else cx.expr("I // K", I=i, K=k))
@@ -82,7 +73,7 @@ def _tiled(given: Arguments, cx: Context, of: View | None) -> View | None:
     if not all(r is not None and cx.fact(r).is_int for r in several):
         return None
     if of is None:
-        return _NOTHING
+        return NOTHING
     times = [ast.Constant(1)] * (rank - len(several)) + [
         scalar(r, cx).at(()) for r in several if r is not None]
     more = len(times) - rank
@@ -100,7 +91,7 @@ def _tiled(given: Arguments, cx: Context, of: View | None) -> View | None:
     return View(shape, at, of.checks)
 
 
-def _triangle(below: bool) -> _Way:
+def _triangle(below: bool) -> Way:
     """One side of a diagonal; zeros on the other."""
 
     def way(given: Arguments, cx: Context, of: View | None) -> View | None:
@@ -109,7 +100,7 @@ def _triangle(below: bool) -> _Way:
         if fact.rank != 2 or fact.array is None or not cx.fact(k).is_int:
             return None
         if of is None:
-            return _NOTHING
+            return NOTHING
         zero = cx.expr("T(Z)", T=dtype(fact.array.dtype, cx),
                        Z=ast.Constant(False if fact.array.dtype == "bool" else 0))
         by, matrix = scalar(k, cx).at(()), of
@@ -125,8 +116,8 @@ def _triangle(below: bool) -> _Way:
     return way
 
 
-_Way = Callable[[Arguments, Context, "View | None"], "View | None"]
-_WAYS: dict[str, tuple[str, _Way]] = {
+_WAYS: dict[str, tuple[str, Way]] = {
+    **PLACED,
     "repeat": ("a repeats axis", _repeated),
     "roll": ("a shift axis", _rolled),
     "tile": ("a reps", _tiled),

@@ -197,28 +197,68 @@ def _size(given: Arguments, cx: Context) -> ast.expr | None:
     return cx.expr(text, X=x)
 
 
+def _chosen(given: Arguments, cx: Context) -> ast.expr | None:
+    """Of a vector, what a mask of its length chooses."""
+    mask, x = given["condition"], given.get("a")
+    bools = {t.dtype for t in cx.fact(mask).types} == {"bool"}
+    if x is None or (_rank(x, cx), _rank(mask, cx)) != (1, 1) or not bools:
+        return None
+    return None if given.get("axis") is not None else cx.expr("X[M]", X=x, M=mask)
+
+
+def _places(given: Arguments, cx: Context) -> ast.expr | None:
+    """Of a vector: a column."""
+    x = given["a"]
+    return cx.expr("NP.flatnonzero(X)[:, None]", NP=cx.numpy, X=x) if _rank(x, cx) == 1 else None
+
+
+def _appended(given: Arguments, cx: Context) -> ast.expr | None:
+    """A number to a vector."""
+    x, value = given["arr"], given.get("values")
+    if value is None or _rank(x, cx) != 1 or cx.fact(value).rank != 0 or not cx.fact(value).types:
+        return None
+    text = "NP.concatenate((X, NP.full(1, V)))"
+    return cx.expr(text, NP=cx.numpy, X=x, V=value) if cx.fact(x).array else None
+
+
+def _one(given: Arguments, cx: Context) -> ast.expr | None:
+    """The element at one place."""
+    x, at = given["a"], given.get("indices")
+    known = at is not None and cx.fact(at).is_int and _rank(x, cx) == 1 and given.only(
+        "a", "indices", "axis")
+    return cx.expr("X[I]", X=x, I=at) if known and at is not None and cx.fact(x).array else None
+
+
 _Way = Callable[[Arguments, Context], "ast.expr | None"]
 _OUTER = ("add", "subtract", "multiply", "divide", "minimum", "maximum", "equal", "less", "greater")
 _WAYS: dict[str, tuple[str, _Way]] = {
+    "append": ("arr values", _appended),
+    "argwhere": ("a", _places),
     "asanyarray": ("a dtype", _as_it_is),
     "asarray": ("a dtype", _as_it_is),
     "ascontiguousarray": ("a dtype", _side_by_side),
     "atleast_1d": ("a", _at_least(1)),
     "atleast_2d": ("a", _at_least(2)),
+    "compress": ("condition a axis", _chosen),
     "copy": ("a order", _copied),
     "expand_dims": ("a axis", _expanded),
+    "extract": ("condition a", _chosen),
     "flatten": ("a order", _shaped),
     "flip": ("m axis", _flip),
     "fliplr": ("m", _flipped(1)),
     "flipud": ("m", _flipped(0)),
+    "matrix_transpose": ("a", lambda given, cx: _swapped(Arguments("swapaxes", {
+        **given.given, "axis1": ast.Constant(-1), "axis2": ast.Constant(-2)}), cx)),
     "moveaxis": ("a source destination", _moved),
     "ndim": ("a", _size),
+    "permute_dims": ("a axes", _transposed),
     "ravel": ("a order", _shaped),
     "reshape": ("a shape order", _shaped),
     "rot90": ("m k axes", _turned),
     "shape": ("a", _size),
     "size": ("a axis", _size),
     "swapaxes": ("a axis1 axis2", _swapped),
+    "take": ("a indices axis mode", _one),
     "transpose": ("a axes", _transposed),
     **{f"{name}.outer": ("a b", _outer) for name in _OUTER},
 }

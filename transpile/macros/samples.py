@@ -55,17 +55,17 @@ _WEAK = {"i64": _EXTENT, "f64": 1.0, "bool": True, "c128": 1j}
 _MOST = 16
 
 _NAMES = """
-    all allclose amax amin angle any append arange argmax argmin argpartition argsort around
-    array array_equal asarray ascontiguousarray atleast_1d atleast_2d average bincount
-    broadcast_to clip column_stack concatenate convolve copy correlate count_nonzero cross
+    all allclose amax amin angle any append arange argwhere argmax argmin argpartition argsort
+    around array array_equal asarray ascontiguousarray atleast_1d atleast_2d average bincount
+    broadcast_to clip column_stack compress concatenate convolve copy correlate count_nonzero cross
     cumprod cumsum diag diagonal diff digitize dot dstack ediff1d einsum empty empty_like
-    expand_dims eye fix flip fliplr flipud full full_like geomspace gradient histogram hstack
-    identity inner interp isclose isneginf isposinf kron linspace logspace matmul max mean
-    median meshgrid min moveaxis nan_to_num nanargmax nanargmin nancumsum nanmax nanmean nanmin
-    nanprod nanstd nansum nanvar ones ones_like outer partition percentile prod ptp quantile
-    ravel repeat reshape roll rollaxis rot90 round searchsorted select sinc sort squeeze stack
-    std sum swapaxes tile trace transpose trapezoid tri tril triu unique var vdot vstack where
-    zeros zeros_like
+    expand_dims extract eye fix flip fliplr flipud full full_like geomspace gradient histogram
+    hstack identity inner interp isclose isneginf isposinf kron linspace logspace matmul
+    matrix_transpose max mean median meshgrid min moveaxis nan_to_num nanargmax nanargmin nancumsum
+    nanmax nanmean nanmin nanprod nanstd nansum nanvar ones ones_like outer pad partition
+    percentile permute_dims prod ptp quantile ravel repeat reshape roll rollaxis rot90 round
+    searchsorted select sinc sort squeeze stack std sum swapaxes take tile trace transpose
+    trapezoid tri tril triu unique var vdot vstack where zeros zeros_like
 """
 _PURE: tuple[Any, ...] = (
     *(getattr(np, name) for name in _NAMES.split()),
@@ -78,14 +78,14 @@ _PURE: tuple[Any, ...] = (
 )
 _METHODS = """
     all any argmax argmin astype clip conj conjugate copy cumprod cumsum diagonal dot flatten
-    max mean min prod ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes trace
-    transpose var
+    max mean min prod ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes take
+    trace transpose var
 """
 
 
 _SIZED = (
     np.arange, np.empty, np.eye, np.full, np.geomspace, np.identity, np.linspace, np.logspace,
-    np.ones, np.repeat, np.tile, np.tri, np.zeros,
+    np.ones, np.pad, np.repeat, np.tile, np.tri, np.zeros,
 )
 
 
