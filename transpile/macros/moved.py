@@ -51,7 +51,7 @@ def _rolled(given: Arguments, cx: Context, of: View | None) -> View | None:
     if of is None:
         return NOTHING
     n, k = of.shape[axis], scalar(by, cx).at(())
-    return _with(of, axis, n, lambda i: cx.expr("(I - K) % N", I=i, K=k, N=n), of.order)
+    return _with(of, axis, n, lambda i: cx.expr("(I + -K % N) % N", I=i, K=k, N=n), of.order)
 
 
 def _repeated(given: Arguments, cx: Context, of: View | None) -> View | None:
