@@ -205,3 +205,15 @@ def either_way(n):
         return out
     out.append(7)
     return out
+
+
+@trap("what pops of nothing raises", case(lambda: [1, 2, 3], 1), case(lambda: [1, 2, 3], 0))
+def popped_first(x, n):
+    out = [n]
+    if n == 0:
+        out.clear()
+    k = out.pop() + n
+    for i in range(len(x)):
+        out.append(i)
+        out.append(out[i % 2])
+    return out, k

@@ -10,7 +10,7 @@
     while #stack > 0:
         i = stack.0[#stack - 1]
         j = stack.1[#stack - 1]
-        #stack = #stack - 1
+        #stack = pop(#stack)
         #stack = push(stack.0, stack.1, #stack, i + 1, j)
 
 What has a list display once, and is only appended to by loops that do not read it, stays a list.
@@ -25,10 +25,13 @@ from ..macros.names import used
 from .fixed import outside
 from .liveness import exposed, reads
 
-__all__ = ["PUSH", "count_of", "growing", "grown", "parts_of_list"]
+__all__ = ["POP", "PUSH", "count_of", "growing", "grown", "parts_of_list"]
 
 PUSH = "#push"
 """A call of it says: these buffers, their count, and what is put behind their last items."""
+
+POP = "#pop"
+"""A call of it is that count without the last item, which was read."""
 
 _METHODS = ("append", "pop", "clear", "extend")
 
@@ -216,7 +219,8 @@ class _Apart(ast.NodeTransformer):
     def _popped(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         last = ast.BinOp(self._count(name, node), ast.Sub(), ast.Constant(1))
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        return [*self._taken(name, targets, last, node), self._counted(name, copied(last), node)]
+        left = ast.Call(ast.Name(POP, ast.Load()), [self._count(name, node)], [])
+        return [*self._taken(name, targets, last, node), self._counted(name, left, node)]
 
     def _taken(
         self, name: str, targets: Sequence[ast.expr], at: ast.expr, node: ast.stmt

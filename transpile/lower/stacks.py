@@ -17,7 +17,7 @@ from ..plan import Listed, Returned, Slot, Zipped
 from ..ranges import LENGTH, integer
 from ..source import span_of
 from ..types import ArrayType
-from .growing import PUSH, count_of, parts_of_list
+from .growing import POP, PUSH, count_of, parts_of_list
 from .refusal import refuse
 from .taken import TakenLists
 from .values import ArrayRef
@@ -127,14 +127,26 @@ class Stacks(TakenLists):
         if not held.mixed and (n.either or held.weak is not weak):
             raise IsOf(name, Held(dtype, False, True))
 
-    def is_push(self, value: ast.expr) -> ast.Call | None:
+    def is_counted(self, name: str, value: ast.expr, stmt: ast.stmt) -> bool:
+        """Lowers what changes the count `name`; whether it is such."""
         match value:
-            case ast.Call(func=ast.Name(id=name)) if name == PUSH:
-                return value
-        return None
+            case ast.Call(func=ast.Name(id=function)) if function == PUSH:
+                self._push(name, value, stmt)
+            case ast.Call(func=ast.Name(id=function)) if function == POP:
+                count = self.b.env[name]
+                assert isinstance(count, Num)
+                less = Call("sub", (count.ir, integer(1)), "i64")
+                rest = self.b.bind(Call("max", (less, integer(0)), "i64"), "count")
+                self.b.env[name] = self.b.integer_num(rest, LENGTH)
+            case _:
+                return False
+        return True
 
-    def push(self, target: str, call: ast.Call, stmt: ast.stmt) -> None:
-        """Items go behind the last ones, if there is room."""
+    def _push(self, target: str, call: ast.Call, stmt: ast.stmt) -> None:
+        """Items go behind the last ones, if there is room.
+
+        The count is within the buffers whatever happens: a kernel may go on after a failed check.
+        """
         b = self.b
         at = next(k for k, a in enumerate(call.args) if getattr(a, "id", "") == target)
         names = [n.id for n in call.args[:at] if isinstance(n, ast.Name)]

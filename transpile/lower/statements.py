@@ -63,9 +63,9 @@ class Statements(Allocations):
             ):
                 self._append(name, item, stmt)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-                push := self.is_push(value)
+                self.is_counted(name, value, stmt)
             ):
-                self.push(name, push, stmt)
+                pass
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self._assign(name, value, stmt)
             case ast.Assign(targets=[ast.Subscript() as target], value=value):
