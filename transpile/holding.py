@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, MemberDescriptorType
 from typing import Any
 
+import numpy as np
+
 from .scope import is_own_class
 from .types import ArgType, ObjectType, Opaque
 
@@ -16,6 +18,8 @@ _DEEP, _MANY = 2, 64
 """Objects in objects, and parts of one, that are looked at."""
 
 _READING = "__getattribute__", "__getitem__", "__iter__", "__len__"
+
+_NUMBERS = (bool, int, float, np.ndarray)
 
 _GETTER = type(vars(namedtuple("_", "a"))["a"])
 
@@ -39,6 +43,8 @@ def object_type(
         own = getattr(value, "__dict__", {})
         parts = [(n, v) for n, v in own.items() if not hasattr(getattr(kind, n, None), "__set__")]
         parts += [(n, getattr(value, n)) for n in slots if hasattr(value, n)]
+        held = {n for n, _ in parts}
+        parts += [(n, v) for n, v in _of_class(kind) if n not in held]
     if len(parts) > _MANY:
         return None
 
@@ -47,6 +53,12 @@ def object_type(
         return known or Opaque(type(part).__name__)
 
     return ObjectType(kind, tuple((k, typed(v)) for k, v in parts))
+
+
+def _of_class(kind: type) -> list[tuple[str, Any]]:
+    """The attributes of a class, and of those above, that are numbers and arrays."""
+    names = {n: getattr(kind, n) for c in kind.__mro__[:-1] for n in vars(c)}
+    return [(n, v) for n, v in names.items() if type(v) in _NUMBERS and n[:2] != "__"]
 
 
 @functools.cache
@@ -81,6 +93,7 @@ def _named(code: CodeType, kind: type) -> frozenset[object]:
     while waiting:
         c = waiting.pop()
         found = (getattr(kind, n, None) for n in {*c.co_names} - names)
+        found = (m.fget if isinstance(m, property) else m for m in found)
         methods = (getattr(m, "__wrapped__", m) for m in found)
         waiting += [m.__code__ for m in methods if isinstance(m, FunctionType)]
         waiting += [k for k in c.co_consts if isinstance(k, CodeType)]

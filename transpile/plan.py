@@ -1,6 +1,7 @@
 """What lowering hands to dispatch: a kernel, its parameters' sources, and what is returned."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopir.record import record
@@ -37,6 +38,7 @@ __all__ = [
     "Value",
     "Viewed",
     "Zipped",
+    "stored",
 ]
 
 
@@ -219,10 +221,17 @@ class Filled:
 
 @record(frozen=True, slots=True)
 class Tupled:
-    """A tuple, a list, or an instance of a class that is called with the results."""
+    """A tuple, a list, or what a class, or ``stored``, makes that is called with the results."""
 
     items: tuple[Returned, ...]
-    display: type = tuple
+    display: Callable[..., Any] = tuple
+
+
+def stored(returned: Any, *settings: Any) -> Any:
+    """`returned`, after objects have been set attributes: threes of object, name and value."""
+    for k in range(0, len(settings), 3):
+        setattr(settings[k], settings[k + 1], settings[k + 2])
+    return returned
 
 
 @record(frozen=True, slots=True)

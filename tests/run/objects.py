@@ -123,3 +123,28 @@ def shared(both):
     for i in range(len(a)):
         o.a[i] = a[i] * 2 + k
     return k
+
+
+class Counter:
+    def __init__(self, n: int, rng: Rng) -> None:
+        self.a, self.total, self.count = whole(n, rng), 0.0, 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Counter) and repr(vars(self)) == repr(vars(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def take(self, i):
+        self.total += self.a[i]
+        self.count += 1
+
+
+@on_objects(counter=lambda n, rng: (Counter(n, rng), 3.0))
+def attributes_set(c, most):
+    for i in range(len(c.a)):
+        c.take(i)
+        if c.total > most:
+            c.total = -c.total
+    c.kept = c.a * 2
+    c.a = c.kept[::-1] + c.count
+    return c.total

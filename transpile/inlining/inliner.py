@@ -27,6 +27,7 @@ from .assigned import unassigned
 from .callees import Callee, callee_of, local_callee
 from .folding import decided, known, literal
 from .homes import Homes
+from .methods import Method, is_property, method_of, object_of
 from .results import without_return
 
 __all__ = ["Inliner"]
@@ -61,6 +62,8 @@ class Inliner:
         self.calls: list[object] = []  # those that are being inlined, the innermost last
         self.nodes = 0
         self._types = types
+        changed = bound(*self.tree.body)
+        self._objects = {n: t for n, t in types.items() if n not in changed}
         self._others = others
         self._options = options or Options()
         self._numbers: dict[tuple[object, int], int] = {}
@@ -185,12 +188,24 @@ class Inliner:
                 s = ast.copy_location(ast.If(test, [then], [other]), s)
             case ast.AugAssign(target=ast.Subscript()):
                 return self._augmented(s)
+            case ast.AugAssign(target=ast.Attribute() as target, value=value) if (
+                self._has_calls(value)
+            ):
+                return self.block(self._read_first(s, target))
         *before, last = self._lifted(s)
         self._descend(last)
         return [*before, *_needed(last, s)]
 
     def _lifted(self, s: ast.stmt) -> list[ast.stmt]:
         return lift_statement(s, self.cx, self._rewrite) or [s]
+
+    def _read_first(self, s: ast.AugAssign, target: ast.Attribute) -> list[ast.stmt]:
+        """An attribute is read, changed in place and set."""
+        text = "NAME = TARGET\nNAME += E\nTARGET = NAME"
+        lines = self.cx.code(text, NAME=self._fresh(target.attr), TARGET=target, E=s.value)
+        assert isinstance(lines[1], ast.AugAssign)
+        lines[1].op = s.op
+        return lines
 
     def _augmented(self, s: ast.AugAssign) -> list[ast.stmt]:
         """The element is read before the value is computed: the call must not write any."""
@@ -210,12 +225,14 @@ class Inliner:
                 s.orelse = self.block(s.orelse)
 
     def _has_calls(self, e: ast.expr) -> bool:
-        calls = (n for n in below(e) if isinstance(n, ast.Call))
-        return any(self._is_inlined(n) for n in calls)
+        inner = [*below(e)]
+        calls = (n for n in inner if isinstance(n, ast.Call))
+        read = (isinstance(n, ast.Attribute) and is_property(n, self._objects) for n in inner)
+        return any(read) or any(self._is_inlined(n) for n in calls)
 
     def _is_inlined(self, call: ast.Call) -> bool:
         try:
-            return self._callee(call) is not None
+            return not is_property(call.func, self._objects) and self._callee(call) is not None
         except Refused:
             return False
 
@@ -223,8 +240,10 @@ class Inliner:
 
     def _rewrite(self, e: ast.expr) -> Lifted | None:
         match e:
-            case ast.Call():
+            case ast.Call(func=func) if not is_property(func, self._objects):
                 return self._call(e)
+            case ast.Attribute(ctx=ast.Load()) if is_property(e, self._objects):
+                return self._call(ast.copy_location(ast.Call(e, [], []), e))
             case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int(k))):
                 found = self._call(call)
                 return None if found is None else self._item(found, k, e)
@@ -249,6 +268,9 @@ class Inliner:
             return self.locals[name], name
         if isinstance(func, ast.Name) and func.id in self.locals:
             return self.locals[func.id], func.id
+        method = method_of(func, self._objects)
+        if method is not None:
+            return self._of(method, call)
         value = self._resolve(func)
         known = isinstance(value, FunctionType) and _is_known(value)
         if known or made_in_c(value) or self._is_claimed(call):
@@ -263,6 +285,23 @@ class Inliner:
         if isinstance(callee, str):
             refuse("LOWER_CALL", f"`{ast.unparse(func)}` {callee}", call)
         return callee, ast.unparse(func)
+
+    def _of(self, method: Method, call: ast.Call) -> tuple[Callee, str]:
+        """A method, and what stands for it."""
+        callee = callee_of(method.runs)
+        if isinstance(callee, str):
+            refuse("LOWER_CALL", f"`{ast.unparse(call.func)}` {callee}", call)
+        if method.own:
+            self.homes.refs[method.own] = False
+        return callee, method.said
+
+    def _with_object(self, call: ast.Call) -> ast.Call:
+        """A call of a method is given the object first."""
+        method = method_of(call.func, self._objects)
+        if method is None or method.static or not isinstance(call.func, ast.Attribute):
+            return call
+        args = [copied(call.func.value), *call.args]
+        return ast.copy_location(ast.Call(call.func, args, call.keywords), call)
 
     def _is_claimed(self, call: ast.Call) -> bool:
         """Whether a macro of the user's expands it."""
@@ -283,7 +322,7 @@ class Inliner:
         """The call inlined. One that cannot be may stand where no call comes to it."""
         try:
             found = self._callee(call)
-            return None if found is None else self._inlined(call, *found)
+            return None if found is None else self._inlined(self._with_object(call), *found)
         except Refused as refused:
             if refused.rejection.code == "LOWER_RECURSION":
                 raise
@@ -369,7 +408,7 @@ class Inliner:
     def _is_steady(self, e: ast.expr) -> bool:
         """Whether `e` can stand wherever a parameter does that takes it."""
         if isinstance(e, ast.Attribute):
-            return self._resolve(e) is not None
+            return object_of(e, self._objects) is not None or self._resolve(e) is not None
         return isinstance(e, ast.Constant) or (isinstance(e, ast.Name) and e.id not in self.written)
 
     def _bind(self, name: str, value: ast.expr) -> list[ast.stmt]:

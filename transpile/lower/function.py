@@ -17,7 +17,6 @@ from ..plan import (
     Chosen,
     Field,
     Held,
-    Nothing,
     Paired,
     Plan,
     Ref,
@@ -36,7 +35,7 @@ from .liveness import reads
 from .parts import IsComplex, split
 from .refusal import refuse
 from .repeated import IsMixed
-from .results import Results
+from .results import Results, attributes_last
 from .stacks import Held as Holding
 from .stacks import IsOf
 from .subscripts import only_subscripts
@@ -126,10 +125,18 @@ class _Function(Results):
                     self.statements(block[:k], frozenset(reads([s, *rest])))
                     return self._choice(test, body, rest)
                 case ast.Return(value=value):
-                    self.statements(block[:k], frozenset(reads([s])))
-                    return self.returned(value)
-        self.statements(block, frozenset())
-        return Nothing()
+                    return self._stored(block[:k], value)
+        return self._stored(block, None)
+
+    def _stored(self, block: Sequence[ast.stmt], value: ast.expr | None) -> Returned:
+        """Lowers `block`, with `value` that is returned behind it, and attributes that are set
+        last.
+        """
+        attributes = attributes_last(block)
+        first = len(block) - len(attributes)
+        last = block[first:] if value is None else [*block[first:], ast.Return(value)]
+        self.statements(block[:first], frozenset(reads(last)))
+        return self.set_last(value, attributes) if attributes else self.returned(value)
 
     def _choice(
         self, test: ast.expr, body: Sequence[ast.stmt], rest: Sequence[ast.stmt]

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from ..plan import (
     Tupled,
     Value,
     Viewed,
+    stored,
 )
 from ..ranges import integer
 from ..scope import is_own_class
@@ -37,7 +39,29 @@ from .refusal import refuse
 from .statements import Statements
 from .values import Along, ArrayRef, ListRef, Made
 
-__all__ = ["Results"]
+__all__ = ["Attribute", "Results", "attributes_last"]
+
+
+class Attribute(NamedTuple):
+    """``object.name = value``"""
+
+    object: str
+    name: str
+    value: ast.expr
+
+
+def attributes_last(block: Sequence[ast.stmt]) -> list[Attribute]:
+    """Those that are set at the end of `block`."""
+    out: list[Attribute] = []
+    for s in reversed(block):
+        match s:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id=of), attr=name)], value=ast.Name() as value
+            ):
+                out.append(Attribute(of, name, value))
+            case _:
+                break
+    return out[::-1]
 
 
 class Results(Statements):
@@ -113,6 +137,15 @@ class Results(Statements):
         self.known(node.func)
         self._each_once(ast.Tuple(args, ast.Load()))
         return Tupled(tuple(self.returned(a) for a in args), made)
+
+    def set_last(self, value: ast.expr | None, attributes: Sequence[Attribute]) -> Returned:
+        """What is returned, after attributes have been set: all of the same moment."""
+        given = [] if value is None else [value]
+        self._each_once(ast.Tuple([*given, *(a.value for a in attributes)], ast.Load()))
+        items = [self.returned(value)]
+        for a in attributes:
+            items += Same(a.object), Literal(a.name), self.returned(a.value)
+        return Tupled(tuple(items), stored)
 
     def _array(self, array: ArrayRef, node: ast.expr) -> Returned:
         if array.kinds:

@@ -13,6 +13,7 @@ from typing import Any
 from .applied import number_told
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
+from .attributes import with_stores
 from .bitmasks import bitmask
 from .collecting import array_collected
 from .compared import tuple_compared
@@ -138,8 +139,9 @@ def expand(tree: ast.FunctionDef, env: Env, *others: Macro) -> ast.FunctionDef:
 
     `others` are asked before those of this package.
     """
-    tree = fields_named(held_named(tree, env), env)
-    return expand_with((*_registered, *others, *MACROS), tree, env)
+    held, stored = held_named(tree, env)
+    tree = fields_named(held, env)
+    return with_stores(expand_with((*_registered, *others, *MACROS), tree, env), stored)
 
 
 def registered() -> tuple[Macro, ...]:

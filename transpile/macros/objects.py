@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..scope import is_own_class, made_in_c
 from ..types import ArgType, ListType, ObjectType, Opaque
+from .attributes import Stored, attributes_set
 from .copying import copied
 from .env import Env
 from .names import bound, bound_once, used
@@ -43,8 +44,9 @@ def held_type(e: ast.expr, types: Mapping[str, ArgType]) -> ArgType | None:
     return ty if keys else None
 
 
-def held_named(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
-    """A copy of `tree` in which what objects hold, that keep their names, has names.
+def held_named(tree: ast.FunctionDef, env: Env) -> tuple[ast.FunctionDef, Stored]:
+    """A copy of `tree` in which what objects hold, that keep their names, has names; and those of
+    attributes that are to be set in the end.
 
         for i in range(self.n):
             self.a[i] = t[0] * t[1]
@@ -65,15 +67,17 @@ def held_named(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
     types = {n: env.type(ast.Name(n, ast.Load())) for n in given}
     objects = {n: ty for n, ty in types.items() if isinstance(ty, ObjectType)}
     if not objects:
-        return tree
+        return tree, {}
     new = copied(tree)
     naming = _Naming(objects, env, used(tree))
+    naming.set = attributes_set(tree, objects)
     new.body = [naming.visit(s) for s in _spelled_out(new, objects)]
     for line in naming.lines:
         for node in ast.walk(line):
             ast.copy_location(node, tree.body[0])
     new.body = [*naming.lines, *new.body]
-    return new
+    stored = ((place, naming.names["_".join(place)]) for place in sorted(naming.set))
+    return new, dict(stored)
 
 
 def _spelled_out(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) -> list[ast.stmt]:
@@ -109,8 +113,17 @@ class _Naming(ast.NodeTransformer):
         self.objects, self.env, self.taken = objects, env, taken
         self.names: dict[str, str] = {}
         self.lines: list[ast.stmt] = []
+        self.set: frozenset[tuple[str, str]] = frozenset()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if (name, attr) in self.set:
+                there = self._type(node) is not None
+                load = ast.Attribute(node.value, attr, ast.Load())
+                own = self._name_of(node, f"{name}_{attr}", copied(load) if there else None)
+                assert isinstance(own, ast.Name)
+                own.ctx = node.ctx
+                return own
         return self._read(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
@@ -167,8 +180,8 @@ class _Naming(ast.NodeTransformer):
         name, keys = self._keys(place)
         return self._name_of(node, "_".join([name, *map(str, keys)]), copied(node))
 
-    def _name_of(self, node: ast.expr, hint: str, value: ast.expr) -> ast.expr:
-        """A name in the place of `node` for `value`, which is read before all else."""
+    def _name_of(self, node: ast.expr, hint: str, value: ast.expr | None) -> ast.expr:
+        """A name in the place of `node` for `value`, which is read before all else, if any."""
         if hint not in self.names:
             name = stem = "".join(c if c.isidentifier() or c.isdigit() else "_" for c in hint)
             count = 0
@@ -177,8 +190,9 @@ class _Naming(ast.NodeTransformer):
                 name = f"{stem}_{count}"
             self.taken.add(name)
             self.names[hint] = name
-            line = ast.Assign([ast.Name(name, ast.Store())], value)
-            self.lines.append(self.visit(line) if isinstance(value, ast.Tuple) else line)
+            if value is not None:
+                line = ast.Assign([ast.Name(name, ast.Store())], value)
+                self.lines.append(self.visit(line) if isinstance(value, ast.Tuple) else line)
         return ast.copy_location(ast.Name(self.names[hint], ast.Load()), node)
 
     def _keys(self, place: _Place) -> _Place:

@@ -1,0 +1,172 @@
+"""Attributes that compiled methods set: in the end, or as Python does where it has to."""
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+
+
+class Model:
+    gain = 2.0
+    table = np.arange(3.0)
+
+    def __init__(self, n: int = 6) -> None:
+        self.a, self.t, self.n = np.arange(float(n)), 1.5, 0
+
+    @property
+    def size(self):
+        return len(self.a)
+
+    @staticmethod
+    def twice(v):
+        return v * 2
+
+    def one(self, i):
+        return self.a[i] * self.t + self.gain
+
+    def count(self, v):
+        for i in range(self.size):
+            self.n += 1
+            if self.a[i] > v:
+                break
+            self.t = self.a[i] * v
+        return self.n
+
+    def add(self, i):
+        self.t += self.one(i) + self.table[i % 3]
+
+    def summed(self, n):
+        for i in range(n):
+            self.add(i)
+        return self.twice(self.t)
+
+    def rebound(self, n):
+        self.b = np.zeros(n)
+        for i in range(n):
+            self.b[i] = self.a[i] * self.t
+        self.a = self.a * 2.0
+        return self.b.sum()
+
+    def early(self, v):
+        if v > self.t:
+            self.t = v
+            return 1
+        self.n = -1
+        for i in range(3):
+            self.n -= i
+        return None
+
+    def divided(self, v):
+        for i in range(3):
+            self.t = i + 0.5
+            self.a[i] = v
+            self.n = 6 // (2 - i)
+        return self.n
+
+    def listed(self, n):
+        kept = []
+        for i in range(n):
+            kept.append(i * 2.0)
+            self.n += 1
+        self.kept = kept
+        return kept
+
+    def warned(self, v):
+        for i in range(3):
+            self.n = i
+            self.t = self.a[i] / v
+        return self.t
+
+
+def state(m: Model) -> dict[str, Any]:
+    return {k: (type(v), repr(v)) for k, v in vars(m).items()}
+
+
+def outcome(f: Callable[..., Any], *args: Any) -> str:
+    try:
+        return repr(f(*args))
+    except ZeroDivisionError as error:
+        return str(error)
+
+
+CALLS: list[tuple[Callable[..., Any], Any, bool]] = [
+    (Model.count, 3.0, True), (Model.summed, 4, True), (Model.rebound, 4, True),
+    (Model.early, 9.0, True), (Model.early, 0.0, True), (Model.divided, 1.0, False),
+    (Model.warned, 2.0, True), (Model.listed, 3, False),
+]
+
+
+@pytest.mark.parametrize(("f", "v", "compiled"), CALLS, ids=lambda x: getattr(x, "__name__", ""))
+def test_as_python(f: Callable[..., Any], v: Any, compiled: bool) -> None:
+    fused, ours, theirs = fuse(f, on_reject="silent"), Model(), Model()
+    for _ in range(3):  # types may change from one call to the next
+        assert outcome(fused, ours, v) == outcome(f, theirs, v)
+        assert state(ours) == state(theirs)
+    assert bool(fused.stats.compiled) is compiled
+
+
+def test_warnings_that_are_errors() -> None:
+    fused, ours, theirs = fuse(Model.warned, on_reject="silent"), Model(), Model()
+    for g, m in ((fused, ours), (Model.warned, theirs)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning):
+                g(m, np.float64(0.0))
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+            g(m, np.float64(0.0))
+    assert state(ours) == state(theirs)
+
+
+def test_what_a_class_has_is_read_at_each_call() -> None:
+    class Own(Model):
+        pass
+
+    fused, m = fuse(Own.summed, on_reject="raise"), Own()
+    assert fused(m, 2) == 20.0
+    m.t, Own.gain = 1.5, 3.0
+    assert fused(m, 2) == 26.0
+    m.t, Own.add = 1.5, lambda self, i: None  # type: ignore[method-assign, assignment]
+    assert fused(m, 2) == 3.0
+    m.twice = lambda v: -v  # type: ignore[method-assign]
+    assert fuse(Own.summed, on_reject="silent")(m, 2) == fused(m, 2) == -1.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    t: float
+
+
+class Watched(Model):
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value * 2 if name == "t" else value)
+
+
+def moved(m, k):
+    for i in range(k):
+        m.t = m.t + i
+    return m.t
+
+
+def both(m, other):
+    for i in range(3):
+        m.t += i
+        other.t -= m.t
+    return other.t
+
+
+def test_what_is_pythons() -> None:
+    fused = fuse(moved, on_reject="silent")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        fused(Frozen(1.0), 2)
+    ours, theirs = Watched(), Watched()
+    assert fused(ours, 3) == moved(theirs, 3)
+    one, two = Model(), Model()
+    assert fuse(both, on_reject="silent")(one, one) == both(two, two)
+    assert (one.t, ours.t) == (two.t, theirs.t)
+    assert not fused.stats.compiled
