@@ -16,7 +16,7 @@ from worlds import World
 
 from transpile import macros, ops, source
 from transpile.below import below
-from transpile.macros import MACROS, driver
+from transpile.macros import MACROS, driver, flow
 
 NAN = float("nan")
 
@@ -820,3 +820,15 @@ def test_each_macro_is_needed():
         others = tuple(m for m in MACROS if m is not macro)
         full = driver.expand_with(MACROS, tree, world)
         assert ast.dump(driver.expand_with(others, tree, world)) != ast.dump(full)
+
+
+def test_deep_nests_are_gone_through_once_a_level(monkeypatch) -> None:
+    depth, seen = 12, []
+    loops = "".join(f"{'    ' * (k + 1)}for i{k} in range(n):\n" for k in range(depth))
+    names: dict[str, Any] = {}
+    text = f"def f(x, n):\n    s = 0.0\n{loops}{'    ' * (depth + 1)}s += x[i0]\n    return s\n"
+    exec(text, names)
+    record = flow.Flow._record
+    monkeypatch.setattr(flow.Flow, "_record", lambda self, s: seen.append(s) or record(self, s))
+    macros.expand(ast.parse(text).body[0], World(names["f"], (np.ones(3), 1)))
+    assert len(seen) < 10 * depth**2

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from . import calls
+from .env import Env
 from .fact import INT, SCALAR, UNKNOWN, Fact, join
 from .facts import Facts
 from .names import bound
@@ -19,10 +20,23 @@ _Element: TypeAlias = "Fact | tuple[_Element, ...]"
 
 
 class Flow(Facts):
-    """``known`` is what holds before the next statement."""
+    """``known`` is what holds before the next statement; ``_after`` what does behind inner loops,
+    by what holds before them.
+    """
+
+    def __init__(
+        self, tree: ast.FunctionDef, env: Env, resolve: Callable[[ast.expr], object | None],
+        fresh: Callable[[str], str],
+    ) -> None:
+        super().__init__(tree, env, resolve, fresh)
+        self._after: dict[tuple[int, frozenset[tuple[str, Fact]]], dict[str, Fact]] = {}
 
     def record(self, s: ast.stmt) -> None:
         """Takes note of what `s`, with all that is in it, binds."""
+        self._after.clear()  # macros may have changed loops meanwhile
+        self._record(s)
+
+    def _record(self, s: ast.stmt) -> None:
         match s:
             case ast.Assign(targets=targets, value=value):
                 for t in targets:
@@ -59,18 +73,22 @@ class Flow(Facts):
         for block in blocks:
             self.known = dict(before)
             for s in block:
-                self.record(s)
+                self._record(s)
             after = self.known if after is None else joined(after, self.known)
         self.known = dict(before) if after is None else after
 
     def enter(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
         """What holds at the head of each iteration of `loop`; facts get fewer, so this ends."""
+        self._after.clear()
+        self._enter(loop)
+
+    def _enter(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
         while True:
             head = dict(self.known)
             if not isinstance(loop, ast.While):
                 self._bind_each(loop.target, loop.iter)
             for s in loop.body:
-                self.record(s)
+                self._record(s)
             after = joined(head, self.known)
             if after == head:
                 break
@@ -81,12 +99,16 @@ class Flow(Facts):
 
     def _loop(self, loop: ast.For | ast.While) -> None:
         before = dict(self.known)
-        self.enter(loop)
-        for s in loop.body:
-            self.record(s)
-        self.known = joined(before, self.known)
-        for s in loop.orelse:
-            self.record(s)
+        key = id(loop), frozenset(before.items())
+        if key not in self._after:  # or loops in loops would be gone through again and again
+            self._enter(loop)
+            for s in loop.body:
+                self._record(s)
+            self.known = joined(before, self.known)
+            for s in loop.orelse:
+                self._record(s)
+            self._after[key] = self.known
+        self.known = dict(self._after[key])
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         match target, value:
