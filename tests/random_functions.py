@@ -62,7 +62,8 @@ class _Maker(Choices):
 
     def statement(self) -> Lines:
         simple = [self.bound, self.updated, self.stored, self.stored, self.paired]
-        whole = [self.whole, self.moved, self.listed, self.folded]
+        simple += [self.renamed] if self.chance(3) else []
+        whole = [self.whole, self.moved, self.listed, self.folded, self.sought]
         loops = [self.loop] * 4 + [self.repeated, self.elements, self.nest]
         nested = [*(loops if self.loops < 2 else []), self.branch, self.branch]
         if self.depth >= _DEEPEST:
@@ -105,6 +106,15 @@ class _Maker(Choices):
             return [f"{x}[{i}], {x}[{j}] = {x}[{j}], {x}[{i}]"]
         s, t = self.one_of(*names), self.one_of(*names)
         return [f"{s}, {t} = {t}, {self.number(1)}"]
+
+    def renamed(self) -> Lines:
+        """A name is another array, or may be None."""
+        x, y = self.one_of(*self.vectors), self.one_of(*self.vectors)
+        options = [[f"{x}, {y} = {y}, {x}"], [f"{x} = {y}"], [f"{x} = {self.array(1)}"]]
+        if self.own:
+            s = self.one_of(*self.own)
+            options += [[f"{s} = None"], [f"if {s} is None:", f"    {s} = {self.number(1)}"]]
+        return self.one_of(*options)
 
     def stored(self) -> Lines:
         if self.chance(4) and self.indices:
@@ -249,6 +259,18 @@ class _Maker(Choices):
             f"{name} = max({v} for {v} in {x})", f"{name} = min({x})",
             f"{name} = np.{self.one_of('sum', 'max', 'min', 'argmax')}({z})",
         )]
+
+    def sought(self) -> Lines:
+        """An extremum of what there is, if anything."""
+        name, v, x = self.new("s"), self.new("v"), self.one_of(*self.vectors, *self.lists)
+        outer = self.numbers[:]
+        self.numbers.append(v)
+        e, c = self.number(1), self.condition()
+        self.numbers = [*outer, name]
+        self.own.append(name)
+        better = f"{name} is None or {e} {self.one_of('<', '>')} {name}"
+        test = self.one_of(better, better, f"{c} and ({better})", c)
+        return [f"{name} = None", f"for {v} in {x}:", f"    if {test}:", f"        {name} = {e}"]
 
     # -- numbers
 

@@ -191,32 +191,28 @@ turned(np.ones(8), np.zeros(8, dtype=complex))
     ),
     Code(
         code="LOWER_JOIN",
-        title="a name that would have two types",
-        why="Where two branches meet, or a loop comes round, a name must have one type; Python "
-            "would give it one or the other, depending on the data.",
+        title="a value of two types where one is needed",
+        why="A name may be of one type or another, depending on the data; the elements of a list "
+            "have to be of one, as have subscripts, and a number is real or complex.",
         bad="""\
 @fuse
-def pick(x, flags, out):
+def larger(x, y):
+    out = []
     for i in range(len(x)):
-        if flags[i]:
-            v = x[i]
-        else:
-            v = 0
-        out[i] = v / 2
+        out.append(x[i] if x[i] > y[i] else y[i])
+    return out
 
-pick(np.ones(8, dtype=np.float32), np.ones(8, dtype=bool), np.zeros(8))
+larger(np.ones(8, dtype=np.float32), np.zeros(8))
 """,
         good="""\
 @fuse
-def pick(x, flags, out):
+def larger(x, y):
+    out = []
     for i in range(len(x)):
-        if flags[i]:
-            v = x[i]
-        else:
-            v = x[i] * 0.0
-        out[i] = v / 2
+        out.append(float(x[i] if x[i] > y[i] else y[i]))
+    return out
 
-pick(np.ones(8, dtype=np.float32), np.ones(8, dtype=bool), np.zeros(8))
+larger(np.ones(8, dtype=np.float32), np.zeros(8))
 """,
     ),
 )

@@ -20,7 +20,7 @@ from ..scope import Origin
 from ..source import span_of
 from ..types import ELEMENTS, ArrayType
 from .arrays import BLANK, READY, allocation, ones, ready, unfilled
-from .beside import made_beside
+from .beside import made_before, made_beside
 from .compactions import Compaction
 from .lists import SLACK
 from .pytext import as_python, inlined
@@ -40,8 +40,8 @@ class Allocations(Stacks):
     def allocate(self, name: str, call: ast.Call) -> None:
         """``name = np.zeros(…)`` or its like.
 
-        What a loop makes anew in each iteration is one array, made beforehand: no name of it lives
-        on to the next. So is what each of two branches makes under one name.
+        What a loop makes anew in each iteration is one array, made beforehand, or one of several
+        where a name of it lives on. So is what each of two branches makes under one name.
         """
         b = self.b
         function = self.known(call.func)
@@ -58,7 +58,8 @@ class Allocations(Stacks):
         text, ours = self._text(function, call, ty, shape)
         unique = None
         if function is np.empty and shape is not None:
-            unique = made_beside(b, name, ArrayRef("", ty.dtype, ty.unit, shape))
+            like = ArrayRef("", ty.dtype, ty.unit, shape)
+            unique = made_beside(b, name, like) or made_before(b, call, like)
         if unique is None:
             unique = self.array_name(name)
             b.allocate(unique, text, ty, blank=ours or any(function is f for f in BLANK))
@@ -69,7 +70,8 @@ class Allocations(Stacks):
         elif not all(b.invariant(n.ir) for n in shape):
             rows = ty.unit == ty.rank - 1 and all(b.invariant(n.ir) for n in shape[1:])
             (b.cut if rows and not b.frames else b.roomy).add(unique)
-        b.env[name] = ArrayRef(unique, ty.dtype, ty.unit, shape)
+        b.env[name] = made = ArrayRef(unique, ty.dtype, ty.unit, shape)
+        b.made[call] = *(of for of in b.made.get(call, ()) if of.name != unique), made
 
     def can_compact(self, found: Compaction) -> bool:
         """Whether the array of a compaction has one axis of real numbers."""

@@ -10,9 +10,11 @@ from loopir.nodes import Call, Const, Expr
 from loopir.types import DTYPES
 
 from ..infer import Num, cast, constant, logic, result
+from ..pair import Pair
 from ..ranges import integer
 from ..types import ScalarType
 from .both import both
+from .implied import literals
 from .integers import OPERATOR
 from .operands import convert, depends, either_way, typed
 from .powers import Powers
@@ -74,11 +76,11 @@ class Arithmetic(Powers):
         return self._integer(name, a, c, ty, (x, y), node, spelled)
 
     def settled(self, n: Num, node: ast.AST) -> Num:
-        """`n` as the NumPy scalar that it is unless no iteration has made it one.
+        """`n` as the NumPy scalar that it is unless a loop had no iteration to make it one.
 
         In that case Python must decide.
         """
-        if not n.either or (self.b.frames and not self.b.invariant(n.weak_now)):
+        if not n.either or self.b.empty.isdisjoint(literals(n.weak_now)):
             return n
         assert n.strong is not None
         self.b.require(logic("not", n.weak_now), "GUARD_EMPTY", node)
@@ -169,7 +171,9 @@ class Arithmetic(Powers):
             self._fits(ok, ty, node, "scalar negative")
         return typed(Call("neg", (e,), ty.dtype), ty, x)
 
-    def _plus(self, x: Num, node: ast.AST) -> Num:
+    def _plus(self, x: Num | Pair, node: ast.AST) -> Num | Pair:
+        if isinstance(x, Pair):
+            return x
         ty = self._result(operator.pos, (x,), node)
         return typed(convert(self.b, x, ty.dtype, node), ty, x)
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
@@ -13,17 +14,20 @@ from ..infer import Num
 from ..ranges import Linear
 from ..rejections import Refused
 from .carries import Carry
-from .endings import Endings, resolved
+from .endings import resolved
+from .groups import Group, Groups
 from .implied import implied
+from .joint import MoreStates
 from .liveness import assigned, counting, exposed
 from .progressions import progression
 from .refusal import refuse
-from .values import Frame, ListRef, Unbound, Value
+from .several import MoreTypes, Several
+from .values import Cases, Frame, ListRef, Unbound, Value
 
 __all__ = ["Bodies"]
 
 
-class Bodies(Endings):
+class Bodies(Groups):
     """Lowers the bodies of loops."""
 
     def body(self, frame: Frame, live: frozenset[str]) -> None:
@@ -38,29 +42,49 @@ class Bodies(Endings):
         if frame.exits and target is not None and target in live:
             carried.append(target)
         inside = live | frozenset(exposed(node.body))
-        inits = {n: self._initial(n, node) for n in carried}
-        carries = self._settle(frame, inits, inside)
-        self._build(frame, carries, inits, inside, names - set(carried))
+        groups = self.groups(carried, node)
+        while True:
+            inits = self.inits(carried, groups, node)
+            try:
+                carries = self._settle(frame, inits, inside, groups)
+            except (MoreTypes, MoreStates) as more:
+                groups = self.wider(groups, more, node)
+            else:
+                break
+        self._build(frame, carries, inits, inside, names - set(carried), groups)
 
     def _settle(
-        self, frame: Frame, inits: dict[str, Num | Unbound], live: frozenset[str]
+        self, frame: Frame, inits: dict[str, Num | Unbound], live: frozenset[str],
+        groups: Sequence[Group],
     ) -> dict[str, Carry]:
         """The types of what the loop carries: those before it if they stay so, else a NumPy type
-        that absorbs a Python constant.
+        that absorbs a Python constant. Raises MoreTypes for a name that has none of both.
         """
+        b = self.b
         problem: Refused | None = None
+        more: MoreTypes | None = None
         python = {n for n in inits if n in self.counters or counting(n, frame.node.body)}
-        for dtype in (None, *dict.fromkeys(p.dtype for p in self.b.params.values() if p.rank)):
+        dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
+        several = any(isinstance(g, Several) for g in groups)
+        strictly = (True,) if b.one_type else (False,) if several else (True, False)
+        for one_type, dtype in itertools.product(strictly, dtypes):
             guess = {
-                n: self._first_guess(n, init, None if n in python else dtype)
+                n: self._first_guess(n, init, None if n in python or n[0] == "#" else dtype)
                 for n, init in inits.items()
             }
+            outer, b.one_type = b.one_type, one_type
             try:
-                return self._fixpoint(guess, frame, inits, live)
+                return self._fixpoint(guess, frame, inits, live, groups)
             except Refused as refused:
                 if refused.rejection.code != "LOWER_JOIN":
                     raise
                 problem = problem or refused
+            except MoreTypes as found:
+                more = more or found
+            finally:
+                b.one_type = outer
+        if more is not None:
+            raise more
         assert problem is not None
         raise problem
 
@@ -70,10 +94,11 @@ class Bodies(Endings):
         frame: Frame,
         inits: dict[str, Num | Unbound],
         live: frozenset[str],
+        groups: Sequence[Group],
     ) -> dict[str, Carry]:
         for _ in range(6):
             with self.b.trial(), self.tried_lists():
-                ends, stays, _ = self._run(frame, carries, inits, live, [])
+                ends, stays, _ = self._run(frame, carries, inits, live, groups, [])
                 better = {
                     n: self._refine(n, c, inits[n], ends[n], stays[n], frame)
                     for n, c in carries.items()
@@ -91,6 +116,7 @@ class Bodies(Endings):
         carries: dict[str, Carry],
         inits: dict[str, Num | Unbound],
         live: frozenset[str],
+        groups: Sequence[Group],
         body: list[Stmt],
     ) -> tuple[dict[str, Num | Unbound], dict[str, Num | Unbound], Expr | None]:
         """Lowers the body once. The values of the carried names at its end, and where that is not
@@ -98,20 +124,35 @@ class Bodies(Endings):
         """
         b = self.b
         outer = dict(b.env)
-        for name, carry in carries.items():
-            b.env[name] = self._entry(carry, inits[name], frame)
+        entries = {n: self._entry(c, inits[n], frame) for n, c in carries.items()}
+        b.env.update(entries)
+        for group in groups:
+            b.env.update(group.gather(entries))
         with b.iteration(frame), b.into(body):
             target = _target(frame.node)
             if target is not None and frame.element is not None:
                 b.env[target] = frame.element(Linear.of(frame.var))
             with self._turn(frame, carries):
                 left, stays = self.iteration(frame.node, live)
-        ends = {n: _scalar(b.env.get(n)) for n in carries}
-        others = {n: _scalar(stays.get(n)) for n in carries}
+        ends = self._ends(carries, groups, b.env, frame.node)
+        others = self._ends(carries, groups, stays, frame.node)
         added = {k: v for k, v in b.env.items() if k not in outer and k in b.params}
         b.env.clear()
         b.env.update(outer | added)
         return ends, others, left
+
+    def _ends(
+        self, carries: dict[str, Carry], groups: Sequence[Group], env: dict[str, Value],
+        node: ast.AST,
+    ) -> dict[str, Num | Unbound]:
+        """What the accumulators end with."""
+        out = {n: env.get(n) for n in carries}
+        for n, v in out.items():
+            if isinstance(v, Cases):
+                self.more_types(n, (v,), f"the type of `{n}` depends on the data", node)
+        for group in groups:
+            out |= group.spread(self.b, env)
+        return {n: _scalar(v) for n, v in out.items()}
 
     def _turn(self, frame: Frame, carries: dict[str, Carry]) -> AbstractContextManager[None]:
         """What the condition of a ``while`` says of the names at the start of an iteration."""
@@ -141,11 +182,12 @@ class Bodies(Endings):
         inits: dict[str, Num | Unbound],
         live: frozenset[str],
         forgotten: set[str],
+        groups: Sequence[Group],
     ) -> None:
         b = self.b
         named = {n: self._with_own_names(n, c) for n, c in carries.items()}
         body: list[Stmt] = []
-        ends, _, left = self._run(frame, named, inits, live, body)
+        ends, _, left = self._run(frame, named, inits, live, groups, body)
         accs: list[Accum] = []
         after: dict[str, Value] = {}
         for name, c in named.items():
@@ -168,7 +210,10 @@ class Bodies(Endings):
         for name in forgotten:
             if not isinstance(b.env.get(name), ListRef):
                 b.env[name] = Unbound()
-        b.env.update(after)
+        apart = {n for group in groups for n in group.names}
+        b.env.update({n: v for n, v in after.items() if n not in apart})
+        for group in groups:
+            b.env.update(group.gather(after))
 
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
         raise NotImplementedError

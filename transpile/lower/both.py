@@ -10,7 +10,7 @@ from ..infer import Num, cast, logic
 from ..join import join
 from .builder import Builder
 
-__all__ = ["both"]
+__all__ = ["as_python", "both"]
 
 
 def both(b: Builder, operands: tuple[Num, ...], operate: Callable[..., Num]) -> Num | None:
@@ -24,7 +24,7 @@ def both(b: Builder, operands: tuple[Num, ...], operate: Callable[..., Num]) -> 
     python, numpy = [], []
     for n in operands:
         asked = n.either and n.weak_now == is_weak
-        weak = _as_python(b, n) if asked else n
+        weak = as_python(b, n) if asked else n
         if weak is None:
             return None
         python.append(weak)
@@ -42,12 +42,12 @@ def both(b: Builder, operands: tuple[Num, ...], operate: Callable[..., Num]) -> 
     return out
 
 
-def _as_python(b: Builder, n: Num) -> Num | None:
+def as_python(b: Builder, n: Num) -> Num | None:
     """`n` where it is a Python scalar."""
     if not n.either:
         return n
     if n.ir in b.starts:
-        return _as_python(b, b.starts[n.ir])
+        return as_python(b, b.starts[n.ir])
     assert n.weak is not None
     same = {DTYPES[n.dtype].kind, DTYPES[n.weak].kind} in ({"f"}, {"i"}, {"i", "u"})
     return Num(cast(n.ir, n.weak), weak=n.weak) if n.exact and same else None

@@ -2,21 +2,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
-from loopir.types import DTYPES
 
-from ..infer import FALSE, TRUE, Num, cast, logic
-from ..join import carrier, choose, joined
+from ..infer import Num, logic
+from ..join import choose
 from ..ranges import Linear
 from ..source import span_of
-from .beside import is_one_array, made_since
-from .lists import Lists
+from ..types import ArrayType, ScalarType
+from .beside import made_since
+from .cases import narrowed
 from .liveness import assigned
-from .refusal import refuse
-from .values import Unbound, Value
+from .merging import Merging
+from .refusal import NoValue
+from .values import Cases, Value
 
 __all__ = ["GO", "Branches"]
 
@@ -24,7 +25,7 @@ GO = "#go"
 """What the names after a branch say of a loop that is to go on."""
 
 
-class Branches(Lists):
+class Branches(Merging):
     """Lowers ``if``."""
 
     def _if(
@@ -35,22 +36,42 @@ class Branches(Lists):
         stmt: ast.If,
         live: frozenset[str],
     ) -> None:
-        b = self.b
         raw = self.test(test)
         if isinstance(raw, Const):
             self.statements(body if raw.value else orelse, live)
-            return
+        else:
+            self.either_way(raw, body, orelse, stmt, live)
+
+    def either_way(
+        self,
+        raw: Expr,
+        body: Sequence[ast.stmt],
+        orelse: Sequence[ast.stmt],
+        stmt: ast.stmt,
+        live: frozenset[str],
+    ) -> None:
+        """`body` where `raw` holds, `orelse` elsewhere."""
+        b = self.b
         cond = b.bind(raw, "cond")
+        self._first_asked(assigned(body) | assigned(orelse), live, stmt)
+        for holds, side, rest in ((raw, body, orelse), (logic("not", raw), orelse, body)):
+            if self._raises_there(side, live, holds):
+                b.require(logic("not", holds), "GUARD_RAISES", stmt)
+                b.env.update(narrowed(b.env, logic("not", holds)))
+                self.statements(rest, live)
+                return
         outer = dict(b.env)
         fresh, others = frozenset(b.fresh), dict(b.others)
         with b.where(raw):
-            then, then_env = self._branch(body, live, outer)
+            then, then_env = self._branch(body, live, outer, raw)
         b.others = others | made_since(b, fresh, then_env)
         with b.where(logic("not", raw)):
-            other, other_env = self._branch(orelse, live, outer)
+            other, other_env = self._branch(orelse, live, outer, logic("not", raw))
         b.others = others
         yields: list[Yield] = []
-        for name in sorted(assigned(body) | assigned(orelse)):
+        changed = assigned(body) | assigned(orelse)
+        arrays = self._merge_arrays(changed & live, cond, then_env, other_env, yields)
+        for name in sorted(changed - arrays):
             self._merge(
                 name, cond, then_env.get(name), other_env.get(name), yields, name in live, stmt
             )
@@ -62,6 +83,27 @@ class Branches(Lists):
         for y in yields:
             self._note_growth(y, then_env, other_env)
 
+    def _raises_there(
+        self, block: Sequence[ast.stmt], live: frozenset[str], cond: Expr
+    ) -> bool:
+        """Whether `block` raises where `cond` holds, for a name of it has no value then."""
+        b = self.b
+        known = narrowed(b.env, cond)
+        if not any(isinstance(v, Cases) and len(v.cases) == 1 for v in known.values()):
+            return False
+        try:
+            with b.trial(), self.tried_lists():
+                self._branch(block, live, dict(b.env), cond)
+        except NoValue:
+            return True
+        return False
+
+    def _first_asked(self, names: set[str], live: frozenset[str], stmt: ast.stmt) -> None:
+        """Of `names`, those that are parameters are known from now on."""
+        for name in sorted(names & live & self.arguments.keys() - self.b.env.keys()):
+            if isinstance(self.arguments[name], (ScalarType, ArrayType)):
+                self._name(name, stmt)
+
     def _first_read(self, *envs: Mapping[str, Value]) -> None:
         """Globals that were first read in a branch are known from now on."""
         for name in self.b.params:
@@ -71,15 +113,19 @@ class Branches(Lists):
 
     def _branch(
         self,
-        block: list[ast.stmt],
+        block: Sequence[ast.stmt],
         live: frozenset[str],
         outer: dict[str, Value],
+        cond: Expr,
         again: ast.expr | None = None,
     ) -> tuple[list[Stmt], dict[str, Value]]:
-        """The statements of `block`, and the names after it; under `GO`, whether `again` holds."""
+        """The statements of `block`, which run where `cond` holds, and the names after it; under
+        `GO`, whether `again` holds.
+        """
         b = self.b
         out: list[Stmt] = []
         b.branches += 1
+        b.env.update(narrowed(b.env, cond))
         with b.into(out):
             self.statements(block, live)
             if again is not None:
@@ -89,69 +135,6 @@ class Branches(Lists):
         b.env.clear()
         b.env.update(outer)
         return out, env
-
-    def _merge(
-        self,
-        name: str,
-        cond: Expr,
-        a: Value | None,
-        c: Value | None,
-        yields: list[Yield],
-        live: bool,
-        stmt: ast.If,
-    ) -> None:
-        """The value of `name` after both branches."""
-        b = self.b
-        if a is not None and (a == c or is_one_array(a, c)):
-            b.env[name] = a
-            return
-        if not (isinstance(a, Num) and isinstance(c, Num)):
-            b.env[name] = self._perhaps(name, cond, a, c, yields) if live else Unbound()
-            return
-        dtype = carrier(a, c)
-        if dtype is None:
-            if live:
-                refuse("LOWER_JOIN", f"`{name}` has a different type in each branch", stmt)
-            b.env[name] = Unbound()
-            return
-        y = Yield(b.name(name), cast(a.ir, dtype), cast(c.ir, dtype))
-        yields.append(y)
-        merged = joined(Var(y.name, dtype), cond, a, c)
-        if a.is_weak is not None or c.is_weak is not None:  # told by names of the branches
-            flag = Yield(b.name(f"{name}_py"), a.weak_now, c.weak_now)
-            yields.append(flag)
-            merged = replace(merged, is_weak=Var(flag.name, "bool"))
-        if merged.python_int:
-            merged = b.integer_num(merged.ir, merged.interval)
-        b.env[name] = merged
-
-    def _perhaps(
-        self, name: str, cond: Expr, a: Value | None, c: Value | None, yields: list[Yield]
-    ) -> Unbound:
-        """A name that not every path has bound: its value, and whether it has one."""
-        sides = [_known(v) for v in (a, c)]
-        values = [value for value, _ in sides if value is not None]
-        like = values[0] if values else None
-        if like is None or any(v.types != like.types or v.dtype != like.dtype for v in values):
-            return Unbound()
-        if like.boxed or not like.exact:
-            return Unbound()
-        zero = Const(DTYPES[like.dtype].numpy.type(0).item(), like.dtype)
-        then, orelse = (zero if value is None else value.ir for value, _ in sides)
-        y = Yield(self.b.name(name), then, orelse)
-        (_, bound), (_, otherwise) = sides
-        flag = Yield(self.b.name(f"{name}_set"), bound, otherwise)
-        yields += [y, flag]
-        value = Num(Var(y.name, like.dtype), like.strong, like.weak)
-        if like.either:
-            weak = [FALSE if v is None else v.weak_now for v, _ in sides]
-            yields.append(Yield(self.b.name(f"{name}_py"), *weak))
-            value = replace(value, is_weak=Var(yields[-1].name, "bool"))
-        if value.python_int:
-            spans = [v.interval for v in values]
-            span = min(lo for lo, _ in spans), max(hi for _, hi in spans)
-            value = self.b.integer_num(value.ir, (min(0, span[0]), max(0, span[1])))
-        return Unbound(value, Var(flag.name, "bool"))
 
     def _extrema(
         self, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]
@@ -200,17 +183,6 @@ class Branches(Lists):
                 lows, highs = zip(*(g for g in grown if g is not None), strict=True)
                 b.deltas[var] = (base, (min(lows), max(highs)))
                 return
-
-
-def _known(v: Value | None) -> tuple[Num | None, Expr]:
-    """The value that a name has if it has one, and whether it does."""
-    match v:
-        case Num():
-            return v, TRUE
-        case Unbound(value=Num() as value, needed=needed) if needed is not None:
-            return value, needed
-        case _:
-            return None, FALSE
 
 
 def _chosen(cond: Expr, y: Yield, defined: Mapping[str, Expr]) -> Expr | None:

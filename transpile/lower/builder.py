@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
 
@@ -14,6 +14,7 @@ from loopir.tree import walk
 from ..infer import TRUE, Num, logic
 from ..plan import Binding, Fresh, Taken
 from ..ranges import Linear, integer
+from ..rejections import Refused
 from ..source import span_of
 from ..types import PARTS, ArrayType
 from .sources import Sources
@@ -34,6 +35,10 @@ class Builder(Sources):
     by their names. ``roomy``: arrays of ours that may have more elements than they stand for;
     ``cut``: those that end with a length of their own. ``most``: what is at least such a length.
     ``placed``: parameters that are nothing but subscripts.
+    ``one_type``: a value of several types is refused. ``constants``: those of Python that a value
+    is where it is Python's. ``empty``: what holds where a loop had no iteration. ``made``: the
+    arrays that stand for what one call makes, which is looked at for each way to come there.
+    ``forks``: how often it is asked around here which of several arrays a name is.
     """
 
     env: dict[str, Value] = field(default_factory=dict)
@@ -52,14 +57,36 @@ class Builder(Sources):
     cut: set[str] = field(default_factory=set)
     most: dict[Expr, Expr] = field(default_factory=dict)
     placed: frozenset[str] = frozenset()
+    one_type: bool = False
+    constants: dict[Expr, Num] = field(default_factory=dict)
+    empty: set[Expr] = field(default_factory=set)
+    forks: int = 0
+    made: dict[ast.Call, tuple[ArrayRef, ...]] = field(default_factory=dict)
 
     @contextmanager
     def trial(self) -> Iterator[None]:
         """What is built inside is dropped again."""
-        kept = [(k, v, copy.copy(v)) for k, v in vars(self).items()]
+        undo = self._undoing()
         try:
             yield
         finally:
+            undo()
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """What is built inside is dropped again if it is refused."""
+        undo = self._undoing()
+        try:
+            yield
+        except Refused:
+            undo()
+            raise
+
+    def _undoing(self) -> Callable[[], None]:
+        """What brings back all that is built so far, and no more."""
+        kept = [(k, v, copy.copy(v)) for k, v in vars(self).items()]
+
+        def undo() -> None:
             for k, v, before in kept:
                 if isinstance(v, list):
                     v[:] = before
@@ -67,6 +94,8 @@ class Builder(Sources):
                     v.clear()
                     v.update(before)
                 setattr(self, k, v)
+
+        return undo
 
     def allocate(self, name: str, text: str, ty: ArrayType, *, blank: bool = True) -> None:
         """An array that the caller makes for each call by evaluating `text`. ``blank``: its
@@ -80,6 +109,13 @@ class Builder(Sources):
         """An array of what a list holds."""
         self.params[binding.name] = param_of(binding.name, ty)
         self.bindings[binding.name] = binding
+
+    def note_constant(self, n: Num, *of: Num) -> Num:
+        """`n`, which is one `of` two numbers: the constant that it may be is kept in mind."""
+        python = [m for m in of if m.strong is None]
+        if n.either and len(python) == 1 and isinstance(python[0].ir, Const):
+            self.constants[n.ir] = python[0]
+        return n
 
     def invariant(self, e: Expr) -> bool:
         """Whether `e` can be evaluated before the first statement."""

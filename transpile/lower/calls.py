@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -25,6 +26,7 @@ from .library import METHODS, library
 from .masks import MASKS
 from .operands import convert, rounded, truth, typed
 from .refusal import refuse
+from .values import Scalar
 
 __all__ = ["Calls"]
 
@@ -37,7 +39,7 @@ def _only(args: list[ast.expr]) -> object:
 class Calls(ComplexCalls):
     """Lowers ``f(args)`` where `f` is a function whose meaning is known."""
 
-    def call(self, node: ast.Call) -> Num | Pair:
+    def call(self, node: ast.Call) -> Scalar:
         if (method := self.method(node)) is not None:
             return method
         function = self.known(node.func)
@@ -48,10 +50,14 @@ class Calls(ComplexCalls):
             return self._len(node)
         if function is builtins.float and isinstance(text := _only(node.args), str):
             return self._float_of(text, node)
-        given = [self.number(a) for a in node.args]
+        given = [self.scalar(a) for a in node.args]
+        return self.each(partial(self._called, function, node), node, *given)
+
+    def _called(self, function: Any, node: ast.Call, *given: Num | Pair) -> Scalar:
+        """``function(*given)``"""
         args = [n for n in given if isinstance(n, Num)]
         if len(args) < len(given) or function in MAKERS:
-            return self.on_complex(function, given, node)
+            return self.on_complex(function, list(given), node)
         if function in (np.float16, np.float32, np.float64):
             return self._numpy_float(np.dtype(function), args, node)
         if function is np.int64:
@@ -190,7 +196,7 @@ class Calls(ComplexCalls):
 
 
 _WHOLE = {d.numpy.type: d.name for d in DTYPES.values() if d.kind != "f"}
-_Special = Callable[[Calls, list[Num], ast.Call], Num]
+_Special = Callable[[Calls, list[Num], ast.Call], Scalar]
 _BY_NAME: dict[str, tuple[Any, _Special]] = {
     "abs": (builtins, Calls._abs),
     "min": (builtins, Calls._min),

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 from loopir.nodes import Call, Expr, Var
 from loopir.record import record
@@ -10,11 +12,13 @@ from loopir.record import record
 from ..infer import Num, exactly, logic
 from ..pair import Pair
 from ..ranges import ANY, ENDLESS, INT64, LENGTH, Linear, integer
+from .cases import MOST, cases_of, kind_of
 from .names import Names
 from .parts import IsComplex
 from .progressions import progression, step_of, turns
 from .refusal import refuse
-from .values import Frame, Unbound, Value
+from .several import MoreTypes
+from .values import Cases, Frame, Unbound, Value
 
 __all__ = ["Carries", "Carry"]
 
@@ -55,11 +59,11 @@ class Carries(Names):
     counters: set[str]
     arguments: dict[str, object]
 
-    def _initial(self, name: str, node: ast.For | ast.While) -> Num | Unbound:
+    def _initial(self, name: str, node: ast.For | ast.While) -> Num | Unbound | Cases:
         got: Value | None = self.b.env.get(name)
         if got is None and name in self.arguments:
             got = self._name(name, node)
-        if isinstance(got, Unbound) and got.value is not None:
+        if isinstance(got, Cases) or (isinstance(got, Unbound) and got.value is not None):
             return got
         if isinstance(got, Pair):
             raise IsComplex(name, python=got.strong is None)
@@ -148,17 +152,15 @@ class Carries(Names):
                 carry, var=replace(carry.var, dtype=end.dtype), strong=end.strong, weak=end.weak
             )
         if init.strong and end.strong and init.strong != end.strong:
-            refuse(
-                "LOWER_JOIN",
-                f"`{name}` is {init.strong} before the loop and {end.strong} after it",
-                node,
-            )
+            said = f"`{name}` is {init.strong} before the loop and {end.strong} after it"
+            self.more_types(name, (init, end), said, node)
         if init.weak and end.weak and init.weak != end.weak:
             if exactly(init.ir, end.dtype) and not init.strong and not end.strong:
                 return replace(
                     carry, var=replace(carry.var, dtype=end.dtype), weak=end.weak, turning=True
                 )
-            refuse("LOWER_JOIN", f"the type of `{name}` changes in the loop", node)
+            said = f"the type of `{name}` changes in the loop"
+            self.more_types(name, (init, end), said, node)
         strong, weak = end.strong or init.strong, end.weak or init.weak
         held = init.dtype == end.dtype or exactly(init.ir, end.dtype)
         still = _first(frame) if carry.turning else carry.flag
@@ -173,17 +175,24 @@ class Carries(Names):
                 exact=held,
             )
         if not held:
-            refuse(
-                "LOWER_JOIN",
-                f"`{name}` may be a Python or a NumPy number, depending on the data",
-                node,
-            )
+            said = f"`{name}` may be a Python or a NumPy number, depending on the data"
+            self.more_types(name, (init, end), said, node)
         narrow = end.dtype  # a later one tells whether what it may end with is as narrow as it is
         if end.strong and not carry.flagged and exactly(init.ir, end.strong):
             narrow = end.strong
         return replace(
             carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, flagged=True
         )
+
+    def more_types(
+        self, name: str, values: Sequence[Value], said: str, node: ast.AST
+    ) -> NoReturn:
+        """The name has all these values in a loop: it is of several types, or refused."""
+        cases = [cases_of(self.b, v) for v in values]
+        kinds = dict.fromkeys(kind_of(c.value) for of in cases for c in of or ())
+        if self.b.one_type or None in cases or len(kinds) > MOST:
+            refuse("LOWER_JOIN", said, node)
+        raise MoreTypes(name, kinds)
 
     def growth_from(self, linear: Linear | None, base: Expr) -> tuple[int, int] | None:
         """An interval of ``linear - base``; None where it is not known."""

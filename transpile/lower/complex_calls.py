@@ -19,6 +19,7 @@ from .functions import COMPARISONS, OPERATORS, UFUNCS
 from .operands import rounded
 from .python_calls import PythonCalls
 from .refusal import refuse
+from .values import Scalar
 
 __all__ = ["MAKERS", "ComplexCalls"]
 
@@ -44,13 +45,13 @@ class ComplexCalls(PythonCalls):
         """The object that the name of a function stands for; from now on the call depends on it."""
         raise NotImplementedError
 
-    def compared(self, node: ast.expr) -> Num | Pair:
+    def compared(self, node: ast.expr) -> Scalar:
         match node:
             case ast.Call(func=func, args=[arg], keywords=[]) if self.known(func) is builtins.abs:
                 x = self.number(arg)
                 if isinstance(x, Pair) and x.doubtful:
                     return self.magnitude(x, node, compared=True)
-        return self.number(node)
+        return self.scalar(node)
 
     def part(self, name: str, x: Num | Pair, node: ast.AST) -> Num:
         """``x.real`` or ``x.imag``."""

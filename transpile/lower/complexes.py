@@ -7,7 +7,7 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from .pairs import (
 )
 from .refusal import refuse
 from .steps import BY_PARTS, Parts, Steps, nonzero, pick, power
+from .values import Cases, Scalar
 
 __all__ = ["Complexes"]
 
@@ -203,7 +204,7 @@ class Complexes(ComplexNames):
         is_weak = x.im.is_weak if x.strong else None
         return Num(size, PARTS.get(x.strong or ""), weak, is_weak)
 
-    def compared(self, node: ast.expr) -> Num | Pair:
+    def compared(self, node: ast.expr) -> Scalar:
         """An operand of a comparison: it does not matter whether a size is an int or a float."""
         raise NotImplementedError
 
@@ -243,8 +244,17 @@ class Complexes(ComplexNames):
         re, im = (Num(pick(test, a, c), PARTS[ty.dtype], boxed=True) for a, c in both)
         return Pair(re, im)
 
-    def rebound(self, x: Num | Pair, hint: str) -> Num | Pair:
+    @overload
+    def rebound(self, x: Num | Pair, hint: str) -> Num | Pair: ...
+    @overload
+    def rebound(self, x: Scalar, hint: str) -> Scalar: ...
+    def rebound(self, x: Scalar, hint: str) -> Scalar:
         """`x` under names of its own."""
+        if isinstance(x, Cases):
+            return Cases(tuple(
+                replace(c, value=self.b.rebind(c.value, hint)) if isinstance(c.value, Num) else c
+                for c in x.cases
+            ))
         if isinstance(x, Num):
             return self.b.rebind(x, hint)
         return replace(x, re=self.b.rebind(x.re, hint), im=self.b.rebind(x.im, hint))

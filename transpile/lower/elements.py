@@ -19,10 +19,11 @@ from ..scope import Scope
 from ..signature import outer_type
 from ..source import span_of
 from ..types import PARTS, ListType
+from .cases import possible
 from .refusal import refuse
 from .slices import Slices
 from .subscripts import inside, parts_of
-from .values import ArrayRef, ListRef, Made
+from .values import Absent, ArrayRef, Cases, ListRef, Made
 from .views import part_of, places_of, transposed
 
 __all__ = ["Elements"]
@@ -52,6 +53,8 @@ class Elements(Slices):
                     return got.array
                 if isinstance(got, ListRef):
                     return self.finished_list(got.name)
+                if isinstance(got, Cases):
+                    return self._one_array(got, node)
                 return got if isinstance(got, ArrayRef) else None
             case ast.Subscript(slice=ast.Constant(value=str())):
                 field = self.field(node)
@@ -85,6 +88,17 @@ class Elements(Slices):
                 return self.reshaped(node)
             case _:
                 return None
+
+    def _one_array(self, of: Cases, node: ast.Name) -> ArrayRef | None:
+        """The only array that a name may be here; where it is none, Python must answer."""
+        cases = possible(of.cases, self.b.path)
+        arrays = [c.value for c in cases if isinstance(c.value, ArrayRef)]
+        if len(arrays) != 1:
+            return None
+        for c in cases:
+            if isinstance(c.value, Absent):
+                self.b.require(logic("not", c.when), "GUARD_EMPTY", node)
+        return arrays[0]
 
     def reshaped(self, node: ast.Call) -> ArrayRef | None:
         """``x.reshape(n, m)`` of an argument."""

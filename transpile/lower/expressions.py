@@ -5,22 +5,22 @@ import ast
 import operator
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from loopir.nodes import Call, Const, Expr, Load, Var
 from loopir.types import DTYPES
 
-from ..infer import Num, constant, fits, logic
-from ..join import join
+from ..infer import FALSE, TRUE, Num, constant, fits, logic
 from ..pair import Pair
 from ..ranges import INT64
+from .alternatives import Alternatives
 from .arithmetic import BINARY
 from .both import both
-from .complexes import Complexes
-from .operands import narrowed, truth, typed
+from .operands import narrowed, typed
 from .parts import WHOLE
 from .refusal import refuse
-from .values import ArrayRef, RecordsRef
+from .values import Absent, ArrayRef, Case, Cases, RecordsRef, Scalar
 
 __all__ = ["Expressions"]
 
@@ -32,9 +32,10 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, Callable[..., Any]]] = {
     ast.Eq: ("eq", operator.eq),
     ast.NotEq: ("ne", operator.ne),
 }
+_NONE = Cases((Case(Absent.NONE, TRUE),))
 
 
-class Expressions(Complexes):
+class Expressions(Alternatives):
     """Lowers scalar expressions; names, subscripts and calls are asked of the subclass."""
 
     def value(self, node: ast.expr) -> Any:
@@ -48,8 +49,14 @@ class Expressions(Complexes):
         return got
 
     def number(self, node: ast.expr) -> Num | Pair:
-        """`node` as a scalar."""
+        """`node` as a scalar of one type."""
+        return self.single(self.scalar(node), node)
+
+    def scalar(self, node: ast.expr) -> Scalar:
+        """`node` as a scalar, maybe of several types, or None."""
         match node:
+            case ast.Constant(value=None):
+                return _NONE
             case ast.Constant(value=complex() as value):
                 return self.literal(value)
             case ast.Constant(value=bool() | int() | float() as value):
@@ -59,16 +66,16 @@ class Expressions(Complexes):
             case ast.Call(func=ast.Name(id=made), args=[re, im]) if made == WHOLE:
                 return self.joined(self.num(re), self.num(im), ast.unparse(re))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
-                return self.operated(type(op), self.number(left), self.number(right), node)
+                operate = partial(self.operated, type(op), node=node)
+                return self.each(operate, node, self.scalar(left), self.scalar(right))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return Num(logic("not", self.test(operand)), weak="bool")
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self.negated(self.number(operand), node)
+                return self.each(partial(self.negated, node=node), node, self.scalar(operand))
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                x = self.number(operand)
-                return x if isinstance(x, Pair) else self._plus(x, node)
+                return self.each(partial(self._plus, node=node), node, self.scalar(operand))
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
-                return self._invert(self.num(operand), node)
+                return self.each(partial(self._invert, node=node), node, self.scalar(operand))
             case ast.Compare():
                 return self.compare(node)
             case ast.BoolOp():
@@ -77,7 +84,7 @@ class Expressions(Complexes):
                 return self.conditional(test, body, orelse, node)
             case _:
                 got = self.value(node)
-                if isinstance(got, (Num, Pair)):
+                if isinstance(got, (Num, Pair, Cases)):
                     return got
                 if isinstance(got, RecordsRef):
                     refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is a whole record", node)
@@ -87,7 +94,7 @@ class Expressions(Complexes):
                     "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not a number{of}", node
                 )
 
-    def compare(self, node: ast.Compare, *, only_truth: bool = False) -> Num:
+    def compare(self, node: ast.Compare, *, only_truth: bool = False) -> Scalar:
         """``a < b < c``: each operand once, later ones only where the comparisons before hold."""
         left = self.compared(node.left)
         if len(node.ops) > 1:
@@ -97,23 +104,31 @@ class Expressions(Complexes):
 
     def _chain(
         self,
-        left: Num | Pair,
+        left: Scalar,
         rest: list[tuple[ast.cmpop, ast.expr]],
         node: ast.AST,
         only_truth: bool,
-    ) -> Num:
+    ) -> Scalar:
         (op, right_node), *more = rest
         right = self.compared(right_node)
         if more:
             right = self.rebound(right, "middle")
-        first = self.compare_nums(op, left, right, node)
+        first = self._compared_once(op, left, right, node)
         if not more:
             return first
-        with self.b.under(first.ir):
+        holds = self.truth(first, node)
+        with self.b.under(holds):
             second = self._chain(right, more, node, only_truth)
         if only_truth:
-            return Num(logic("and", first.ir, second.ir), weak="bool")
+            return Num(logic("and", holds, self.truth(second, node)), weak="bool")
         return self._and_or("and", first, second, node)
+
+    def _compared_once(self, op: ast.cmpop, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
+        none = next((n for n in (y, x) if n == _NONE), None)
+        if none is None or not isinstance(op, (ast.Is, ast.IsNot)):
+            return self.each(lambda p, q: self.compare_nums(op, p, q, node), node, x, y)
+        same = self.is_none(x if none is y else y, node)
+        return Num(same if isinstance(op, ast.Is) else logic("not", same), weak="bool")
 
     def compare_nums(self, op: ast.cmpop, x: Num | Pair, y: Num | Pair, node: ast.AST) -> Num:
         if type(op) not in _COMPARE:
@@ -167,57 +182,54 @@ class Expressions(Complexes):
     def test(self, node: ast.expr) -> Expr:
         """``bool(node)``: where only that matters, ``and`` and ``or`` may join any two types."""
         if isinstance(node, ast.Compare):
-            return self.compare(node, only_truth=True).ir
+            return self.truth(self.compare(node, only_truth=True), node)
         if not isinstance(node, ast.BoolOp):
-            x = self.number(node)
-            return self.truth_of(x) if isinstance(x, Pair) else truth(x)
+            return self.truth(self.scalar(node), node)
         name = "and" if isinstance(node.op, ast.And) else "or"
         out = self.test(node.values[0])
         for value in node.values[1:]:
+            if out == (FALSE if name == "and" else TRUE):
+                break
             out = self.b.bind(out, "left")
             with self.b.under(out if name == "and" else logic("not", out)):
                 right = self.test(value)
             out = logic(name, out, right)
         return out
 
-    def boolean(self, node: ast.BoolOp) -> Num:
+    def boolean(self, node: ast.BoolOp) -> Scalar:
         """``and``/``or``: the first operand that decides; later ones only where they are needed."""
         name = "and" if isinstance(node.op, ast.And) else "or"
-        out = self.num(node.values[0])
+        out = self.scalar(node.values[0])
         for value in node.values[1:]:
-            out = self.b.rebind(out, "left")
-            go_on = truth(out) if name == "and" else logic("not", truth(out))
-            with self.b.under(go_on):
-                right = self.num(value)
+            out = self.rebound(out, "left")
+            holds = self.truth(out, node)
+            if holds == (FALSE if name == "and" else TRUE):
+                break
+            with self.b.under(holds if name == "and" else logic("not", holds)):
+                right = self.scalar(value)
             out = self._and_or(name, out, right, node)
         return out
 
-    def _and_or(self, name: str, x: Num, y: Num, node: ast.AST) -> Num:
-        cond = truth(x)
+    def _and_or(self, name: str, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
         first, second = (y, x) if name == "and" else (x, y)
-        got = join(cond, first, second)
-        if got is None:
-            return refuse("LOWER_JOIN", f"`{name}` gives values of two types", node)
+        got = self.either(self.truth(x, node), first, second, node)
+        if not (isinstance(x, Num) and isinstance(y, Num) and isinstance(got, Num)):
+            return got
         return replace(got, ir=logic(name, x.ir, y.ir)) if x.dtype == y.dtype == "bool" else got
 
     def conditional(
         self, test: ast.expr, body: ast.expr, orelse: ast.expr, node: ast.AST
-    ) -> Num | Pair:
+    ) -> Scalar:
         cond = self.test(test)
         if isinstance(cond, Const):
-            return self.number(body if cond.value else orelse)
+            return self.scalar(body if cond.value else orelse)
         if not _plain(cond):
             cond = self.b.bind(cond, "cond")
         with self.b.under(cond):
-            then = self.number(body)
+            then = self.scalar(body)
         with self.b.under(logic("not", cond)):
-            other = self.number(orelse)
-        if isinstance(then, Pair) or isinstance(other, Pair):
-            return self.chosen(cond, then, other, node)
-        got = join(cond, then, other)
-        if got is None:
-            return refuse("LOWER_JOIN", "the two branches give values of different types", node)
-        return got
+            other = self.scalar(orelse)
+        return self.either(cond, then, other, node)
 
 
 def _plain(cond: Expr) -> bool:

@@ -10,13 +10,14 @@ from loopir.nodes import Append, Check, Const, If, Kernel, Load, Param, Stmt, St
 from loopir.ops import STATUS
 from loopir.tree import walk
 
-from ..infer import Num, logic
+from ..infer import FALSE, Num, logic
 from ..plan import (
     Argument,
     Captured,
     Chosen,
     Field,
     Held,
+    Nothing,
     Paired,
     Plan,
     Ref,
@@ -29,17 +30,19 @@ from ..source import span_of
 from ..types import ArgType, ArrayType, Constant, ListType, ObjectType, Opaque, RecordType
 from .aliases import alias_guards
 from .builder import Builder
+from .cases import narrowed
 from .endings import leaving
 from .growing import growing, grown
+from .joint import forked, undecided
 from .liveness import reads
 from .parts import IsComplex, split
-from .refusal import refuse
+from .refusal import NoValue, refuse
 from .repeated import IsMixed
 from .results import Results, attributes_last
 from .stacks import Held as Holding
 from .stacks import IsOf
 from .subscripts import only_subscripts
-from .values import RecordsRef, Value
+from .values import Cases, RecordsRef, Value
 
 __all__ = ["lower"]
 
@@ -136,25 +139,47 @@ class _Function(Results):
         first = len(block) - len(attributes)
         last = block[first:] if value is None else [*block[first:], ast.Return(value)]
         self.statements(block[:first], frozenset(reads(last)))
-        return self.set_last(value, attributes) if attributes else self.returned(value)
+        if attributes or value is None:
+            return self.set_last(value, attributes) if attributes else self.returned(value)
+        apart = forked(self.b, sorted(reads([value])))
+        if apart is None:
+            return self.returned(value)
+        return self._either(ast.copy_location(ast.Return(value), value), apart)
+
+    def _either(self, result: ast.Return, apart: Cases) -> Returned:
+        """What is returned, for each array that a name in it may be."""
+        b, cond = self.b, undecided(apart.cases)
+        flag, outer = self._slot("bool", Num(cond)), dict(b.env)
+        sides: list[Returned] = []
+        for when in (cond, logic("not", cond)):
+            b.env.update(outer | narrowed(outer, when))
+            with b.under(when):
+                try:
+                    sides.append(self._ending([result]))
+                except NoValue:
+                    b.require(FALSE, "GUARD_EMPTY", result)
+                    sides.append(Nothing())
+        return Chosen(flag, *sides)
 
     def _choice(
         self, test: ast.expr, body: Sequence[ast.stmt], rest: Sequence[ast.stmt]
     ) -> Returned:
         """What `body` returns where `test` holds, else what `rest` does."""
         b = self.b
-        cond = b.bind(self.test(test), "returns")
+        raw = self.test(test)
+        cond = b.bind(raw, "returns")
         if isinstance(cond, Const):
             return self._ending(body if cond.value else rest)
         flag = self._slot("bool", Num(cond))
         sides: list[list[Stmt]] = [[], []]
         outer = dict(b.env)
         b.branches += 1
+        b.env.update(narrowed(b.env, raw))
         with b.into(sides[0]):
             then = self._ending(body)
         first_read = {k: v for k, v in b.env.items() if k in b.params and k not in outer}
         b.env.clear()
-        b.env.update(outer | first_read)
+        b.env.update(outer | narrowed(outer, logic("not", raw)) | first_read)
         b.branches -= 1
         if len(rest) == 1:  # may be a list or an array, which no branch makes
             with b.under(logic("not", cond)):

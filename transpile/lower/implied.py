@@ -4,15 +4,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from loopir.nodes import Call, Expr, Var
+from loopir.nodes import Call, Const, Expr, Var
 from loopir.ops import OPPOSITE
 
+from ..infer import FALSE, TRUE, logic
 from ..ranges import Linear
 
 if TYPE_CHECKING:
     from .conditions import Conditions
 
-__all__ = ["extreme", "fails_somewhere", "implied", "is_sure"]
+__all__ = ["atoms", "extreme", "fails_somewhere", "given", "implied", "is_sure", "literals"]
 
 _ONE = Linear({}, 1)
 
@@ -84,3 +85,41 @@ def extreme(b: Conditions, linear: Linear, highest: bool) -> Linear:
             last = frame.linear + Linear({}, -1)
             linear = linear.substitute(frame.var, last if (c > 0) == highest else Linear())
     return linear
+
+
+def literals(cond: Expr) -> Iterator[Expr]:
+    """What all has to hold for `cond` to."""
+    match cond:
+        case Call("and", args):
+            for e in args:
+                yield from literals(e)
+        case Call("not", (Call("or", args),)):
+            for e in args:
+                yield from literals(logic("not", e))
+        case _:
+            yield cond
+
+
+def given(cond: Expr, known: set[Expr]) -> Expr:
+    """What `cond` comes to where all of `known` holds."""
+    match cond:
+        case _ if cond in known:
+            return TRUE
+        case _ if logic("not", cond) in known:
+            return FALSE
+        case Call("and" | "or" | "not" as op, args):
+            return logic(op, *(given(e, known) for e in args))
+        case _:
+            return cond
+
+
+def atoms(cond: Expr) -> Iterator[Expr]:
+    """What it depends on whether `cond` holds."""
+    match cond:
+        case Call("and" | "or" | "not", args):
+            for e in args:
+                yield from atoms(e)
+        case Const():
+            return
+        case _:
+            yield cond

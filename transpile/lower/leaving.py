@@ -52,10 +52,11 @@ class Leaving(Branches):
         if isinstance(left, Const) and left.value:
             return left, dict(b.env)
         cond = b.bind(logic("not", left), "stays")
-        then, env = self._branch(rest, live, dict(b.env), again)
+        then, env = self._branch(rest, live, dict(b.env), cond, again)
         yields: list[Yield] = []
         outer = dict(b.env)
-        for name in sorted(assigned(rest)):
+        arrays = self._merge_arrays(assigned(rest) & live, cond, env, outer, yields)
+        for name in sorted(assigned(rest) - arrays):
             self._merge(name, cond, env.get(name), outer.get(name), yields, name in live, way)
         self._first_read(env)
         go = env.pop(GO, None)

@@ -23,9 +23,9 @@ from ..types import (
     ScalarType,
 )
 from .builder import param_of
-from .refusal import refuse
+from .refusal import no_value, refuse
 from .stores import Stores
-from .values import ArrayRef, RecordsRef, Unbound
+from .values import Absent, ArrayRef, Cases, RecordsRef, Unbound
 
 __all__ = ["Names"]
 
@@ -104,6 +104,8 @@ class Names(Stores):
         got = self.b.env.get(name)
         if isinstance(got, Unbound):
             return self._late(name, got, node)
+        if isinstance(got, Cases) and not any(c.value is not Absent.UNBOUND for c in got.cases):
+            no_value(f"`{name}` has no value here", node)
         if got is not None:
             return got
         origin, value = self.scope.find(name)

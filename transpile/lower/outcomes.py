@@ -11,7 +11,7 @@ from loopir.types import DTYPES
 from ..infer import FALSE, TRUE, Num, cast, logic
 from ..ranges import ANY, INT64, Linear, integer
 from .carries import Carries, Carry
-from .values import Frame, Unbound, Value
+from .values import Case, Cases, Frame, Unbound, Value
 
 __all__ = ["Outcomes"]
 
@@ -101,10 +101,13 @@ class Outcomes(Carries):
         """A Python scalar before the loop that its first iteration turns into something else."""
         if c.strong is None:
             after = Num(c.var, None, c.weak)
-            return after if some == TRUE else Unbound(after, some)
+            if some == TRUE or self.b.one_type:
+                return after if some == TRUE else Unbound(after, some)
+            return Cases((Case(after, some), Case(init, logic("not", some))))
         if some == TRUE:
             return Num(c.var, c.strong)
         empty = logic("and", logic("not", some), init.weak_now)
+        self.b.empty.add(logic("not", some))
         if c.exact:
             return Num(c.var, c.strong, c.weak, empty)
         if not np.can_cast(DTYPES[c.var.dtype].numpy, DTYPES[init.dtype].numpy):

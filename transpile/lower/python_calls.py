@@ -15,11 +15,10 @@ from loopir.ops import Op
 from loopir.types import DTYPES
 
 from ..infer import Num, cast, constant, logic
-from ..join import join
 from .expressions import Expressions
 from .operands import convert, truth, typed, widened
 from .refusal import refuse
-from .values import ArrayRef
+from .values import ArrayRef, Scalar
 
 __all__ = ["PythonCalls"]
 
@@ -75,7 +74,7 @@ class PythonCalls(Expressions):
             self._fits(ok, ty, node, "scalar absolute")
         return typed(Call("abs", (e,), ty.dtype), ty, x)
 
-    def _extreme(self, args: list[Num], node: ast.Call, op: type[ast.cmpop]) -> Num:
+    def _extreme(self, args: list[Num], node: ast.Call, op: type[ast.cmpop]) -> Scalar:
         """``min(a, b, …)``: the first operand unless a later one, of any type, strictly wins."""
         if len(args) < 2:
             refuse("LOWER_CALL", f"`{ast.unparse(node)}` of one value", node)
@@ -85,24 +84,17 @@ class PythonCalls(Expressions):
             return self.b.integer_num(
                 functools.reduce(lambda p, q: Call(name, (p, q), "i64"), whole)
             )
-        out = self.b.rebind(args[0], "best")
+        out: Scalar = self.b.rebind(args[0], "best")
         for arg in args[1:]:
             arg = self.b.rebind(arg, "next")
-            wins = self.compare_nums(op(), arg, out, node)
-            got = join(wins.ir, arg, out)
-            if got is None:
-                return refuse(
-                    "LOWER_JOIN",
-                    f"the operands of `{ast.unparse(node.func)}` have different types",
-                    node,
-                )
-            out = self.b.rebind(got, "best")
+            wins = self.each(lambda p, q: self.compare_nums(op(), p, q, node), node, arg, out)
+            out = self.rebound(self.either(self.truth(wins, node), arg, out, node), "best")
         return out
 
-    def _min(self, args: list[Num], node: ast.Call) -> Num:
+    def _min(self, args: list[Num], node: ast.Call) -> Scalar:
         return self._extreme(args, node, ast.Lt)
 
-    def _max(self, args: list[Num], node: ast.Call) -> Num:
+    def _max(self, args: list[Num], node: ast.Call) -> Scalar:
         return self._extreme(args, node, ast.Gt)
 
     def _round(self, args: list[Num], node: ast.Call) -> Num:

@@ -8,7 +8,11 @@ from ..places import place_of
 from ..rejections import Refused, Rejection
 from ..source import span_of
 
-__all__ = ["refuse"]
+__all__ = ["NoValue", "no_value", "refuse"]
+
+
+class NoValue(Refused):
+    """Whatever the data, what is asked of a name here raises, for it is None or not bound."""
 
 
 def refuse(
@@ -18,3 +22,9 @@ def refuse(
     span = span_of(node) if node is not None else None
     place = place_of(node) if node is not None else 0
     raise Refused(Rejection(code, message, span, help=help), place)
+
+
+def no_value(message: str, node: ast.AST) -> NoReturn:
+    """Raises NoValue; `node` is what is to blame."""
+    rejection = Rejection("LOWER_UNSUPPORTED", message, span_of(node))
+    raise NoValue(rejection, place_of(node))

@@ -19,7 +19,7 @@ from .liveness import reads
 from .pytext import as_python
 from .refusal import refuse
 from .room import room
-from .values import ArrayRef
+from .values import ArrayRef, Scalar
 
 __all__ = ["IsMixed", "Repeated"]
 
@@ -113,9 +113,10 @@ class Repeated(Fixed):
                 return None if inner is None else ([times, *inner[0]], inner[1])
         return None
 
-    def belongs_to(self, array: ArrayRef, value: Num | Pair, node: ast.AST) -> None:
+    def belongs_to(self, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
         if not array.kinds:
             return
+        value = self.single(value, node)
         name = self.repeated[array.name]
         if isinstance(value, Pair):
             refuse("LOWER_COMPLEX", f"a complex number is put into the list `{name}`", node)

@@ -12,9 +12,10 @@ import numpy as np
 
 from loopir.nodes import Const, Param, Store
 
-from ..infer import Num
+from ..infer import Num, logic
 from ..pair import Pair
 from ..plan import (
+    Chosen,
     Filled,
     Listed,
     Literal,
@@ -32,12 +33,13 @@ from ..ranges import integer
 from ..scope import is_own_class
 from ..types import ArrayType
 from .arrays import given_dtype, makes_array
+from .cases import cases_of
 from .consumers import consumer
 from .growing import count_of
 from .lists import ARRAY_OF, Built
 from .refusal import refuse
 from .statements import Statements
-from .values import Along, ArrayRef, ListRef, Made
+from .values import Absent, Along, ArrayRef, Case, Cases, ListRef, Made
 
 __all__ = ["Attribute", "Results", "attributes_last"]
 
@@ -115,7 +117,9 @@ class Results(Statements):
         array = self.array(node)
         if array is not None:
             return self._array(array, node)
-        got = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else self.number(node)
+        got = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else self.scalar(node)
+        if isinstance(got, Cases):
+            return self._of_cases(got.cases, node)
         if isinstance(got, tuple):
             return Tupled(tuple(self._scalar(n, node) for n in got))
         if isinstance(got, Pair) and not got.doubtful:
@@ -208,11 +212,25 @@ class Results(Statements):
         wide = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
         if n.either and (not n.exact or (n.strong != n.dtype and not wide)):
             n = self.settled(n, node)
+            if n.either and (cases := cases_of(self.b, n)) is not None:
+                return self._of_cases(cases, node)
         slot = self._slot(n.dtype, n)
         if not n.either:
             return Value(slot, weak=n.strong is None)
         flag = self._slot("bool", Num(n.weak_now))
         return Value(slot, flag=flag, weak_dtype=n.weak, dtype=n.strong)
+
+    def _of_cases(self, cases: Sequence[Case], node: ast.expr) -> Returned:
+        """The number, or None, of the case that holds."""
+        here = [c for c in cases if c.value is not Absent.UNBOUND]
+        for c in cases:
+            if c.value is Absent.UNBOUND:
+                self.b.require(logic("not", c.when), "GUARD_EMPTY", node)
+        value = here[0].value
+        first = self._scalar(value, node) if isinstance(value, Num) else Nothing()
+        if len(here) == 1:
+            return first
+        return Chosen(self._slot("bool", Num(here[0].when)), first, self._of_cases(here[1:], node))
 
     def _slot(self, dtype: str, n: Num) -> str:
         b = self.b

@@ -3,21 +3,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 
 from loopir.nodes import Const, Expr, Var
 
 from ..infer import FALSE, Num, logic
 from ..macros.flow import left_to_python
 from ..pair import Pair
-from .allocations import Allocations
 from .arrays import makes_array
+from .cases import narrowed
 from .compactions import appended, compaction
+from .forks import Forks
 from .items import as_item
+from .joint import forked
 from .lists import ARRAY_OF
 from .liveness import raises, reads
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
 from .refusal import refuse
-from .values import ListRef, Unbound, Value
+from .values import Cases, ListRef, Scalar, Unbound, Value
 
 __all__ = ["Statements"]
 
@@ -34,7 +37,7 @@ _KEYWORDS: dict[type[ast.stmt], str] = {
 """Of statements that are not called by their keyword."""
 
 
-class Statements(Allocations):
+class Statements(Forks):
     """Lowers statements."""
 
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
@@ -42,7 +45,13 @@ class Statements(Allocations):
         while k < len(block):
             found = compaction(block[k:])
             value = appended(block[k : k + 2], self.appending)
-            if found is not None and self.can_compact(found):
+            apart = self.apart(block[k])
+            if apart is not None:
+                end = self.until_one(block, k)
+                after = live | frozenset(reads(block[end:]))
+                self.fork(apart, block[k:end], after)
+                k = end
+            elif found is not None and self.can_compact(found):
                 self.compact(found, live | frozenset(reads(block[k + 3 :])))
                 k += 4
             elif value is not None:
@@ -78,13 +87,14 @@ class Statements(Allocations):
                     refuse(
                         "LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` changes a whole array", stmt
                     )
-                old, by = self.number(read), self.number(value)
-                self._bind(name, self.operated(type(op), old, by, stmt))
+                operate = partial(self.operated, type(op), node=stmt)
+                self._bind(name, self.each(operate, stmt, self.scalar(read), self.scalar(value)))
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
                 read_at = ast.copy_location(
                     ast.Subscript(target.value, target.slice, ast.Load()), target
                 )
-                got = self.operated(type(op), self.number(read_at), self.number(value), stmt)
+                operate = partial(self.operated, type(op), node=stmt)
+                got = self.each(operate, stmt, self.scalar(read_at), self.scalar(value))
                 self.store(target, got, stmt)
             case ast.If(test=test, orelse=orelse) if left_to_python(stmt):
                 self._fitting(test, stmt)
@@ -124,6 +134,7 @@ class Statements(Allocations):
             case _:
                 return None
         self.b.require(cond, "GUARD_RAISES", stmt)
+        self.b.env.update(narrowed(self.b.env, cond))
         return rest
 
     def _said(self, value: ast.expr, stmt: ast.stmt) -> None:
@@ -174,32 +185,42 @@ class Statements(Allocations):
                     return
         if self.holds_items(name, value) or self.holds_repeated(name, value):
             return
+        if isinstance(value, ast.Name) and (of := forked(b, [value.id])) is not None:
+            b.env[name] = of
+            return
         whole = self.records(value) or self.array(value)
         if whole is not None:
             b.env[name] = whole
             return
-        self._bind(name, self.number(value))
+        self._bind(name, self.scalar(value))
 
-    def _bind(self, name: str, n: Num | Pair) -> None:
+    def _bind(self, name: str, n: Scalar) -> None:
         """Gives `n` its Python name; known ints stay expressions, all else is computed once."""
         b = self.b
         if isinstance(n, Pair):
             raise IsComplex(name, python=n.strong is None)
+        if isinstance(n, Cases):
+            b.env[name] = self.rebound(n, name)
+            return
         keep = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
         b.env[name] = n if keep else b.rebind(n, name)
 
-    def _storable(self, value: ast.expr) -> Num | Pair:
+    def _storable(self, value: ast.expr) -> Scalar:
         if self.array(value) is not None:
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(value)}` is a whole array", value)
-        return self.number(value)
+        return self.scalar(value)
 
-    def stored(self, value: Num, dtype: str, node: ast.AST) -> Expr:
-        return as_item(self.b, value, dtype, node)
+    def stored(self, value: Num | Cases, dtype: str, node: ast.AST) -> Expr:
+        if isinstance(value, Num):
+            return as_item(self.b, value, dtype, node)
+        items = self.each(lambda n: Num(as_item(self.b, n, dtype, node), dtype), node, value)
+        assert isinstance(items, Num)
+        return items.ir
 
     def _unpack(self, targets: list[ast.expr], value: ast.expr, stmt: ast.stmt) -> None:
         values: Sequence[Value]
         if isinstance(value, ast.Tuple):
-            values = [self.b.rebind(self.num(v), "t") for v in value.elts]
+            values = [self.rebound(self.scalar(v), "t") for v in value.elts]
         elif isinstance(value, ast.Call) and ast.unparse(value.func) in (PARTS_OF, PYTHON_PARTS_OF):
             hints, python = [ast.unparse(t) for t in targets], ast.unparse(value.func) != PARTS_OF
             number = self.rebound(self.number(value.args[0]), hints[0])

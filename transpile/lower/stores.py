@@ -13,7 +13,7 @@ from ..types import PARTS
 from .elements import Elements
 from .refusal import refuse
 from .subscripts import parts_of
-from .values import ArrayRef
+from .values import ArrayRef, Cases, Scalar
 from .views import places_of
 
 __all__ = ["Stores"]
@@ -24,7 +24,7 @@ class Stores(Elements):
 
     written: set[str]
 
-    def store(self, target: ast.Subscript, value: Num | Pair, node: ast.AST) -> None:
+    def store(self, target: ast.Subscript, value: Scalar, node: ast.AST) -> None:
         """``a[i] = value``."""
         array, needed, at = self._target(target)
         self.belongs_to(array, value, node)
@@ -70,7 +70,7 @@ class Stores(Elements):
         return needed, at
 
     def stores(
-        self, array: str, dtype: str, index: tuple[Expr, ...], value: Num | Pair, node: ast.AST,
+        self, array: str, dtype: str, index: tuple[Expr, ...], value: Scalar, node: ast.AST,
         place: Span | None,
     ) -> tuple[Store, ...]:
         """What puts `value` into an array of `dtype`."""
@@ -78,15 +78,16 @@ class Stores(Elements):
             if isinstance(value, Pair):
                 refuse("LOWER_COMPLEX", "a complex number is put into an array of real ones", node)
             return (Store(array, index, self.stored(value, dtype, node), span=place),)
+        parts: tuple[Num | Cases, Num]
         parts = (value.re, value.im) if isinstance(value, Pair) else (value, constant(0.0))
         exprs = [self.b.bind(self.stored(p, PARTS[dtype], node)) for p in parts]
         return tuple(
             Store(array, (*index, integer(k)), e, span=place) for k, e in enumerate(exprs)
         )
 
-    def belongs_to(self, array: ArrayRef, value: Num | Pair, node: ast.AST) -> None:
+    def belongs_to(self, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
         """Refuses what does not belong to a list, if `array` is one."""
         raise NotImplementedError
 
-    def stored(self, value: Num, dtype: str, node: ast.AST) -> Expr:
+    def stored(self, value: Num | Cases, dtype: str, node: ast.AST) -> Expr:
         raise NotImplementedError

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from loopir.nodes import Dim
 
-from ..infer import Num
 from ..pair import Pair
 from ..plan import Returned, Same, Taken
 from ..ranges import LENGTH
@@ -14,7 +13,7 @@ from ..types import ArrayType, ListType
 from .fixed import outside
 from .refusal import refuse
 from .repeated import Repeated
-from .values import ArrayRef
+from .values import ArrayRef, Scalar
 
 __all__ = ["TakenLists"]
 
@@ -45,11 +44,12 @@ class TakenLists(Repeated):
         binding = self.b.bindings.get(array.name)
         return binding if isinstance(binding, Taken) else None
 
-    def belongs_to(self, array: ArrayRef, value: Num | Pair, node: ast.AST) -> None:
+    def belongs_to(self, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
         taken = self._list_of(array)
         if taken is None:
             super().belongs_to(array, value, node)
             return
+        value = self.single(value, node)
         if isinstance(value, Pair):
             refuse("LOWER_COMPLEX", "a complex number is put into a list of others", node)
         self.belongs(value, array.dtype, node)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import field
+from enum import Enum
 from typing import Any, TypeAlias
 
 from loopir.nodes import Expr, Var
@@ -14,7 +16,10 @@ from ..plan import Returned
 from ..ranges import Linear
 from ..types import RecordType
 
-__all__ = ["Along", "ArrayRef", "Frame", "ListRef", "Made", "RecordsRef", "Unbound", "Value"]
+__all__ = [
+    "Absent", "Along", "ArrayRef", "Case", "Cases", "Frame", "ListRef", "Made", "RecordsRef",
+    "Scalar", "Unbound", "Value",
+]
 
 
 @record(frozen=True, slots=True)
@@ -37,8 +42,8 @@ class ArrayRef:
     name: str
     dtype: str
     unit: int | None
-    shape: tuple[Num, ...]
-    places: tuple[Num | Along, ...] = ()
+    shape: tuple[Num, ...] = field(hash=False)
+    places: tuple[Num | Along, ...] = field(default=(), hash=False)
     weak: bool = False
     flags: str | None = None
     kinds: tuple[type, ...] = ()
@@ -90,7 +95,32 @@ class Unbound:
     needed: Expr | None = None
 
 
-Value: TypeAlias = "Num | Pair | ArrayRef | RecordsRef | ListRef | Made | Unbound | tuple[Any, ...]"
+class Absent(Enum):
+    """What a name stands for that has no number."""
+
+    NONE = "None"
+    UNBOUND = "unbound"
+
+
+@record(frozen=True, slots=True)
+class Case:
+    """What a value is where ``when`` holds: a number of one type, an array, or none of both."""
+
+    value: Num | ArrayRef | Absent
+    when: Expr
+
+
+@record(frozen=True, slots=True)
+class Cases:
+    """A value whose type, or which array it is, depends on the data: one of the cases holds."""
+
+    cases: tuple[Case, ...]
+
+
+Scalar: TypeAlias = Num | Pair | Cases
+Value: TypeAlias = (
+    "Scalar | ArrayRef | RecordsRef | ListRef | Made | Unbound | tuple[Any, ...]"
+)
 
 
 @record(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from .samples import Types
 __all__ = ["INT", "INT_TYPES", "SCALAR", "UNKNOWN", "Fact", "broadcast", "either", "join", "typed"]
 
 _NONE: Types = frozenset()
+_NOTHING = frozenset({Constant(None, type(None))})
 INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 
 
@@ -57,9 +58,12 @@ class Fact(NamedTuple):
 
     @property
     def types(self) -> Types:
-        """As ``kinds``; empty where it may be a constant that is no number."""
+        """As ``kinds``; empty where it may be a constant that is no number, but None in place of
+        an array, of which all that is asked of it raises.
+        """
         numbers = frozenset(t for t in self.kinds if not isinstance(t, Constant))
-        return numbers if len(numbers) == len(self.kinds) else _NONE
+        either = bool(self.rank) and self.kinds - numbers == _NOTHING
+        return numbers if either or len(numbers) == len(self.kinds) else _NONE
 
     @property
     def array(self) -> ArrayType | None:
@@ -87,6 +91,9 @@ def _rank(t: ArrayType | ScalarType | Constant) -> int | None:
 
 def join(a: Fact, b: Fact) -> Fact:
     """What holds of a value that is one or the other."""
+    for x, y in ((a, b), (b, a)):
+        if x.kinds == _NOTHING and y.rank and y.types:
+            return y._replace(kinds=y.kinds | _NOTHING)
     kinds = a.kinds | b.kinds if a.kinds and b.kinds else _NONE
     rank = a.rank if a.rank == b.rank else None
     shape = a.shape if a.shape == b.shape else None

@@ -1,0 +1,59 @@
+"""Statements that read a name that is one of several arrays: one copy of them for each array."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from loopir.nodes import Expr
+
+from .allocations import Allocations
+from .arrays import makes_array
+from .joint import forked, undecided
+from .liveness import assigned, reads
+from .values import Cases
+
+__all__ = ["Forks"]
+
+_TEST = "#test"
+
+
+class Forks(Allocations):
+    """Asks which of its arrays a name is, and lowers what reads it for each."""
+
+    def apart(self, stmt: ast.stmt) -> Cases | None:
+        """What `stmt` reads that is one of several arrays; what makes one in a loop must know all.
+        """
+        match stmt:
+            case ast.Assign(targets=[ast.Name()], value=ast.Name()):
+                return None
+            case ast.Assign(value=ast.Call(func=func)) if (
+                self.b.frames and makes_array(self._resolve(func))
+            ):
+                return forked(self.b, sorted(self.b.env))
+        return forked(self.b, sorted(reads([stmt])))
+
+    def until_one(self, block: Sequence[ast.stmt], k: int) -> int:
+        """Where the statements from `k` on end that read such arrays, or what is made here."""
+        bound: set[str] = set()
+        for s in block[k:]:
+            read = reads([s])
+            if not (self.apart(s) or bound & read or forked(self.b, read)):
+                break
+            bound |= assigned([s])
+            k += 1
+        return k
+
+    def fork(self, apart: Cases, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
+        """`block` for each array that a name in it may be."""
+        self.b.forks += 1
+        self.either_way(undecided(apart.cases), block, block, block[0], live)
+        self.b.forks -= 1
+
+    def test(self, node: ast.expr) -> Expr:
+        if forked(self.b, sorted(reads([node]))) is None:
+            return super().test(node)
+        twice = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
+        bound = ast.Assign([ast.Name(_TEST, ast.Store())], twice)
+        ast.copy_location(bound, node)
+        self.statements([ast.fix_missing_locations(bound)], frozenset({_TEST}))
+        return super().test(ast.copy_location(ast.Name(_TEST, ast.Load()), node))
