@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-__all__ = ["below"]
+__all__ = ["below", "children"]
 
 _BARE = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
@@ -15,12 +15,15 @@ def below(*nodes: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         n = waiting.pop()
         yield n
-        for value in n.__dict__.values():
-            if isinstance(value, list):
-                waiting += _nodes(value)
-            elif isinstance(value, ast.AST) and not isinstance(value, _BARE):
-                waiting.append(value)
+        waiting += children(n)
 
 
-def _nodes(values: Iterable[object]) -> list[ast.AST]:
-    return [v for v in values if isinstance(v, ast.AST) and not isinstance(v, _BARE)]
+def children(node: ast.AST) -> list[ast.AST]:
+    """What stands right below `node`, but for contexts and operators."""
+    found: list[ast.AST] = []
+    for value in node.__dict__.values():
+        if isinstance(value, list):
+            found += [v for v in value if isinstance(v, ast.AST) and not isinstance(v, _BARE)]
+        elif isinstance(value, ast.AST) and not isinstance(value, _BARE):
+            found.append(value)
+    return found

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from ..below import below
+from ..below import below, children
 from .copying import copied
 
 __all__ = [
@@ -16,17 +16,24 @@ __all__ = [
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
+_BINDING = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs,
+    ast.MatchStar, ast.MatchMapping, ast.alias,
+)
+
 T = TypeVar("T", bound=ast.AST)
 
 
 def used(node: ast.AST) -> set[str]:
     """Every name that occurs anywhere in `node`."""
-    names = {n.id for n in below(node) if isinstance(n, ast.Name)}
-    names |= {n.arg for n in below(node) if isinstance(n, ast.arg)}
+    names = bound(node)
     for n in below(node):
-        if isinstance(n, (ast.Global, ast.Nonlocal)):
-            names.update(n.names)
-    return names | bound(node)
+        match n:
+            case ast.Name(id=name) | ast.arg(arg=name):
+                names.add(name)
+            case ast.Global(names=several) | ast.Nonlocal(names=several):
+                names.update(several)
+    return names
 
 
 def free_of(expr: ast.expr, names: Iterable[str]) -> bool:
@@ -41,27 +48,31 @@ def bound(*nodes: ast.AST) -> set[str]:
 
 def _here(node: ast.AST) -> Iterator[ast.AST]:
     """`node` and what is below it in the same scope; of comprehensions only what a walrus binds."""
-    yield node
-    if isinstance(node, COMPREHENSIONS):
-        yield from (n.target for n in below(node) if isinstance(n, ast.NamedExpr))
-    elif not isinstance(node, _SCOPES):
-        for child in ast.iter_child_nodes(node):
-            yield from _here(child)
+    waiting = [node]
+    while waiting:
+        n = waiting.pop()
+        yield n
+        if isinstance(n, COMPREHENSIONS):
+            yield from (inner.target for inner in below(n) if isinstance(inner, ast.NamedExpr))
+        elif not isinstance(n, _SCOPES):
+            waiting += children(n)
 
 
 def _binds(node: ast.AST) -> Iterable[str]:
+    if isinstance(node, ast.Name):
+        return () if isinstance(node.ctx, ast.Load) else (node.id,)
+    if not isinstance(node, _BINDING):
+        return ()
     match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            return [name]
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return [name]
+            return (name,)
         case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-            return [name]
+            return (name,)
         case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-            return [name]
+            return (name,)
         case ast.alias(name=name, asname=asname):
-            return [asname or name.partition(".")[0]]
-    return []
+            return (asname or name.partition(".")[0],)
+    return ()
 
 
 def declared(function: ast.FunctionDef) -> set[str]:
