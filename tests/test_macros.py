@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import operator
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,7 @@ def runnable(tree: ast.FunctionDef, fn: Callable[..., Any]) -> Callable[..., Any
 
 # -- docstrings
 
+MODULES = {"np": np, "ops": ops, "math": math, "operator": operator}
 WORLD: dict[str, Any] = {n: np.zeros(3) for n in ("x", "y", "a", "out")}
 WORLD |= {"k": np.zeros(3, int), "X": np.zeros((3, 3)), "s": 0.0, "t": 0.0, "e": 0.0}
 WORLD |= {"i": 1, "j": 1, "n": 3}
@@ -52,7 +54,7 @@ def test_docstring(macro):
     after = after.partition("\n\n")[0]
     text = f"def f({', '.join(WORLD)}):\n" + textwrap.indent(textwrap.dedent(before), "    ")
     tree = ast.parse(text).body[0]
-    names: dict = {"np": np, "ops": ops, "math": math, "MOVES": (1, 0, -1)}
+    names: dict = {**MODULES, "MOVES": (1, 0, -1)}
     exec(text, names)
     got = macros.expand(tree, World(names["f"], tuple(WORLD.values())))
     for function in (min, max):
@@ -813,7 +815,7 @@ def test_each_macro_is_needed():
         example = inspect.getdoc(macro).partition("\n\n")[2].partition("→\n")[0]
         head = f"def f({', '.join(WORLD)}):\n"
         text = head + textwrap.indent(textwrap.dedent(example), "    ")
-        names: dict = {"np": np, "ops": ops, "math": math, "MOVES": (1, 0, -1)}
+        names: dict = {**MODULES, "MOVES": (1, 0, -1)}
         exec(text, names)
         world = World(names["f"], tuple(WORLD.values()))
         tree = ast.parse(text).body[0]

@@ -51,6 +51,16 @@ def by_operator(x, y):
     return [a * b for a, b in zip(x, y)]
 
 
+@listed
+def by_bools(x, y):
+    return [w // (v > 0) for v, w in zip(x, y)], [2.5 / (v > 1) for v in x]
+
+
+@listed
+def of_bools(x, y):
+    return [(v > 0) / w for v, w in zip(x, y)]
+
+
 # -- what Python computes in the first iteration, and NumPy from then on
 
 

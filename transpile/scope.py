@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import builtins
 import types
+from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import Enum
@@ -15,6 +16,7 @@ from loopir.record import record
 
 __all__ = ["Origin", "Scope", "is_own_class", "made_in_c"]
 
+_ITEM = type(vars(namedtuple("_Pair", "item"))["item"])
 _HEAP = 1 << 9
 """A flag of classes that are not made in C."""
 
@@ -68,16 +70,15 @@ class Scope:
         return (Origin.BUILTIN, known[name]) if name in known else (Origin.UNBOUND, None)
 
     def resolve(self, expr: ast.expr) -> object | None:
-        """What a name, or a chain of attributes of modules and classes, stands for now.
-
-        None for what is local or unbound, and for attributes of other objects: they may run code.
+        """What a name, or a chain of attributes of modules, classes and named tuples, stands for
+        now; None for what is local or unbound, and for other attributes: they may run code.
         """
         match expr:
             case ast.Name(id=name):
                 return self.find(name)[1]
             case ast.Attribute(value=value, attr=attr):
                 owner = self.resolve(value)
-                plain = isinstance(owner, (types.ModuleType, type))
+                plain = isinstance(owner, (types.ModuleType, type)) or _is_item(owner, attr)
                 return getattr(owner, attr, None) if plain else None
         return None
 
@@ -86,6 +87,13 @@ def made_in_c(value: object) -> bool:
     """Whether `value` is a builtin, a type or NumPy's own, and no Python function in its place."""
     known = isinstance(value, (types.BuiltinFunctionType, np.ufunc, type))
     return known or type(value).__module__.startswith("numpy")
+
+
+def _is_item(owner: object, attr: str) -> bool:
+    """Whether an attribute is an item of a named tuple, which is read without running any code."""
+    kind = type(owner)
+    plain = isinstance(owner, tuple) and kind.__getattribute__ is tuple.__getattribute__
+    return plain and type(vars(kind).get(attr)) is _ITEM
 
 
 def is_own_class(value: object) -> bool:

@@ -25,6 +25,7 @@ from ..types import ArgType, Function, StandsIn
 from .arguments import given, names_of
 from .assigned import unassigned
 from .callees import Callee, callee_of, local_callee
+from .excluded import Less, also, less, without_excluded
 from .folding import decided, known, literal
 from .homes import Homes
 from .methods import Method, is_property, method_of, object_of
@@ -60,6 +61,7 @@ class Inliner:
         self.bodies = [self.tree.body]  # the innermost last
         self.written: set[str] = set()  # names that functions of the caller change
         self.calls: list[object] = []  # those that are being inlined, the innermost last
+        self.facts: list[Less] = []  # what tests around say
         self.nodes = 0
         self._types = types
         changed = bound(*self.tree.body)
@@ -221,7 +223,11 @@ class Inliner:
                 self._loops -= 1
                 s.orelse = self.block(s.orelse)
             case ast.If():
+                outer, fact = self.facts, less(s.test)
+                if fact and not fact.names & (bound(*s.body) | self.written):
+                    self.facts = [*outer, fact]
                 s.body = self.block(s.body)
+                self.facts = outer
                 s.orelse = self.block(s.orelse)
 
     def _has_calls(self, e: ast.expr) -> bool:
@@ -359,7 +365,8 @@ class Inliner:
         constants: dict[str, object] = {}
         walrus = bound(call)
         self.cx.at = call
-        for parameter, value in given(callee, call, lambda c, p: self._default(c, said, p)):
+        bindings = [*given(callee, call, lambda c, p: self._default(c, said, p))]
+        for parameter, value in bindings:
             constant = known(value, {})
             steady = constant is not None or self._is_steady(value)
             if parameter not in changed and not walrus and steady:
@@ -375,7 +382,10 @@ class Inliner:
         self.homes.local |= {n for n in fresh if n not in self.scope.others}
         body = [rename(s, names) for s in callee.body]
         self._place(body, callee, call)
-        body = decided(body, constants) or [ast.copy_location(ast.Pass(), call)]
+        copies = {v.id: names[p] for p, v in bindings if isinstance(v, ast.Name)}
+        facts = [*self.facts, *(also(fact, copies) for fact in self.facts)]
+        body = without_excluded(decided(body, constants), facts)
+        body = body or [ast.copy_location(ast.Pass(), call)]
         return self._whole_names(callee, body, names, constants, call), before
 
     def _whole_names(

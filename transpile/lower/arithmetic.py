@@ -59,6 +59,8 @@ class Arithmetic(Powers):
             if got is not None:
                 return got
             x, y = self.settled(x, node), self.settled(y, node)
+        if "bool" in (x.strong, y.strong if x.strong is None else None):
+            spelled = spelled.removeprefix(OPERATOR)  # NumPy's bools have operators of arrays
         if name == "pow":
             return self.power(x, y, node, spelled, ufunc=ufunc)
         ty = self._result(function, (x, y), node)
@@ -141,16 +143,26 @@ class Arithmetic(Powers):
         return typed(value, ty, *operands)
 
     def _int_shift(self, name: str, x: Num, y: Num, node: ast.AST) -> Num:
-        """Python's ints lose no bit: a shift by a constant is a product or a quotient."""
+        """Python's ints lose no bit: a shift is a product with a power of two, or a quotient."""
+        if not (x.python_int and y.python_int):
+            refuse("LOWER_UNSUPPORTED", "a shift of a Python int by a number of another type", node)
         by = y.ir.value if isinstance(y.ir, Const) else -1
-        if not (x.python_int and y.python_int and 0 <= by < _EXACT_SHIFT):
-            refuse(
-                "LOWER_UNSUPPORTED",
-                f"a shift of a Python int is compiled for constants below {_EXACT_SHIFT}",
-                node,
-            )
-        factor = constant(1 << int(by))
-        return self.binary(ast.Mult if name == "shl" else ast.FloorDiv, x, factor, node)
+        if 0 <= by < _EXACT_SHIFT:
+            factor = constant(1 << int(by))
+            return self.binary(ast.Mult if name == "shl" else ast.FloorDiv, x, factor, node)
+        e, (least, most) = self.b.bind(y.ir), y.interval
+        if least < 0:
+            self.b.require(Call("ge", (e, integer(0)), "bool"), "GUARD_RAISES", node)
+        if name == "shr":
+            low, high = x.interval
+            shifted = Call("shr", (self.b.bind(x.ir), e), "i64")
+            return self.b.integer_num(shifted, (min(low, 0), max(high, 0)))
+        if most >= _EXACT_SHIFT:
+            fits = Call("lt", (e, integer(_EXACT_SHIFT)), "bool")
+            self.b.require(fits, "GUARD_INT_RANGE", node)
+        power = Call("shl", (integer(1), e), "i64")
+        factor = self.b.integer_num(power, (1, 1 << (_EXACT_SHIFT - 1)))
+        return self.binary(ast.Mult, x, factor, node)
 
     def negative(self, x: Num, node: ast.AST) -> Num:
         if isinstance(x.ir, Const) and x.weak and not x.strong and x.dtype != "bool":

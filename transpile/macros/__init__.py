@@ -15,6 +15,7 @@ from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .attributes import with_stores
 from .bitmasks import bitmask
+from .classes import class_named
 from .collecting import array_collected
 from .compared import tuple_compared
 from .comprehensions import collected, list_comprehension, list_repeated
@@ -33,6 +34,7 @@ from .loops import for_loop
 from .masking import array_chosen, array_cut, array_masked
 from .moments import array_moment
 from .numbers import asserted, number_called, number_in
+from .numeric import number_said
 from .objects import held_named
 from .patterns import pattern_macro
 from .products import array_outer, array_product
@@ -64,6 +66,7 @@ __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "
 
 MACROS: tuple[Macro, ...] = (
     decided,             # x is None, isinstance(n, int), mode == "same"
+    class_named,         # T = type(x[0])
     walrus,              # (t := e)
     annotated,           # s: float = 0.0
     chained,             # a = b = e
@@ -77,6 +80,7 @@ MACROS: tuple[Macro, ...] = (
     number_in,           # i in (1, 2)
     number_called,       # pow(x, y), divmod(i, j), math.gcd(i, j)
     number_told,         # np.round(s, 2), s.clip(0, 1)
+    number_said,         # math.degrees(x), np.iinfo(np.int64).max
     array_filled,        # for …: u = np.zeros(n)
     array_assigned,      # u = x * 2 + y
     array_displayed,     # u = np.array([s, t])

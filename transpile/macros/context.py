@@ -32,8 +32,8 @@ class Context:
         self._local = bound(*tree.body) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
         self._before: list[ast.stmt] = []
         self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
-        self._tree = tree
-        self.ranges: dict[str, ast.expr] = {}  # what a name of a range stands for
+        self.tree = tree
+        self.stands: dict[str, ast.expr] = {}  # for what a name of a range or class stands
 
     def is_fixed(self, assignment: ast.AST, name: str) -> bool:
         """Whether `assignment` stands in no block, and is all that ever binds `name`, a local."""
@@ -41,21 +41,21 @@ class Context:
             ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Global,
             ast.Nonlocal,
         )
-        own = [n for s in self._tree.body for n in ast.walk(s)]
-        if assignment not in self._tree.body or any(isinstance(n, inner) for n in own):
+        own = [n for s in self.tree.body for n in ast.walk(s)]
+        if assignment not in self.tree.body or any(isinstance(n, inner) for n in own):
             return False
-        others = (s for s in self._tree.body if s is not assignment)
-        parameters = {a.arg for a in ast.walk(self._tree.args) if isinstance(a, ast.arg)}
+        others = (s for s in self.tree.body if s is not assignment)
+        parameters = {a.arg for a in ast.walk(self.tree.args) if isinstance(a, ast.arg)}
         return name not in bound(*others) | parameters
 
     def is_only_in(self, name: str, body: Sequence[ast.stmt]) -> bool:
         """Whether nothing in `body` binds `name`, a local, and it is read only there, or in other
         loops that bind it.
         """
-        loops = [n for n in ast.walk(self._tree) if isinstance(n, ast.For)]
+        loops = [n for n in ast.walk(self.tree) if isinstance(n, ast.For)]
         own = [n for n in loops if name in bound(n.target)]
         inside = {n for s in (*body, *(s for f in own for s in f.body)) for n in ast.walk(s)}
-        reads = (n for n in ast.walk(self._tree) if isinstance(n, ast.Name) and n.id == name)
+        reads = (n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name)
         once = name not in bound(*body)
         return once and all(n in inside for n in reads if isinstance(n.ctx, ast.Load))
 
@@ -147,7 +147,7 @@ class Context:
         root = e
         while isinstance(root, ast.Attribute):
             root = root.value
-        given = {a.arg for a in ast.walk(self._tree.args) if isinstance(a, ast.arg)}
+        given = {a.arg for a in ast.walk(self.tree.args) if isinstance(a, ast.arg)}
         if isinstance(root, ast.Name) and (root.id in given or root.id not in self._local):
             line = ast.copy_location(ast.Expr(e), self.at)
             self._asked.setdefault(ast.unparse(e), line)

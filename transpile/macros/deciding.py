@@ -15,7 +15,7 @@ from .context import Context
 from .fact import Fact
 from .samples import Exactly
 
-__all__ = ["decided", "may_decide"]
+__all__ = ["chains", "decided", "known_as", "may_decide"]
 
 _PYTHON = {"i64": int, "f64": float, "bool": bool, "c128": complex}
 
@@ -29,11 +29,11 @@ _NONE = Exactly(None, type(None))
 
 def may_decide(node: ast.AST) -> bool:
     """Whether `decided` may have something to do with `node`."""
-    return isinstance(node, ast.Compare) or (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "isinstance"
-    )
+    if isinstance(node, ast.Call):
+        func = node.func
+        name = getattr(func, "id", None) or getattr(func, "attr", None)
+        return name in ("isinstance", "issubdtype")
+    return isinstance(node, ast.Compare)
 
 
 def decided(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
@@ -75,18 +75,18 @@ def decided(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
 
 def _taken(node: ast.expr, value: str | bool | None, cx: Context) -> ast.expr:
     """`value` in place of `node`; what it rests on is asked."""
-    for e in _chains(node, cx):
+    for e in chains(node, cx):
         cx.ask(e)
     return ast.copy_location(ast.Constant(value), node)
 
 
-def _chains(node: ast.AST, cx: Context) -> Iterator[ast.expr]:
+def chains(node: ast.AST, cx: Context) -> Iterator[ast.expr]:
     """Names, and chains of attributes that stand for something."""
     if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and cx.resolve(node)):
         yield node
     else:
         for child in ast.iter_child_nodes(node):
-            yield from _chains(child, cx)
+            yield from chains(child, cx)
 
 
 def _truth(node: ast.expr, cx: Context) -> bool | None:
@@ -94,12 +94,15 @@ def _truth(node: ast.expr, cx: Context) -> bool | None:
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[right]):
             return _identical(op, left, right, cx)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            a, b = _value(left, cx), _value(right, cx)
+            a, b = known_as(left, cx), known_as(right, cx)
             return None if a is None or b is None else _compared(op, a.value, b.value)
         case ast.Call(func=func, args=[of, of_types], keywords=[]):
-            types = _value(of_types, cx)
+            types = known_as(of_types, cx)
             known = types is not None and cx.resolve(func) is isinstance
-            return _is_one(_classes(of, cx), types.value) if types and known else None
+            if types and known:
+                return _is_one(_classes(of, cx), types.value)
+            found = known_as(node, cx)
+            return found.value if found and isinstance(found.value, bool) else None
     return None
 
 
@@ -112,7 +115,7 @@ def _compared(op: ast.cmpop, a: object, b: object) -> bool | None:
 
 
 def _identical(op: ast.cmpop, left: ast.expr, right: ast.expr, cx: Context) -> bool | None:
-    a, b = _value(left, cx), _value(right, cx)
+    a, b = known_as(left, cx), known_as(right, cx)
     if a and b and any(isinstance(v.value, (type, Enum, type(None))) for v in (a, b)):
         return _compared(op, a.value, b.value)
     for known, other in ((a, right), (b, left)):
@@ -127,13 +130,13 @@ def _something(fact: Fact) -> bool:
     return known and all(k != Constant(None, type(None)) for k in fact.kinds)
 
 
-def _value(e: ast.expr, cx: Context) -> Exactly | None:
+def known_as(e: ast.expr, cx: Context) -> Exactly | None:
     """What `e` is, where that is known and no number that is computed."""
     match e:
         case ast.Constant(value=int() as value):
             return Exactly(value, type(value))
         case ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts):
-            parts = [_value(x, cx) for x in elts]
+            parts = [known_as(x, cx) for x in elts]
             return None if None in parts else Exactly(tuple(p.value for p in parts if p), tuple)
         case ast.Attribute(attr="ndim", value=of) | ast.Call(
             func=ast.Name(id="len"), args=[ast.Attribute(attr="shape", value=of)]
@@ -146,8 +149,24 @@ def _value(e: ast.expr, cx: Context) -> Exactly | None:
         case ast.Call(func=func, args=[of], keywords=[]) if cx.resolve(func) is type:
             classes = _classes(of, cx)
             return Exactly(classes.pop(), type) if len(classes) == 1 else None
+        case ast.Attribute(attr="type" | "kind" | "itemsize" | "name" | "char" as attr, value=of):
+            dtype = known_as(of, cx)
+            if dtype is not None and isinstance(dtype.value, np.dtype):
+                return Exactly(value := getattr(dtype.value, attr), type(value))
+        case ast.Call(func=func, args=[of, kind], keywords=[]) if (
+            cx.resolve(func) is np.issubdtype
+        ):
+            sides = _given(of, cx), _given(kind, cx)
+            if all(isinstance(side, (type, np.dtype)) for side in sides):
+                return Exactly(np.issubdtype(*sides), bool)  # type: ignore[arg-type]  # they are
     constant = cx.fact(e).constant
     return Exactly(constant.value, constant.kind) if constant else None
+
+
+def _given(e: ast.expr, cx: Context) -> object | None:
+    """What `e` is, known or by a name outside."""
+    found = known_as(e, cx)
+    return found.value if found else cx.resolve(e)
 
 
 def _classes(e: ast.expr, cx: Context) -> set[type]:

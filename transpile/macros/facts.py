@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..types import (
+    ELEMENTS,
     ArrayType,
     Constant,
     ListType,
@@ -150,6 +151,9 @@ class Facts(Called, Indexed, Tuples):
         of = self.of(e.value)
         if of.rank and e.attr in ("size", "ndim"):
             return INT
+        if e.attr == "dtype" and of.array:
+            of_elements = ELEMENTS[of.array.dtype].numpy
+            return typed(frozenset({Constant(of_elements, type(of_elements))}))
         if of.rank and e.attr == "T":
             fact = answer(np.transpose, [of.types]) or Fact(of.rank)
             return fact._replace(owner=of.owner)

@@ -16,13 +16,16 @@ __all__ = ["array_filled"]
 
 _VALUES: dict[Any, float | None] = {
     np.zeros: 0, np.zeros_like: 0, np.ones: 1, np.ones_like: 1, np.full: None, np.full_like: None,
+    np.empty: None, np.empty_like: None,
 }
-"""What an array is filled with; None: with the second argument."""
+"""What an array is filled with; None: with the second argument, or nothing."""
+
+_EMPTY = (np.empty, np.empty_like)
 
 SMALL = 16
 """Elements of an array that may live in registers."""
 
-_LIKE = (np.zeros_like, np.ones_like, np.full_like)
+_LIKE = (np.zeros_like, np.ones_like, np.full_like, np.empty_like)
 
 
 def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
@@ -39,30 +42,47 @@ def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             y[i] = u[i]
     """
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, *_]) as call) if (
-            any(cx.resolve(call.func) is f for f in _VALUES) and (cx.depth or _is_small(call, cx))
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
+            any(cx.resolve(call.func) is f for f in _VALUES) and not _is_plain(call, cx)
+            and (of := _given(call)) is not None and (cx.depth or _is_small(call, of, cx))
         ):
-            return cx.whole(lambda: _filled(name, call, cx))
+            return cx.whole(lambda: _filled(name, call, of, cx))
     return None
 
 
-def _is_small(call: ast.Call, cx: Context) -> bool:
+def _is_plain(call: ast.Call, cx: Context) -> bool:
+    """Whether it is as it is to be: ``np.empty(n, np.float64)``."""
+    return cx.resolve(call.func) is np.empty and not call.keywords
+
+
+def _given(call: ast.Call) -> ast.expr | None:
+    """The lengths, or the array that it is to be like."""
+    named = (k.value for k in call.keywords if k.arg in ("shape", "a", "prototype"))
+    return call.args[0] if call.args else next(named, None)
+
+
+def _is_small(call: ast.Call, of: ast.expr, cx: Context) -> bool:
     """Whether it may live in registers."""
     function = cx.resolve(call.func)
-    shape = None if any(function is f for f in _LIKE) else _shape(function, call.args[0], cx)
+    if any(function is f for f in (*_LIKE, *_EMPTY)):
+        return False
+    shape = _shape(function, of, cx)
     lengths = [integer_constant(n, None) for n in shape or [None]]
     return math.prod(n if n and n > 0 else SMALL + 1 for n in lengths) <= SMALL
 
 
-def _filled(name: str, call: ast.Call, cx: Context) -> list[ast.stmt] | None:
+def _filled(name: str, call: ast.Call, of: ast.expr, cx: Context) -> list[ast.stmt] | None:
     fact, function = cx.fact(call), cx.resolve(call.func)
-    value = _VALUES[function]
+    value, empty = _VALUES[function], any(function is f for f in _EMPTY)
     given = [k.value for k in call.keywords if k.arg == "fill_value"]
-    fill = [*call.args[1:2], *given][:1] if value is None else [ast.Constant(value)]
-    shape = _shape(function, call.args[0], cx)
-    if fact.array is None or fact.order != "C" or shape is None or not fill:
+    place = 1 if call.args[:1] == [of] else 0
+    fill = [*call.args[place : place + 1], *given][:1] if value is None else [ast.Constant(value)]
+    shape = _shape(function, of, cx)
+    if fact.array is None or fact.order != "C" or shape is None or not (fill or empty):
         return None
     lines = [allocated(name, shape, fact.array.dtype, cx)]
+    if empty:
+        return lines
     each = scalar(fill[0], cx).at(())
 
     def body(at: Any) -> list[ast.stmt]:

@@ -49,7 +49,7 @@ def _asked(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
     return cx.expr(whole, X=x, FIRST=first, END=end, BY=ast.Constant(abs(by)))
 
 
-def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
+def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Bounds are taken where the range is made, once; its name stands for it from there on.
 
         r = range(1, n, 2)
@@ -63,8 +63,6 @@ def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as r):
             pass
-        case ast.Name(id=name, ctx=ast.Load()):
-            return cx.ranges.get(name)
         case _:
             return None
     if cx.builtin(r) != "range" or not cx.is_fixed(node, name):
@@ -82,5 +80,5 @@ def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         setup += cx.code("NAME = E", NAME=own, E=e)
         cx.facts.record(setup[-1])
         held.append(ast.Name(own, ast.Load()))
-    cx.ranges[name] = cx.expr("range(A, B, C)", A=held[0], B=held[1], C=held[2])
+    cx.stands[name] = cx.expr("range(A, B, C)", A=held[0], B=held[1], C=held[2])
     return setup
