@@ -221,7 +221,7 @@ class Filled:
 
 @record(frozen=True, slots=True)
 class Tupled:
-    """A tuple, a list, or what a class, or ``stored``, makes that is called with the results."""
+    """A tuple, a list, or what a class or a function makes that is called with the results."""
 
     items: tuple[Returned, ...]
     display: Callable[..., Any] = tuple

@@ -67,3 +67,13 @@ def inside_loops(x, y):
         w = np.array([v * i for v in y[: i + 1]])
         total += w.max() - np.array([w[0], 2.0])[1]
     return total
+
+
+@program(sizes=SOME, f64=two(whole))
+def in_other_shapes(x, y):
+    n = len(x)
+    grid = np.zeros(2 * n)
+    for i in range(2 * n):
+        grid[i] = i + x[i % n]
+    big = np.array([v for v in y if v > 0])
+    return grid.reshape(2, n), (grid.reshape(n, -1) + 1).T, x.ravel(), big.reshape((-1, 1)), grid

@@ -76,3 +76,18 @@ def like_what_was_made_here(x):
         u[1:-1] = v[1:-1] + v[2:] - v[:-2]
         w += v[1:]
     return u, w, ready, full
+
+
+@on_arrays(python_at=(0,), f64=lambda n, rng: (whole(n, rng), n // 3 + 1))
+def computed_lengths(x, k):
+    s = 0.0
+    for v in x:
+        s += v
+    rows = len(x) // max(k, 1)
+    out = np.zeros((rows, k))
+    for i in range(rows):
+        for j in range(k):
+            out[i, j] = x[i * k + j] + s
+    rest = [v for v in x[rows * k :]]
+    bins = np.full(len(x) % k + rows, 2.0)
+    return out, rest, bins

@@ -67,8 +67,8 @@ class Allocations(Stacks):
             b.block.insert(0, ones(unique, ty.rank, b.name))
         if shape is None:
             shape = tuple(b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
-        elif not all(b.invariant(n.ir) for n in shape):
-            rows = ty.unit == ty.rank - 1 and all(b.invariant(n.ir) for n in shape[1:])
+        elif None in (known := [b.foreseen(n.ir) for n in shape]):
+            rows = ty.unit == ty.rank - 1 and None not in known[1:]
             (b.cut if rows and not b.frames else b.roomy).add(unique)
         b.env[name] = made = ArrayRef(unique, ty.dtype, ty.unit, shape)
         b.made[call] = *(of for of in b.made.get(call, ()) if of.name != unique), made
@@ -147,7 +147,8 @@ class Allocations(Stacks):
         """
         b, own = self.b, frozenset(self.arguments)
         named = repr(ELEMENTS[ty.dtype].numpy.str)
-        known = shape is not None and all(b.invariant(n.ir) for n in shape)
+        origins = [b.foreseen(n.ir) for n in shape or ()]
+        known = shape is not None and None not in origins
         if shape is not None and not known and function is np.empty:
             longest = [room(b, n.ir) for n in shape]
             order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""
@@ -164,7 +165,7 @@ class Allocations(Stacks):
         names |= {k.arg: k.value for k in call.keywords if k.arg}
         made = "empty" if ours else function.__name__.removesuffix("_like")
         fill = f"{inlined(names['fill_value'], b, own)}, " if made == "full" else ""
-        said = "".join(f"{as_python(n.ir)}, " for n in shape)
+        said = "".join(f"{as_python(n)}, " for n in origins if n is not None)
         return f"_np.{made}(({said}), {fill}{named})", ours is not None
 
     def reshaped(self, node: ast.Call) -> ArrayRef | None:

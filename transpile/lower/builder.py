@@ -124,6 +124,11 @@ class Builder(Sources):
             for n in walk(e)
         )
 
+    def foreseen(self, e: Expr) -> Expr | None:
+        """What `e` is before the first statement; None where that is not known."""
+        origin = self.origin(e)
+        return origin if self.invariant(origin) else None
+
     def require(self, cond: Expr, code: str, node: ast.AST) -> None:
         """Python must decide unless `cond` holds here.
 

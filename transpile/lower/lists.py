@@ -181,13 +181,14 @@ class Lists(Loops):
         """How often a statement at this place is executed, at most."""
         factors = []
         for frame in self.b.frames:
-            if not self.b.invariant(frame.trips):
+            trips = self.b.foreseen(frame.trips)
+            if trips is None:
                 refuse(
                     "LOWER_UNSUPPORTED",
                     f"the length of `{built.source}` is not known before the loop",
                     stmt,
                 )
-            factors.append(as_python(Call("max", (frame.trips, integer(0)), "i64")))
+            factors.append(as_python(Call("max", (trips, integer(0)), "i64")))
         return " * ".join(factors)
 
     def _new_buffer(self, name: str, dtype: str, length: str) -> str:

@@ -44,8 +44,8 @@ def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
     class Inline(ast.NodeTransformer):
         def visit_Subscript(self, n: ast.Subscript) -> ast.expr:
             length = _length(n, b)
-            if length is not None and b.invariant(length.ir):
-                return ast.parse(as_python(length.ir), mode="eval").body
+            if length is not None and (origin := b.foreseen(length.ir)) is not None:
+                return ast.parse(as_python(origin), mode="eval").body
             return ast.Subscript(self.visit(n.value), self.visit(n.slice), n.ctx)
 
         def visit_Name(self, n: ast.Name) -> ast.expr:
@@ -54,8 +54,9 @@ def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
                 return n
             if isinstance(value, ArrayRef) and not value.places and value.name not in b.fresh:
                 return ast.Name(value.name, ast.Load())
-            if isinstance(value, Num) and value.python_int and b.invariant(value.ir):
-                return ast.parse(as_python(value.ir), mode="eval").body
+            origin = b.foreseen(value.ir) if isinstance(value, Num) and value.python_int else None
+            if origin is not None:
+                return ast.parse(as_python(origin), mode="eval").body
             if isinstance(value, Num) and isinstance(value.ir, Const):
                 return ast.Constant(value.ir.value)
             return refuse("LOWER_UNSUPPORTED", f"`{n.id}` is not known before the loops", n)

@@ -13,10 +13,12 @@ import numpy as np
 from loopir.nodes import Const, Param, Store
 
 from ..infer import Num, logic
+from ..macros.calls import reshaping
 from ..pair import Pair
 from ..plan import (
     Chosen,
     Filled,
+    Fresh,
     Listed,
     Literal,
     Nothing,
@@ -103,6 +105,8 @@ class Results(Statements):
                 and self._resolve(func) is not builtins.len
             ):
                 return self.from_list(node, got.name)
+            case ast.Call(func=func) if (shaped := self._reshaped(node)) is not None:
+                return shaped
             case ast.Call(func=func) if makes_array(self._resolve(func)):
                 self.allocate("#made", node)
                 made = self.b.env["#made"]
@@ -127,6 +131,24 @@ class Results(Statements):
         if not isinstance(got, Num):
             return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
         return self._scalar(got, node)
+
+    def _reshaped(self, node: ast.Call) -> Returned | None:
+        """An array in another shape, by NumPy at the very end: its view, or copy, or error."""
+        of, lengths = reshaping(node, self._resolve(node.func)) or (None, ())
+        array = None if of is None else self.array(of)
+        if of is None or array is None:
+            return None
+        given = (self._scalar(self.num(n), n) for n in lengths)
+        function = np.ndarray.reshape if lengths else np.ndarray.ravel
+        return Tupled((self._array(array, of), *given), function)
+
+    def shaped(self, node: ast.Call) -> Made | None:
+        of, _ = reshaping(node, self._resolve(node.func)) or (None, ())
+        array = None if of is None or not isinstance(of, ast.Name) else self.array(of)
+        if array is None or not isinstance(self.b.bindings.get(array.name), Fresh):
+            return None
+        returned = None if array.places or self.b.frames else self._reshaped(node)
+        return None if returned is None else Made(returned, None)
 
     def _instance(self, made: type, node: ast.Call) -> Returned:
         """What a class of the user's makes of results: at the very end, as Python does."""
@@ -177,6 +199,8 @@ class Results(Statements):
                 refuse("LOWER_UNSUPPORTED", f"`{said}` is returned twice", e)
             named = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
             seen += [said] if named & self.growing.keys() else []
+            shaped = reshaping(e, self._resolve(e.func)) if isinstance(e, ast.Call) else None
+            e = shaped[0] if shaped else e
             got = self.b.env.get(e.id) if isinstance(e, ast.Name) else None
             if isinstance(got, ArrayRef) and (got.places or got.name in self.b.cut):
                 if got in seen:

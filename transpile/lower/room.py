@@ -21,8 +21,8 @@ def room(b: Builder, length: Expr) -> Expr | None:
 
 def _bound(b: Builder, e: Expr, up: bool) -> Expr | None:
     """An upper bound of `e`, or a lower one."""
-    if b.invariant(e):
-        return e
+    if (origin := b.foreseen(e)) is not None:
+        return origin
     if up and e in b.most:
         return b.most[e]
     match e:

@@ -20,7 +20,7 @@ from .lists import ARRAY_OF
 from .liveness import raises, reads
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
 from .refusal import refuse
-from .values import Cases, ListRef, Scalar, Unbound, Value
+from .values import Cases, ListRef, Made, Scalar, Unbound, Value
 
 __all__ = ["Statements"]
 
@@ -175,6 +175,9 @@ class Statements(Forks):
             if makes_array(function):
                 self.allocate(name, value)
                 return
+            if (shaped := self.shaped(value)) is not None:
+                b.env[name] = shaped
+                return
             match value.args:
                 case [ast.Name(id=source)] if isinstance(
                     got := b.env.get(source), ListRef
@@ -193,6 +196,10 @@ class Statements(Forks):
             b.env[name] = whole
             return
         self._bind(name, self.scalar(value))
+
+    def shaped(self, node: ast.Call) -> Made | None:
+        """An array that was made here, in another shape: a view that can only be returned."""
+        raise NotImplementedError
 
     def _bind(self, name: str, n: Scalar) -> None:
         """Gives `n` its Python name; known ints stay expressions, all else is computed once."""
