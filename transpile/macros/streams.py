@@ -12,7 +12,7 @@ from loopir.record import record
 from .context import Context
 from .integers import integer_constant, minus, plus
 from .names import free_of
-from .tuples import listed
+from .tuples import listed, tuple_known
 
 __all__ = ["Element", "Stream", "extent", "numpy_range", "range_bounds", "stream"]
 
@@ -56,7 +56,8 @@ def stream(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
             return _reversed(a, cx, rebound)
         case _, ast.Subscript(slice=ast.Slice()):
             return _slice(it, cx, rebound) or _array(it, cx, rebound)
-    return _rows(it, cx) or _array(it, cx, rebound)
+    known = tuple_known(it, cx) or it
+    return _rows(known, cx) or _array(known, cx, rebound)
 
 
 def _rows(it: ast.expr, cx: Context) -> Stream | None:
