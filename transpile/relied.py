@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from .below import below
 from .plan import Captured, Plan, Ref
-from .scope import Scope, made_in_c
+from .scope import Scope
 
 __all__ = ["relying"]
 
@@ -39,5 +39,5 @@ def _chains(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
 
 def _ref(text: str, chain: ast.expr, scope: Scope) -> Ref | None:
     value = scope.resolve(chain)
-    fixed = type(value) in (int, float, bool, tuple) or (callable(value) and made_in_c(value))
+    fixed = type(value) in (int, float, bool, tuple) or callable(value)
     return Ref(text, value) if fixed else None
