@@ -6,13 +6,17 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from choices import Choices
+from random_forms import Forms
 
 __all__ = ["HELPERS", "function_text"]
 
 Lines: TypeAlias = "list[str]"
 
 HELPERS = """
+from typing import NamedTuple
+
+import numpy as np
+
 def half(p, q):
     return (p - q) * 0.5
 
@@ -24,6 +28,26 @@ def larger(p, q):
 def bumped(p, d=1):
     q = p + d
     return q if q != p else d
+
+def total(v, start=0.0):
+    s = start
+    for e in v:
+        s = s + e
+    return s
+
+def scaled(v, by):
+    for i in range(len(v)):
+        v[i] = v[i] * by
+    return v
+
+def ends(v):
+    return v[0], v[-1]
+
+class Pair(NamedTuple):
+    low: int
+    high: float
+
+PAIR = Pair(2, 0.5)
 """
 _DEEPEST = 3
 
@@ -37,7 +61,7 @@ def _indented(lines: Lines) -> Lines:
     return [f"    {line}" for line in lines]
 
 
-class _Maker(Choices):
+class _Maker(Forms):
     """Draws one function, from top to bottom."""
 
     def text(self) -> str:
@@ -64,6 +88,7 @@ class _Maker(Choices):
         simple = [self.bound, self.updated, self.stored, self.stored, self.paired]
         simple += [self.renamed] if self.chance(3) else []
         whole = [self.whole, self.moved, self.listed, self.folded, self.sought]
+        whole += [self.form, self.form]
         loops = [self.loop] * 4 + [self.repeated, self.elements, self.nest]
         nested = [*(loops if self.loops < 2 else []), self.branch, self.branch]
         if self.depth >= _DEEPEST:
@@ -310,7 +335,7 @@ class _Maker(Choices):
         element = f"{self.one_of(*self.vectors)}[{self.index()}]"
         return self.one_of(
             element, element, element, *self.numbers[-3:], self.one_of(*self.numbers),
-            self.one_of("0", "1", "2", "-3", "0.5", "2.0", "7", "flag"),
+            self.one_of("0", "1", "2", "-3", "0.5", "2.0", "7", "flag", "PAIR.low", "PAIR[1]"),
         )
 
     def condition(self) -> str:
