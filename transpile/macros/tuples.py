@@ -163,14 +163,12 @@ def tuple_known(node: ast.AST, cx: Context) -> ast.expr | None:
     """A tuple of numbers that is free in the function, for as long as the name is bound to it. One
     that is read by computed subscripts is taken for an array.
 
-        for n in MOVES:
-            s = s + n
+        i, j, n = MOVES
     →
         MOVES
-        _x = (1, 0, -1)
-        for _i in range(len(_x)):
-            n = _x[_i]
-            s = s + n
+        i = 1
+        j = 0
+        n = -1
     """
     match node:
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
