@@ -76,6 +76,8 @@ def array_collected(node: ast.AST, cx: Context) -> ast.expr | None:
     flat = function is np.fromiter
     known = function in _MAKING and (flat or isinstance(taken, ast.ListComp))
     known = known and not waits(taken) and not bound(taken)
+    if known and not isinstance(taken.elt, (ast.ListComp, ast.List, ast.Tuple)):
+        known = not _is_returned(node, cx)
     if not known or len(rest) > 1 or given.keys() - {"dtype"}:
         return None
     name, dtype, before = cx.fresh("a"), given.get("dtype"), dict(cx.facts.known)
@@ -91,6 +93,14 @@ def array_collected(node: ast.AST, cx: Context) -> ast.expr | None:
         return cx.made(name, make)
     finally:
         cx.facts.known = before
+
+
+def _is_returned(node: ast.expr, cx: Context) -> bool:
+    """Whether it is what the function gives, or a part: then NumPy makes it of a list."""
+    if not isinstance(cx.within, ast.Return):
+        return False
+    value = cx.within.value
+    return any(e is node for e in getattr(value, "elts", [value]))
 
 
 def _filled(of: _Comprehension, cx: Context, outer: Sequence[_Loop] = ()) -> _Filled | None:

@@ -18,12 +18,13 @@ __all__ = ["Context"]
 
 class Context:
     """Belongs to the expansion of one function. ``at`` is the node being replaced, which stands
-    ``depth`` loops and branches deep. ``asked``, by its text: what is given to the function, or
-    free in it, and is taken for what it is now; and displays of constants.
+    ``within`` a statement, ``depth`` loops and branches deep. ``asked``, by its text: what is given
+    to the function, or free in it, and is taken for what it is now; and displays of constants.
     """
 
     def __init__(self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt]) -> None:
         self.at: ast.AST = tree
+        self.within: ast.AST = tree
         self.depth = 0
         self.facts = Flow(tree, env, self.resolve, self.fresh)
         self._env = env

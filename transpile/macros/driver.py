@@ -72,7 +72,7 @@ class _Driver:
         return [s]
 
     def _replaced(self, s: ast.stmt) -> list[ast.stmt] | None:
-        self.cx.at = s
+        self.cx.at = self.cx.within = s
         for macro in self.macros:
             new = macro(s, self.cx)
             if isinstance(new, list):
