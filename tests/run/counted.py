@@ -13,7 +13,7 @@ __all__ = ["PROGRAMS"]
     f64=lambda n, rng: (rng.integers(0, 9, n), real(n, rng)),
     u8=lambda n, rng: (rng.integers(0, 9, n).astype(np.uint8), whole(n, rng, F32)),
 )
-def counted(k, w):
+def counted_up(k, w):
     h = np.bincount(k, minlength=9)
     if len(w) == 0:
         return h, w

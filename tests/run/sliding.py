@@ -14,7 +14,7 @@ __all__ = ["PROGRAMS"]
     f32=lambda n, rng: (whole(n + 2, rng, F32), whole(n // 2 + 1, rng, F32)),
     mixed=lambda n, rng: (whole(n + 2, rng, np.int16), whole(n // 3 + 1, rng)),
 )
-def windows(x, v):
+def slid_windows(x, v):
     return np.convolve(x, v), np.convolve(x, v, "same"), np.correlate(x, v)
 
 

@@ -35,7 +35,7 @@ def lexicographic(x, y):
 
 
 @program(sizes=SIZES, f64=wide())
-def neighbours(X):
+def around(X):
     m, n = X.shape[:2]
     out = np.zeros(X.shape[::-1])
     for i in range(m):
@@ -88,7 +88,7 @@ def branching(x, y):
 
 
 @program(sizes=SIZES, f64=two(whole))
-def spread(x, y):
+def splatted(x, y):
     bounds = (1, len(x), 2)
     n = len(x)
     for i in range(*bounds):

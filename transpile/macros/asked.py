@@ -33,7 +33,7 @@ class Asked:
         if name not in ("real", "imag"):
             return None
         fact = answer(operator.attrgetter(name), [of.types])
-        return fact._replace(owner=of.owner) if fact else None
+        return fact._replace(owner=of.owner, lies=of.order if fact.rank else None) if fact else None
 
     def samples(self, e: ast.expr, index: bool = False) -> list[Sample]:
         """What `e` may be, as samples; ints below any length where it is an `index`."""
