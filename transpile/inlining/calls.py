@@ -1,0 +1,148 @@
+"""Which calls are inlined: what they run, and why others stay what they are."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from types import FunctionType
+
+from .. import ops
+from ..lower.refusal import refuse
+from ..macros.copying import copied
+from ..macros.driver import Macro
+from ..macros.env import Env
+from ..macros.lifting import Lifted
+from ..macros.ways import NotStructured
+from ..options import Options
+from ..rejections import Refused
+from ..scope import Scope, made_in_c
+from ..source import Source
+from ..types import ArgType, StandsIn
+from .bodies import Bodies
+from .callees import Callee, callee_of
+from .methods import Method, is_property, method_of
+from .results import without_return
+
+__all__ = ["Calls"]
+
+_DEEPEST = 24
+"""Calls of one function within each other."""
+
+
+class Calls(Bodies):
+    """Inlines calls. `others` are macros that come first, `options` the caller's."""
+
+    def __init__(
+        self, source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType],
+        others: Sequence[Macro] = (), options: Options | None = None,
+    ) -> None:
+        super().__init__(source, env, scope, types)
+        self.bodies = [self.tree.body]  # the innermost last
+        self.calls: list[object] = []  # those that are being inlined, the innermost last
+        self._others = others
+        self._options = options or Options()
+
+    def _rewrite(self, e: ast.expr) -> Lifted | None:
+        match e:
+            case ast.Call(func=func) if not is_property(func, self._objects):
+                return self._call(e)
+            case ast.Attribute(ctx=ast.Load()) if is_property(e, self._objects):
+                return self._call(ast.copy_location(ast.Call(e, [], []), e))
+            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int(k))):
+                found = self._call(call)
+                return None if found is None else self._item(found, k, e)
+        return None
+
+    def _item(self, found: Lifted, k: int, e: ast.Subscript) -> Lifted:
+        """Of several results that are all computed, one."""
+        match found.value:
+            case ast.Tuple(elts=values) if -len(values) <= k < len(values):
+                names = [self._fresh("t") for _ in values]
+                pairs = zip(names, values, strict=True)
+                lines = [b for n, v in pairs for b in self.cx.code("NAME = E", NAME=n, E=v)]
+                return Lifted([*found.before, *lines], ast.Name(names[k], ast.Load()))
+        taken = ast.Subscript(found.value, e.slice, ast.Load())
+        return Lifted(found.before, ast.copy_location(taken, e))
+
+    def _callee(self, call: ast.Call) -> tuple[Callee, str] | None:
+        """What `call` runs, and the Python by which it is known; None: nothing of Python's."""
+        func = call.func
+        if isinstance(func, ast.Lambda):
+            self._define(name := self._fresh("lambda"), func)
+            return self.locals[name], name
+        if isinstance(func, ast.Name) and func.id in self.locals:
+            return self.locals[func.id], func.id
+        method = method_of(func, self._objects)
+        if method is not None:
+            return self._of(method, call)
+        value = self._resolve(func)
+        known = isinstance(value, FunctionType) and _is_known(value)
+        if known or made_in_c(value) or self._is_claimed(call):
+            return None
+        if isinstance(value, StandsIn) and not self._options.computes_as(value.options):
+            said = f"`{ast.unparse(func)}` is fused with options of its own"
+            refuse("LOWER_CALL", said, call)
+        function = self.homes.plain(func, value)
+        if function is None:
+            return None
+        callee = callee_of(function)
+        if isinstance(callee, str):
+            refuse("LOWER_CALL", f"`{ast.unparse(func)}` {callee}", call)
+        return callee, ast.unparse(func)
+
+    def _of(self, method: Method, call: ast.Call) -> tuple[Callee, str]:
+        """A method, and what stands for it."""
+        callee = callee_of(method.runs)
+        if isinstance(callee, str):
+            refuse("LOWER_CALL", f"`{ast.unparse(call.func)}` {callee}", call)
+        if method.own:
+            self.homes.refs[method.own] = False
+        return callee, method.said
+
+    def _with_object(self, call: ast.Call) -> ast.Call:
+        """A call of a method is given the object first."""
+        method = method_of(call.func, self._objects)
+        if method is None or method.static or not isinstance(call.func, ast.Attribute):
+            return call
+        args = [copied(call.func.value), *call.args]
+        return ast.copy_location(ast.Call(call.func, args, call.keywords), call)
+
+    def _is_claimed(self, call: ast.Call) -> bool:
+        """Whether a macro of the user's expands it."""
+        try:
+            return any(m(call, self.cx) is not None for m in self._others)
+        finally:
+            self.cx.take_before()
+
+    def _call(self, call: ast.Call) -> Lifted | None:
+        """The call inlined. One that cannot be may stand where no call comes to it."""
+        try:
+            found = self._callee(call)
+            return None if found is None else self._inlined(self._with_object(call), *found)
+        except Refused as refused:
+            if refused.rejection.code == "LOWER_RECURSION":
+                raise
+            self.refused.append(refused)
+            return None
+
+    def _inlined(self, call: ast.Call, callee: Callee, said: str) -> Lifted:
+        if self.calls.count(callee.key) >= _DEEPEST:
+            refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
+        if callee.function is not None:
+            self.homes.guard(said, callee.function)
+        body, before = self._body(callee, said, call)
+        self.calls.append(callee.key)
+        self.bodies.append(body)
+        try:
+            lines, value = without_return(self.block(body), self.cx)
+        except NotStructured:
+            refuse("LOWER_CALL", f"`{callee.name}` is left within a statement of Python's", call)
+        finally:
+            self.calls.pop()
+            self.bodies.pop()
+        return Lifted([*before, *lines], value)
+
+
+def _is_known(function: FunctionType) -> bool:
+    """Whether it is NumPy's or ours, with a meaning of its own."""
+    module = str(function.__module__)
+    return module == ops.__name__ or module.split(".")[0] == "numpy"

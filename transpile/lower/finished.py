@@ -1,0 +1,119 @@
+"""Lists that are finished: how they, and arrays of them, are returned."""
+from __future__ import annotations
+
+import ast
+import builtins
+from dataclasses import replace
+
+import numpy as np
+
+from loopir.nodes import Param, Store
+
+from ..infer import Num
+from ..plan import (
+    Filled,
+    Listed,
+    Returned,
+    Slot,
+)
+from ..ranges import integer
+from .arrays import given_dtype
+from .consumers import consumer
+from .growing import count_of
+from .lists import ARRAY_OF, Built
+from .refusal import refuse
+from .statements import Statements
+
+__all__ = ["Finished"]
+
+
+class Finished(Statements):
+    """What is made of lists at the very end."""
+
+    tree: ast.FunctionDef
+
+    def _slot(self, dtype: str, n: Num) -> str:
+        b = self.b
+        name = b.name("result")
+        b.params[name] = Param(name, dtype, 0, None, written=True)
+        b.bindings[name] = Slot(name, dtype)
+        b.emit(Store(name, (), n.ir))
+        return name
+
+    def _list(self, name: str, node: ast.AST) -> Returned:
+        built = self.lists[name]
+        if built.dtype is None:
+            return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
+        buffer = self._once(built, node)
+        return Listed(buffer, self._length(name), built.weak, built.flags, built.python)
+
+    def _length(self, name: str) -> str | None:
+        if self._one_each(name):
+            return None
+        counter = self.b.env[f"#{name}"]
+        assert isinstance(counter, Num)
+        return self._slot("i64", counter)
+
+    def from_list(self, call: ast.Call, name: str) -> Returned:
+        function, rest = self.known(call.func), call.args[1:]
+        if function is builtins.list and not rest and not call.keywords:
+            return self._list(name, call)
+        built = self.lists[name]
+        argument = self._dtype_argument(call)
+        if function not in ARRAY_OF or built.dtype is None or argument is None:
+            return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
+        dtype = given_dtype(argument[0], self.array, self.known, call)
+        if built.flags or dtype not in (None, built.dtype):
+            return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
+        return Filled(self._once(built, call), self._length(name), dtype)
+
+    @staticmethod
+    def _dtype_argument(call: ast.Call) -> tuple[ast.expr | None] | None:
+        """The argument of ``np.array(list, dtype)``; None where there are others."""
+        given = call.args[1:] + [k.value for k in call.keywords if k.arg == "dtype"]
+        if len(given) > 1 or len(given) != len(call.args) - 1 + len(call.keywords):
+            return None
+        return (given[0] if given else None,)
+
+    def _count_of(self, name: str) -> Num:
+        """The length of a list that grows."""
+        count = self.b.env[count_of(name)]
+        assert isinstance(count, Num)
+        return count
+
+    def _array_of(self, name: str, call: ast.Call) -> Returned:
+        """``np.array`` of such a list."""
+        function, argument = self.known(call.func), self._dtype_argument(call)
+        if function not in ARRAY_OF[:2] or argument is None:
+            return refuse("LOWER_CALL", f"`{ast.unparse(call)}` is not compiled", call)
+        slot = self._slot("i64", self._count_of(name))
+        listed = self.returned_list(name, slot, call)
+        dtype = given_dtype(argument[0], self.array, self.known, call)
+        assert isinstance(listed, Listed)
+        if listed.flags or dtype not in (None, self.holds[name].dtype):
+            return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
+        return Filled(listed.name, slot, dtype)
+
+    def built(self, name: str, buffer: str) -> Built:
+        built = Built(name, buffer)
+        call = consumer(self.tree, name)
+        function = self._resolve(call.func) if call is not None else None
+        if call is None or function not in ARRAY_OF:
+            return built
+        argument = self._dtype_argument(call)
+        if argument is None or (function is np.fromiter and argument == (None,)):
+            return built
+        target = given_dtype(argument[0], self.array, self.known, call)
+        return replace(built, taken=True, target=target)
+
+    def _once(self, built: Built, node: ast.AST) -> str:
+        """The buffer of a list; what is made of it is one object, so it is returned once."""
+        if built.returned:
+            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is returned twice", node)
+        built.returned = True
+        return built.buffer
+
+    def counter(self, name: str) -> None:
+        """Starts counting the elements of a list."""
+        self.counters.add(f"#{name}")
+        self.b.env[f"#{name}"] = Num(integer(0), weak="i64")
