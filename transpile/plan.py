@@ -38,6 +38,7 @@ __all__ = [
     "Value",
     "Viewed",
     "Zipped",
+    "in_tuple",
     "stored",
 ]
 
@@ -225,6 +226,11 @@ class Tupled:
 
     items: tuple[Returned, ...]
     display: Callable[..., Any] = tuple
+
+
+def in_tuple(items: list[Any]) -> tuple[Any, ...]:
+    """What a list holds."""
+    return tuple(items)
 
 
 def stored(returned: Any, *settings: Any) -> Any:

@@ -77,3 +77,15 @@ def in_other_shapes(x, y):
         grid[i] = i + x[i % n]
     big = np.array([v for v in y if v > 0])
     return grid.reshape(2, n), (grid.reshape(n, -1) + 1).T, x.ravel(), big.reshape((-1, 1)), grid
+
+
+@program(sizes=SIZES, f64=two(whole), i64=two(whole, np.int64))
+def lists_in_lists(x, y):
+    n = len(x)
+    eye = [[1 if i == j else 0 for j in range(n)] for i in range(n)]
+    table = [[u * v for v in y] for u in x]
+    s = 0.0
+    for i in range(n):
+        for j in range(n):
+            s += table[i][j] * eye[i][j]
+    return eye, table, tuple(v + 1 for v in x), tuple(i for i in range(n) if i % 2), s

@@ -10,12 +10,7 @@ import numpy as np
 from loopir.nodes import Param, Store
 
 from ..infer import Num
-from ..plan import (
-    Filled,
-    Listed,
-    Returned,
-    Slot,
-)
+from ..plan import Filled, Listed, Returned, Slot, Tupled, in_tuple
 from ..ranges import integer
 from .arrays import given_dtype
 from .consumers import consumer
@@ -56,8 +51,9 @@ class Finished(Statements):
 
     def from_list(self, call: ast.Call, name: str) -> Returned:
         function, rest = self.known(call.func), call.args[1:]
-        if function is builtins.list and not rest and not call.keywords:
-            return self._list(name, call)
+        if function in (builtins.list, builtins.tuple) and not rest and not call.keywords:
+            listed = self._list(name, call)
+            return listed if function is builtins.list else Tupled((listed,), in_tuple)
         built = self.lists[name]
         argument = self._dtype_argument(call)
         if function not in ARRAY_OF or built.dtype is None or argument is None:

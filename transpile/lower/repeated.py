@@ -48,6 +48,8 @@ class Repeated(Fixed):
         lengths = [self._length_of(n, name) for n in times]
         one = b.rebind(self.num(item), "item")
         self.belongs(one, one.dtype, value)
+        if one.strong is not None and one.dtype not in ("f64", "i64", "bool"):
+            refuse("LOWER_TYPE", f"the items of `{name}` are of type {one.dtype}", value)
         if one.strong is not None and name not in self.mixed:
             raise IsMixed(name)
         array, flags = self._filled(name, one, lengths, value), None

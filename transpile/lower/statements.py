@@ -181,7 +181,7 @@ class Statements(Forks):
             match value.args:
                 case [ast.Name(id=source)] if isinstance(
                     got := b.env.get(source), ListRef
-                ) and function in (*ARRAY_OF, list):
+                ) and function in (*ARRAY_OF, list, tuple):
                     made = self._made(got.name, value)
                     b.env.update({n: Unbound() for n, v in b.env.items() if v == got})
                     b.env[name] = made

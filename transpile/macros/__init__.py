@@ -16,7 +16,7 @@ from .assignments import annotated, augmented, chained, unpacked
 from .attributes import with_stores
 from .bitmasks import bitmask
 from .classes import class_named
-from .collecting import array_collected
+from .collecting import array_collected, list_nested
 from .compared import tuple_compared
 from .comprehensions import collected, list_comprehension, list_repeated
 from .context import Context
@@ -131,6 +131,7 @@ MACROS: tuple[Macro, ...] = (
     array_value,         # f(x + 1)
     array_collected,     # np.array([e for v in x])
     collected,           # list(e for v in x)
+    list_nested,         # [[i * j for j in range(m)] for i in x]
     list_repeated,       # [0 for _ in range(n)]
     list_comprehension,  # [e for v in x if c]
 )

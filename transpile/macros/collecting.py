@@ -1,50 +1,25 @@
-"""Arrays of what comprehensions give → arrays that loops fill: ``np.array([e for v in x])``."""
+"""Arrays, and lists of lists, of what comprehensions give → loops that fill them."""
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ..types import ScalarType
-from .comprehensions import all_of, own_names, waits
+from .comprehensions import waits
 from .context import Context
-from .fact import INT
-from .loops import pairs
-from .names import bound, rename, used
-from .nests import allocated, product, unless
-from .streams import Stream, extent, stream
+from .filled import Filled, Loop, filled, kinds
+from .names import bound, free_of
+from .nests import allocated, dtype, product, unless
 
-__all__ = ["array_collected"]
+__all__ = ["array_collected", "list_nested"]
+
+_ITEMS: dict[str, bool | int | float] = {"i64": 0, "f64": 0.0, "bool": False}
+"""What lists in lists may hold, Python's and NumPy's."""
 
 _MAKING: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
-_Comprehension: TypeAlias = ast.ListComp | ast.GeneratorExp
-
-
-class _Loop(NamedTuple):
-    """``length`` times ``binds``; it is Python's where one of ``checks`` holds."""
-
-    variable: str
-    length: ast.expr
-    binds: list[ast.stmt]
-    checks: tuple[ast.expr, ...]
-
-
-class _Filled(NamedTuple):
-    """What a comprehension gives: ``items``, by their places in the innermost display.
-
-    ``axes``: the loops of each axis. ``test``: of those that are taken. ``width``: of a display.
-    """
-
-    axes: list[list[_Loop]]
-    test: ast.expr | None
-    items: Sequence[ast.expr]
-    width: int | None
-
-    @property
-    def loops(self) -> list[_Loop]:
-        return [loop for axis in self.axes for loop in axis]
 
 
 def array_collected(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -80,14 +55,14 @@ def array_collected(node: ast.AST, cx: Context) -> ast.expr | None:
         known = not _is_returned(node, cx)
     if not known or len(rest) > 1 or given.keys() - {"dtype"}:
         return None
-    name, dtype, before = cx.fresh("a"), given.get("dtype"), dict(cx.facts.known)
+    name, asked, before = cx.fresh("a"), given.get("dtype"), dict(cx.facts.known)
 
     def make() -> list[ast.stmt] | None:
-        found = _filled(taken, cx)
+        found = filled(taken, cx)
         if found is None or found.width == 0 or (flat and (found.axes[1:] or found.width)):
             return None
-        of = _element(found.items, cx) if dtype is None else _given(dtype, cx)
-        return None if of is None else _made(name, node, found, of, dtype is None, cx)
+        of = _common(kinds(found.items, cx)) if asked is None else _given(asked, cx)
+        return None if of is None else _made(name, node, found, of, asked is None, cx)
 
     try:
         return cx.made(name, make)
@@ -103,97 +78,86 @@ def _is_returned(node: ast.expr, cx: Context) -> bool:
     return any(e is node for e in getattr(value, "elts", [value]))
 
 
-def _filled(of: _Comprehension, cx: Context, outer: Sequence[_Loop] = ()) -> _Filled | None:
-    """Facts follow: those of the variables stay behind."""
-    of = own_names(of, cx)
-    tests = [test for g in of.generators for test in g.ifs]
-    names: dict[str, str | ast.expr] = {}
-    loops: list[_Loop] = []
-    for g in of.generators:
-        loop = _loop(g, [*outer, *loops], names if tests else None, cx)
-        if loop is None or (tests and len(of.generators) > 1):
-            return None
-        loops.append(loop)
-    elt = rename(of.elt, names)
-    if tests:
-        return _Filled([loops], rename(all_of(tests, cx), names), [elt], None)
-    if isinstance(elt, ast.ListComp) and not waits(elt):
-        inner = _filled(elt, cx, [*outer, *loops])
-        known = inner is not None and not inner.test
-        return inner._replace(axes=[loops, *inner.axes]) if inner and known else None
-    if isinstance(elt, (ast.List, ast.Tuple)):
-        return _Filled([loops], None, elt.elts, len(elt.elts))
-    return _Filled([loops], None, [elt], None)
+def list_nested(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
+    """Lists of one length in lists, of numbers of one type.
 
-
-def _apart(node: ast.AST, loops: Sequence[_Loop]) -> bool:
-    """Whether it has nothing of the variables of `loops`."""
-    own = {loop.variable for loop in loops} | bound(*(s for loop in loops for s in loop.binds))
-    return own.isdisjoint(used(node))
-
-
-def _loop(
-    g: ast.comprehension, outer: Sequence[_Loop], names: dict[str, str | ast.expr] | None,
-    cx: Context,
-) -> _Loop | None:
-    """The loop of a clause. With `names`, these stand for the elements, and nothing binds them."""
-    s = _along_row(g.iter, outer, cx) or stream(g.iter, cx, ())
-    if s is None or not all(_apart(part, outer) for part in (s.length, *s.setup)):
-        return None
-    index = cx.fresh("i")
-    parts = pairs(g.target, s.at(ast.Name(index, ast.Load())))
-    if parts is None:
-        return None
-    cx.before(*s.setup)
-    cx.facts.known[index] = INT
-    binds = [line for t, e in parts for line in cx.code("TARGET = E", TARGET=t, E=e)]
-    for line in (*s.setup, *binds):
-        cx.facts.record(line)
-    if names is not None and all(isinstance(t, ast.Name) for t, _ in parts):
-        names |= {t.id: e for t, e in parts if isinstance(t, ast.Name)}
-        binds = []
-    return _Loop(index, extent(s.length, cx), binds, s.checks)
-
-
-def _along_row(e: ast.expr, outer: Sequence[_Loop], cx: Context) -> Stream | None:
-    """What runs along a row, whose length is that of any other."""
-    for line in (s for loop in outer for s in loop.binds):
-        match e, line:
-            case ast.Name(id=name), ast.Assign(
-                targets=[ast.Name(id=row)],
-                value=ast.Subscript(value=ast.Name() as of, slice=ast.Name()),
-            ) if name == row and (cx.fact(of).rank or 0) > 1:
-                length = cx.expr("X.shape[1]", X=of)
-                return Stream((), length, lambda i: cx.expr("X[I]", X=e, I=i))
+        out = [[i * j for j in range(3)] for i in range(n)]
+    →
+        out = [[0] * 3 for _i_3 in range(max(n, 0))]
+        for _i_1 in range(max(n, 0)):
+            _i = _i_1
+            for _i_2 in range(3):
+                _j = _i_2
+                out[_i_1][_i_2] = _i * _j
+    """
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=ast.ListComp()) as of):
+            known = free_of(of, [name])
+            return cx.whole(lambda: _nested(name, of, cx)) if known else None
+        case ast.ListComp(elt=ast.ListComp()):
+            name, of = cx.fresh("list"), node
+            return cx.made(name, lambda: _nested(name, of, cx))
     return None
 
 
-def _element(items: Sequence[ast.expr], cx: Context) -> str | None:
-    """The dtype of numbers that are all of one, which may need their calls expanded."""
-    names: set[str] = set()
-    for e in items:
-        types = cx.fact(e).types
-        if not types:
-            name = cx.fresh("e")
-            for line in cx.code("NAME = E", NAME=name, E=e):
-                cx.expanded(line)
-            types = cx.facts.of(ast.Name(name, ast.Load())).types
-        if not types or not all(isinstance(t, ScalarType) for t in types):
-            return None
-        names |= {t.dtype for t in types}
+def _nested(name: str, of: ast.ListComp, cx: Context) -> list[ast.stmt] | None:
+    before = dict(cx.facts.known)
+    try:
+        found = None if waits(of) or bound(of) or not cx.means("range") else filled(of, cx)
+        types = kinds(found.items, cx) if found and found.width is None else set()
+    finally:
+        cx.facts.known = before
+    if found is None or len(types) != 1 or not all(t.dtype in _ITEMS for t in types):
+        return None
+    setup, lengths = cx.take_before(), _lengths(found, cx)
+    rows = cx.expr("[Z] * N", Z=_zero(types.pop(), cx), N=lengths[-1])
+    for n in reversed(lengths[:-1]):
+        rows = cx.expr("[ROW for I in range(N)]", ROW=rows, I=cx.fresh("i"), N=n)
+    place: ast.expr = ast.Name(name, ast.Load())
+    for axis in found.axes:
+        place = cx.expr("P[I]", P=place, I=_flat(axis, cx))
+    assert isinstance(place, ast.Subscript)
+    place.ctx = ast.Store()
+    body = cx.code("PLACE = E", PLACE=place, E=found.items[0])
+    lines = [*cx.code("NAME = E", NAME=name, E=rows), *_looped(found, body, cx)]
+    (original,) = cx.code("NAME = E", NAME=name, E=of)
+    checks = [c for loop in found.loops for c in loop.checks]
+    return [*setup, *unless(checks, original, lines, cx)]
+
+
+def _zero(of: ScalarType, cx: Context) -> ast.expr:
+    if not of.weak:
+        return cx.expr("T(0)", T=dtype(of.dtype, cx))
+    return ast.Constant(_ITEMS[of.dtype])
+
+
+def _common(of: set[ScalarType]) -> str | None:
+    """The dtype that all have."""
+    names = {t.dtype for t in of}
     return names.pop() if len(names) == 1 else None
 
 
-def _given(dtype: ast.expr, cx: Context) -> str | None:
-    made = cx.fact(cx.expr("NP.empty(1, T)", NP=cx.numpy, T=dtype)).array
+def _lengths(found: Filled, cx: Context) -> list[ast.expr]:
+    return [product([loop.length for loop in axis], cx) for axis in found.axes]
+
+
+def _looped(found: Filled, body: list[ast.stmt], cx: Context) -> list[ast.stmt]:
+    for loop in reversed(found.loops):
+        lines = [*loop.binds, *body]
+        body = cx.code("for I in range(N): BODY", I=loop.variable, N=loop.length, BODY=lines)
+    return body
+
+
+def _given(type_: ast.expr, cx: Context) -> str | None:
+    made = cx.fact(cx.expr("NP.empty(1, T)", NP=cx.numpy, T=type_)).array
     return None if made is None else made.dtype
 
 
 def _made(
-    name: str, node: ast.Call, found: _Filled, dtype: str, inferred: bool, cx: Context
+    name: str, node: ast.Call, found: Filled, of: str, inferred: bool, cx: Context
 ) -> list[ast.stmt]:
     setup = cx.take_before()
-    lengths = [product([loop.length for loop in axis], cx) for axis in found.axes]
+    lengths = _lengths(found, cx)
     width = [] if found.width is None else [ast.Constant(found.width)]
     count = cx.fresh("n") if found.test else None
     at = [ast.Name(count, ast.Load())] if count else [_flat(axis, cx) for axis in found.axes]
@@ -204,12 +168,10 @@ def _made(
     if count and found.test:
         text = "if TEST:\n    BODY\n    N = N + 1"
         body = cx.code(text, TEST=found.test, BODY=body, N=count)
-    for loop in reversed(found.loops):
-        lines = [*loop.binds, *body]
-        body = cx.code("for I in range(N): BODY", I=loop.variable, N=loop.length, BODY=lines)
+    body = _looped(found, body, cx)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    lines = [allocated(name, [*lengths, *width], dtype, cx), *body]
-    inferred = inferred and dtype != "f64"
+    lines = [allocated(name, [*lengths, *width], of, cx), *body]
+    inferred = inferred and of != "f64"
     if count:
         lines[1:1] = cx.code("N = 0", N=count)
         lines += cx.code("NAME.resize(N, refcheck=False)", NAME=name, N=count)
@@ -222,7 +184,7 @@ def _made(
     return [*setup, *unless(checks, original, lines, cx)]
 
 
-def _flat(axis: Sequence[_Loop], cx: Context) -> ast.expr:
+def _flat(axis: Sequence[Loop], cx: Context) -> ast.expr:
     """The place along an axis that several loops run along."""
     place: ast.expr = ast.Name(axis[0].variable, ast.Load())
     for loop in axis[1:]:
