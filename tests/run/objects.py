@@ -148,3 +148,14 @@ def attributes_set(c, most):
     c.kept = c.a * 2
     c.a = c.kept[::-1] + c.count
     return c.total
+
+
+@on_objects(pairs=lambda n, rng: (((1, n), (3, 4)),))
+def nested_pairs(t):
+    s = 0.0
+    for u, v in t:
+        s += u * v
+    (a, b), (c, d) = t
+    for row in t:
+        s += row[0]
+    return s, a * d - b * c, t[1][0], max(t[0])

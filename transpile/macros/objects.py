@@ -170,8 +170,9 @@ class _Naming(ast.NodeTransformer):
         ty = self._type(node)
         if not isinstance(ty, ObjectType) or not ty.is_tuple:
             return None
-        parts = (ast.Subscript(node, ast.Constant(k), ast.Load()) for k in range(len(ty.parts)))
-        return ast.copy_location(ast.Tuple([*parts], ast.Load()), node)
+        at = (ast.Constant(k) for k in range(len(ty.parts)))
+        parts = (ast.Subscript(copied(node), k, ast.Load()) for k in at)
+        return ast.copy_location(ast.Tuple([self._items(p) or p for p in parts], ast.Load()), node)
 
     def _named(self, node: ast.expr) -> ast.expr | None:
         ty, place = self._type(node), held_at(node)
