@@ -67,3 +67,20 @@ def test_one_view_is_one_object() -> None:
     x = np.arange(3.0)
     a, b = fuse(f, on_reject="silent")(x)
     assert a is b
+
+
+MOVES = (1, 2)
+
+
+def test_one_tuple_is_one_object() -> None:
+    def twice(k):
+        t = (k, 1)
+        return t, t, MOVES
+
+    def free(k):
+        return MOVES
+
+    a, b, c = fuse(twice, on_reject="silent")(1)
+    assert a is b
+    assert c is MOVES
+    assert fuse(free, on_reject="silent")(1) is MOVES

@@ -232,3 +232,19 @@ def strictly(x, y):
     for i, (u, v) in enumerate(zip(x, y, strict=True)):
         x[i] = u * v
     return x
+
+
+@trap("what is spliced into a display is all there, whatever it is", case(F), case(N), case(Z),
+      compiled=False)
+def spliced(x):
+    shape, items = (*x.shape, 1), (*x, 7)
+    s = 0
+    for v in (*x, 1):
+        s += v
+    return len((*x, 1)), shape, items[0], items[-1], s, max((*x, 2)), (*x, 1) < (2,), len([*x, 3])
+
+
+@trap("what is spliced into a call is all there", case(F), case(N), compiled=False)
+def spliced_into_calls(x):
+    t = (*x, 1)
+    return max(*x, 2.0, 1.0), min(*t, 9), [v for v in (*t, 2)], len(t + (1,)), t[1:] + (0,)  # noqa: RUF005

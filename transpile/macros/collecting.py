@@ -52,7 +52,7 @@ def array_collected(node: ast.AST, cx: Context) -> ast.expr | None:
     known = function in _MAKING and (flat or isinstance(taken, ast.ListComp))
     known = known and not waits(taken) and not bound(taken)
     if known and not isinstance(taken.elt, (ast.ListComp, ast.List, ast.Tuple)):
-        known = not _is_returned(node, cx)
+        known = not cx.returned()  # NumPy makes it of a list, empty or not
     if not known or len(rest) > 1 or given.keys() - {"dtype"}:
         return None
     name, asked, before = cx.fresh("a"), given.get("dtype"), dict(cx.facts.known)
@@ -68,14 +68,6 @@ def array_collected(node: ast.AST, cx: Context) -> ast.expr | None:
         return cx.made(name, make)
     finally:
         cx.facts.known = before
-
-
-def _is_returned(node: ast.expr, cx: Context) -> bool:
-    """Whether it is what the function gives, or a part: then NumPy makes it of a list."""
-    if not isinstance(cx.within, ast.Return):
-        return False
-    value = cx.within.value
-    return any(e is node for e in getattr(value, "elts", [value]))
 
 
 def list_nested(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
@@ -175,9 +167,9 @@ def _made(
     if count:
         lines[1:1] = cx.code("N = 0", N=count)
         lines += cx.code("NAME.resize(N, refcheck=False)", NAME=name, N=count)
-        none = [cx.expr("N == 0", N=ast.Name(count, ast.Load()))] if inferred else []
-        lines += unless(none, original, [ast.Pass()], cx) if none else []
-        inferred = False
+        if inferred:
+            lines += unless([cx.expr("N == 0", N=count)], original, [ast.Pass()], cx)
+            inferred = False
     some = lengths if inferred or width else lengths[:-1]
     checks = [c for loop in found.loops for c in loop.checks]
     checks += [cx.expr("N < 1", N=n) for n in some]

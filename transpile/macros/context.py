@@ -141,6 +141,19 @@ class Context:
             return constant.value if constant and root is expr else None
         return self._env.resolve(expr)
 
+    def returned(self, name: str | None = None) -> int:
+        """How often what the function gives, or a part of that, is the node being replaced; or a
+        name.
+        """
+        if not isinstance(self.within, ast.Return):
+            return 0
+        waiting, count = [self.within.value], 0
+        while waiting:
+            e = waiting.pop()
+            waiting += e.elts if isinstance(e, (ast.Tuple, ast.List)) else []
+            count += e is self.at if name is None else isinstance(e, ast.Name) and e.id == name
+        return count
+
     def ask(self, e: ast.expr) -> None:
         """Takes `e`, a name or a chain of attributes, for what it is now, if the function is given
         it or it is free.

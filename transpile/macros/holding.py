@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .arrays import converts
 from .context import Context
 from .elementwise import operation
-from .masking import holding, masked, true_of
+from .masking import holding, masked, set_at, true_of
 from .nests import allocated, nest, product, unless
 from .views import held, reads, view
 
@@ -97,13 +97,9 @@ def array_spread(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                     x[_i_2] = y[_n]
                     _n = _n + 1
     """
-    match node:
-        case ast.Assign(targets=[ast.Subscript() as target], value=value):
-            op = None
-        case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-            pass
-        case _:
-            return None
+    if (put := set_at(node)) is None:
+        return None
+    target, op, value = put
     of = masked(target, cx)
     if of is None or cx.fact(of.array).rank != cx.fact(of.mask).rank or cx.fact(value).rank != 1:
         return None

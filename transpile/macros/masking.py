@@ -15,7 +15,7 @@ from .integers import integer_constant
 from .nests import allocated, indices, nest, product, unless
 from .views import element, held, unique, view
 
-__all__ = ["array_chosen", "array_cut", "array_masked", "holding", "masked", "true_of"]
+__all__ = ["array_chosen", "array_cut", "array_masked", "holding", "masked", "set_at", "true_of"]
 
 
 class _Masked(NamedTuple):
@@ -93,13 +93,9 @@ def array_masked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 if np.less(y[_i_1], 0):
                     x[_i_1] = np.add(x[_i_1], 1)
     """
-    match node:
-        case ast.Assign(targets=[ast.Subscript() as target], value=value):
-            op = None
-        case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-            pass
-        case _:
-            return None
+    if (put := set_at(node)) is None:
+        return None
+    target, op, value = put
     of = masked(target, cx)
     if of is None:
         return None
@@ -134,6 +130,16 @@ def _converts(value: ast.expr, of: _Masked, cx: Context) -> bool:
     return bool(fact.types) and all(
         np.can_cast(ELEMENTS[t.dtype].numpy, given.numpy) for t in fact.types
     )
+
+
+def set_at(node: ast.AST) -> tuple[ast.Subscript, ast.operator | None, ast.expr] | None:
+    """What ``x[i] = v`` or ``x[i] += v`` sets, by which operator, and from what."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript() as target], value=value):
+            return target, None, value
+        case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
+            return target, op, value
+    return None
 
 
 def masked(e: ast.expr, cx: Context) -> _Masked | None:

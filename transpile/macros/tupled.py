@@ -47,7 +47,7 @@ class Tuples(Asked):
     def items(self, e: ast.expr) -> list[ast.expr] | None:
         """The items of a tuple, in the order of their evaluation; None where they are not known."""
         found = self._items(e)
-        return found if found and len(found) <= MOST else None
+        return found if found is not None and 0 < len(found) <= MOST else None
 
     def item(self, e: ast.expr, index: ast.expr) -> ast.expr | None:
         """What a constant subscript reads of a tuple that has a name."""
@@ -60,20 +60,19 @@ class Tuples(Asked):
             case ast.Tuple(elts=elts):
                 parts = [self._items(x.value) if isinstance(x, ast.Starred) else [x] for x in elts]
                 return None if None in parts else [item for part in parts for item in part or ()]
-            case ast.Name():
-                names = self.of(e).items or ()
+            case ast.Name() if names := self.of(e).items:
                 return [ast.copy_location(ast.Name(n, ast.Load()), e) for n in names]
             case ast.Attribute(attr="shape", value=ast.Name() as array):
                 fact = self.of(array)
-                axes = range(fact.rank or 0 if fact.types else 0)
-                return [_at(e, k) for k in axes]
+                return [_at(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
             case ast.Subscript(value=value, slice=ast.Slice() as cut):
-                bounds, items = _bounds(cut), self._items(value) or []
-                simple = bounds is not None and all(map(is_steady, items))
-                return items[bounds] if simple and bounds else None
+                bounds, items = _bounds(cut), self._items(value)
+                if bounds is None or items is None or not all(map(is_steady, items)):
+                    return None
+                return items[bounds]
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 first, second = self._items(left), self._items(right)
-                return first + second if first and second else None
+                return None if first is None or second is None else first + second
         return None
 
 

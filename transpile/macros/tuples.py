@@ -12,9 +12,10 @@ from .tupled import MOST, is_steady, spelled
 from .views import held
 
 __all__ = [
-    "tuple_asked", "tuple_item", "tuple_known", "tuple_named", "tuple_spelled",
-    "tuple_spliced", "listed", "untupled",
+    "listed", "tuple_asked", "tuple_item", "tuple_known", "tuple_named", "tuple_spelled",
+    "tuple_spliced", "untupled",
 ]
+
 
 def tuple_named(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The tuple itself stays only for what asks for it as a whole.
@@ -155,7 +156,8 @@ def tuple_spelled(node: ast.AST, cx: Context) -> ast.expr | None:
         ):
             items = cx.facts.items(node)
             display = isinstance(node, ast.Tuple) and items == node.elts
-            return None if items is None or display else spelled(items, node)
+            twice = isinstance(node, ast.Name) and cx.returned(node.id) > 1  # one object
+            return None if items is None or display or twice else spelled(items, node)
     return None
 
 
@@ -174,7 +176,8 @@ def tuple_known(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             value = cx.resolve(node)
             taken = isinstance(node, ast.Attribute) or node.id not in cx.facts.whole
-            if taken and type(value) is tuple and 0 < len(value) <= MOST and _is_plain(value):
+            taken = taken and not cx.returned()  # it is that very tuple
+            if taken and type(value) is tuple and _is_plain(value):
                 cx.ask(node)
                 return ast.copy_location(_constant(value), node)
     return None
