@@ -99,13 +99,13 @@ def array_spread(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     if (put := set_at(node)) is None:
         return None
-    target, op, value = put
+    s, target, op, value = put
     of = masked(target, cx)
     if of is None or cx.fact(of.array).rank != cx.fact(of.mask).rank or cx.fact(value).rank != 1:
         return None
     if not converts(cx.fact(of.array), op, cx.fact(value), cx):
         return None
-    return cx.whole(lambda: _spread(node, of.array, of.mask, op, value, cx))
+    return cx.whole(lambda: _spread(s, of.array, of.mask, op, value, cx))
 
 
 def columns_masked(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:

@@ -95,7 +95,7 @@ def array_masked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     if (put := set_at(node)) is None:
         return None
-    target, op, value = put
+    s, target, op, value = put
     of = masked(target, cx)
     if of is None:
         return None
@@ -114,7 +114,7 @@ def array_masked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             mask = mask if isinstance(mask, ast.Name) else held(mask, "m", cx)
             more = ", ".join([":"] * axes + ["None"] * (rank - axes))
             mask = cx.expr(f"M[{more}]", M=mask)
-        return store_where(node, of.array, mask, under, cx, op)
+        return store_where(s, of.array, mask, under, cx, op)
 
     return cx.whole(make)
 
@@ -132,13 +132,15 @@ def _converts(value: ast.expr, of: _Masked, cx: Context) -> bool:
     )
 
 
-def set_at(node: ast.AST) -> tuple[ast.Subscript, ast.operator | None, ast.expr] | None:
-    """What ``x[i] = v`` or ``x[i] += v`` sets, by which operator, and from what."""
+def set_at(
+    node: ast.AST,
+) -> tuple[ast.stmt, ast.Subscript, ast.operator | None, ast.expr] | None:
+    """The statement ``x[i] = v`` or ``x[i] += v``: what it sets, by which operator, from what."""
     match node:
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
-            return target, None, value
+            return node, target, None, value
         case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-            return target, op, value
+            return node, target, op, value
     return None
 
 
