@@ -16,7 +16,7 @@ from targets.host import available
 from transpile import fuse, ops
 from transpile.dispatch.contract import Contract
 from transpile.dispatch.floats import Verdicts, judge, judge_told
-from transpile.plan import Nothing
+from transpile.returned import Nothing
 
 TARGETS = [t.name for t in available()]
 FUNCTIONS: list[Callable[..., Any]] = []

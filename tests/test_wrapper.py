@@ -11,27 +11,13 @@ import pytest
 
 from loopir.nodes import Check, Const, Kernel, Param
 from loopir.ops import STATUS
+from transpile.bindings import Argument, Captured, Fresh, Slot
 from transpile.dispatch import floats
 from transpile.dispatch.compiling import contract_of
 from transpile.dispatch.contract import Contract, strided, weak
 from transpile.dispatch.wrapper import applies, wrapper
-from transpile.plan import (
-    Argument,
-    Captured,
-    Filled,
-    Fresh,
-    Listed,
-    Literal,
-    Nothing,
-    Plan,
-    Ref,
-    Returned,
-    Same,
-    Slot,
-    StatusSource,
-    Tupled,
-    Value,
-)
+from transpile.plan import Plan, Ref, StatusSource
+from transpile.returned import Filled, Listed, Literal, Nothing, Returned, Same, Tupled, Value
 from transpile.types import ArrayType, ScalarType
 
 F64 = ArrayType("f64", 1, 0)

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from .below import below
-from .plan import Captured, Plan, Ref
+from .bindings import Captured
+from .plan import Plan, Ref
 from .scope import Scope
 
 __all__ = ["relying"]

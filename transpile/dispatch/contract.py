@@ -3,20 +3,9 @@ from __future__ import annotations
 
 from loopir.record import record
 
-from ..plan import (
-    Argument,
-    Binding,
-    Captured,
-    Field,
-    Fresh,
-    Held,
-    Home,
-    Part,
-    Ref,
-    Returned,
-    Shape,
-    StatusSource,
-)
+from ..bindings import Argument, Binding, Captured, Field, Fresh, Held, Part
+from ..plan import Home, Ref, Shape, StatusSource
+from ..returned import Returned
 from ..types import PARTS, ArrayType, ScalarType
 
 __all__ = ["Contract", "Parameter", "paired", "strided", "weak"]

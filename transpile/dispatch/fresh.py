@@ -28,7 +28,7 @@ from targets.whole import (
     Word,
 )
 
-from ..plan import Fresh
+from ..bindings import Fresh
 from ..types import ELEMENTS
 
 __all__ = ["Unfit", "add_fresh"]

@@ -9,7 +9,7 @@ import numpy as np
 from loopir.exhaustive import unhandled
 from loopir.types import DTYPES
 
-from ..plan import (
+from ..returned import (
     Chosen,
     Filled,
     Listed,

@@ -14,7 +14,7 @@ from loopir.record import record
 from targets.load import Entry
 from targets.safecall import overlaps_itself
 
-from ..plan import Argument, Field
+from ..bindings import Argument, Field
 from ..signature import parameters
 from ..types import ScalarType
 from .contract import Contract

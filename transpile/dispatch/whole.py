@@ -31,20 +31,16 @@ from targets.whole import (
     whole,
 )
 
-from ..plan import (
-    Argument,
-    Binding,
-    Captured,
+from ..bindings import Argument, Binding, Captured, Fresh, Slot
+from ..returned import (
     Chosen,
     Filled,
-    Fresh,
     Listed,
     Literal,
     Nothing,
     Paired,
     Returned,
     Same,
-    Slot,
     Tupled,
     Value,
     Viewed,

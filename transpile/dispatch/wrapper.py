@@ -30,8 +30,9 @@ import numpy as np
 from loopir.types import DTYPES
 from targets.items import Items, mover
 
+from ..bindings import Argument, Binding, Captured, Field, Fresh, Held, Part, Slot, Taken
 from ..macros.fields import indexed_by
-from ..plan import Argument, Binding, Captured, Field, Fresh, Held, Part, Ref, Shape, Slot, Taken
+from ..plan import Ref, Shape
 from ..signature import outer_type, type_of
 from ..types import ELEMENTS, ArrayType
 from .contract import Contract

@@ -11,9 +11,9 @@ import numpy as np
 from loopir.nodes import Append, Call, Dim, Param, Var
 from loopir.types import DTYPES
 
+from ..bindings import Argument, Fresh
 from ..infer import Num, constant
 from ..macros.calls import reshaping
-from ..plan import Argument, Fresh
 from ..ranges import LENGTH, integer
 from ..rejections import Refused
 from ..scope import Origin

@@ -11,8 +11,8 @@ from loopir.nodes import Call, Check, Const, Dim, Disjoint, Expr, Guard, Param, 
 from loopir.record import record
 from loopir.tree import walk
 
+from ..bindings import Binding, Fresh, Taken
 from ..infer import TRUE, Num, logic
-from ..plan import Binding, Fresh, Taken
 from ..ranges import Linear, integer
 from ..rejections import Refused
 from ..source import span_of

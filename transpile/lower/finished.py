@@ -9,9 +9,10 @@ import numpy as np
 
 from loopir.nodes import Param, Store
 
+from ..bindings import Slot
 from ..infer import Num
-from ..plan import Filled, Listed, Returned, Slot, Tupled, in_tuple
 from ..ranges import integer
+from ..returned import Filled, Listed, Returned, Tupled, in_tuple
 from .arrays import given_dtype
 from .consumers import consumer
 from .growing import count_of

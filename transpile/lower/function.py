@@ -10,21 +10,10 @@ from loopir.nodes import Append, Check, Const, If, Kernel, Load, Param, Stmt, St
 from loopir.ops import STATUS
 from loopir.tree import walk
 
+from ..bindings import Argument, Captured, Field, Held, Taken
 from ..infer import FALSE, Num, logic
-from ..plan import (
-    Argument,
-    Captured,
-    Chosen,
-    Field,
-    Held,
-    Nothing,
-    Paired,
-    Plan,
-    Ref,
-    Returned,
-    Shape,
-    Taken,
-)
+from ..plan import Plan, Ref, Shape
+from ..returned import Chosen, Nothing, Paired, Returned
 from ..scope import Origin, Scope
 from ..source import span_of
 from ..types import ArgType, ArrayType, Constant, ListType, ObjectType, Opaque, RecordType

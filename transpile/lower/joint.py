@@ -8,8 +8,8 @@ from typing import TypeAlias
 from loopir.nodes import Expr
 from loopir.record import record
 
+from ..bindings import Fresh
 from ..infer import FALSE, TRUE, Num, logic
-from ..plan import Fresh
 from ..ranges import LENGTH
 from .builder import Builder
 from .cases import possible

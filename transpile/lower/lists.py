@@ -15,8 +15,8 @@ from loopir.record import record
 from ..below import below
 from ..infer import Num, constant
 from ..pair import Pair
-from ..plan import Filled, Returned
 from ..ranges import LENGTH, integer
+from ..returned import Filled, Returned
 from ..source import span_of
 from ..types import ELEMENTS, PARTS, ArrayType
 from .loops import Loops

@@ -6,9 +6,9 @@ from typing import Any
 
 from loopir.nodes import Call, Dim, Param, Var
 
+from ..bindings import Argument, Captured, Field, Held, Part
 from ..infer import Num, constant
 from ..pair import Pair
-from ..plan import Argument, Captured, Field, Held, Part
 from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
 from ..signature import outer_type

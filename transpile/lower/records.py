@@ -9,10 +9,10 @@ import numpy as np
 
 from loopir.nodes import Expr
 
+from ..bindings import Field, Held
 from ..infer import logic
 from ..macros.fields import field_path
 from ..macros.objects import held_type
-from ..plan import Field, Held
 from ..ranges import Linear
 from ..scope import Scope
 from ..signature import type_of

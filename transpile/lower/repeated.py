@@ -11,8 +11,8 @@ from loopir.types import DTYPES, INDEX
 
 from ..infer import Num, constant
 from ..pair import Pair
-from ..plan import Listed, Returned
 from ..ranges import LENGTH, integer
+from ..returned import Listed, Returned
 from ..types import ArrayType
 from .fixed import Fixed, stays_inside
 from .liveness import reads

@@ -11,13 +11,13 @@ import numpy as np
 
 from loopir.nodes import Const
 
+from ..bindings import Fresh
 from ..infer import Num, logic
 from ..macros.calls import reshaping
 from ..pair import Pair
-from ..plan import (
+from ..returned import (
     Chosen,
     Filled,
-    Fresh,
     Literal,
     Nothing,
     Paired,

@@ -12,9 +12,10 @@ from loopir.nodes import Call, Dim, If, Param, Stmt, Store
 from loopir.record import record
 from loopir.types import DTYPES
 
+from ..bindings import Slot
 from ..infer import FALSE, TRUE, Num, constant
-from ..plan import Listed, Returned, Slot, Zipped
 from ..ranges import LENGTH, integer
+from ..returned import Listed, Returned, Zipped
 from ..source import span_of
 from ..types import ArrayType
 from .growing import POP, PUSH, count_of, parts_of_list

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from loopir.nodes import Dim
 
+from ..bindings import Taken
 from ..pair import Pair
-from ..plan import Returned, Same, Taken
 from ..ranges import LENGTH
+from ..returned import Returned, Same
 from ..types import ArrayType, ListType
 from .fixed import outside
 from .refusal import refuse

@@ -12,8 +12,8 @@ from loopir.record import record
 
 from ..infer import Num
 from ..pair import Pair
-from ..plan import Returned
 from ..ranges import Linear
+from ..returned import Returned
 from ..types import RecordType
 
 __all__ = [

@@ -1,0 +1,146 @@
+"""What a compiled call returns, of the arrays that its kernel has filled."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from loopir.record import record
+
+__all__ = [
+    "Chosen",
+    "Filled",
+    "Listed",
+    "Literal",
+    "Nothing",
+    "Paired",
+    "Returned",
+    "Same",
+    "Tupled",
+    "Value",
+    "Viewed",
+    "Zipped",
+    "in_tuple",
+    "stored",
+]
+
+
+@record(frozen=True, slots=True)
+class Nothing:
+    """None."""
+
+
+@record(frozen=True, slots=True)
+class Literal:
+    """A constant of the source."""
+
+    value: object
+
+
+@record(frozen=True, slots=True)
+class Same:
+    """The very object bound to ``name`` (argument, captured or fresh)."""
+
+    name: str
+
+
+@record(frozen=True, slots=True)
+class Viewed:
+    """A view of the array bound to ``name``. ``steps`` are those along each of its axes, None where
+    the view is at one subscript of it; ``axes`` are the view's in order, each as the how-manieth of
+    those, None for a new one. ``numbers``: for each axis of the array the subscript, or the first
+    one and the length; what is no constant is in an i64 slot.
+    """
+
+    name: str
+    steps: tuple[int | None, ...]
+    axes: tuple[int | None, ...]
+    numbers: tuple[int | str, ...]
+
+
+@record(frozen=True, slots=True)
+class Value:
+    """The scalar in ``slot``: a NumPy scalar, or a Python one where ``weak``.
+
+    With ``flag``, another (bool) slot decides: true means a Python scalar of dtype ``weak_dtype``,
+    false a NumPy one of ``dtype``; the slot's own dtype holds both exactly.
+    """
+
+    slot: str
+    weak: bool = False
+    flag: str | None = None
+    weak_dtype: str | None = None
+    dtype: str | None = None
+
+
+@record(frozen=True, slots=True)
+class Paired:
+    """The complex number of two scalars; ``re`` alone where ``im`` is an int."""
+
+    re: Returned
+    im: Returned
+
+
+@record(frozen=True, slots=True)
+class Listed:
+    """A list of the first ``count`` elements (an i64 slot; all when None) of the fresh rank-1 array
+    ``name``: NumPy scalars, or Python ones where ``weak``; with ``flags``, a bool array, Python
+    ones of dtype ``weak_dtype`` where it holds.
+    """
+
+    name: str
+    count: str | None = None
+    weak: bool = False
+    flags: str | None = None
+    weak_dtype: str | None = None
+
+
+@record(frozen=True, slots=True)
+class Zipped:
+    """A list of tuples of the elements of lists."""
+
+    items: tuple[Listed, ...]
+
+
+@record(frozen=True, slots=True)
+class Filled:
+    """``np.array`` of that list: the fresh array itself, shrunk to ``count``; float64 when empty,
+    as np.array([]) is, unless ``dtype`` was given.
+    """
+
+    name: str
+    count: str | None = None
+    dtype: str | None = None
+
+
+@record(frozen=True, slots=True)
+class Tupled:
+    """A tuple, a list, or what a class or a function makes that is called with the results."""
+
+    items: tuple[Returned, ...]
+    display: Callable[..., Any] = tuple
+
+
+def in_tuple(items: list[Any]) -> tuple[Any, ...]:
+    """What a list holds."""
+    return tuple(items)
+
+
+def stored(returned: Any, *settings: Any) -> Any:
+    """`returned`, after objects have been set attributes: threes of object, name and value."""
+    for k in range(0, len(settings), 3):
+        setattr(settings[k], settings[k + 1], settings[k + 2])
+    return returned
+
+
+@record(frozen=True, slots=True)
+class Chosen:
+    """``then`` where the bool slot ``flag`` is true, else ``orelse``."""
+
+    flag: str
+    then: Returned
+    orelse: Returned
+
+
+Returned: TypeAlias = (
+    Nothing | Literal | Same | Viewed | Value | Paired | Listed | Zipped | Filled | Tupled | Chosen
+)
