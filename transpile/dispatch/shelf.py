@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .wrapper import Saved, copies
+from .saved import Saved, copies
 
 __all__ = ["Shelf"]
 

@@ -19,9 +19,10 @@ from ..signature import parameters
 from ..types import ScalarType
 from .contract import Contract
 from .floats import Verdicts, judge, judge_told
+from .saved import Saved, share
 from .standin import Values
 from .whole import whole_call
-from .wrapper import Saved, applies, share, wrapper
+from .wrapper import applies, wrapper
 
 __all__ = ["Variant"]
 

@@ -51,9 +51,9 @@ from .contract import Contract
 from .floats import watched
 from .fresh import Unfit, add_fresh
 from .result import filled, first, tolist, viewed, whole_number
+from .saved import Saved
 from .shelf import Shelf
 from .standin import Values
-from .wrapper import Saved
 
 __all__ = ["Ended", "whole_call"]
 

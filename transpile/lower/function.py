@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loopir.nodes import Append, Check, Const, If, Kernel, Load, Param, Stmt, Store
-from loopir.ops import STATUS
-from loopir.tree import walk
+from loopir.nodes import Const, If, Stmt
 
-from ..bindings import Argument, Captured, Field, Held, Taken
+from ..bindings import Argument
 from ..infer import FALSE, Num, logic
 from ..plan import Plan, Ref, Shape
-from ..returned import Chosen, Nothing, Paired, Returned
+from ..returned import Chosen, Nothing, Returned
 from ..scope import Origin, Scope
 from ..source import span_of
 from ..types import ArgType, ArrayType, Constant, ListType, ObjectType, Opaque, RecordType
-from .aliases import alias_guards
+from .assembled import assembled
 from .builder import Builder
 from .cases import narrowed
 from .endings import leaving
@@ -106,7 +104,16 @@ class _Function(Results):
         if self.b.told is not None:
             room = f"_np.zeros({len(self.b.sources) + 1}, _np.int64)"
             self.b.allocate(self.b.told, room, ArrayType("i64", 1, 0))
-        return self._assemble(returned)
+        return replace(
+            assembled(self.tree, self.types, self.b, returned),
+            refs=tuple(Ref(k, v) for k, v in self.refs.items()),
+            given=tuple(
+                Ref(self.spelled.get(k, k), t.value)
+                for k, t in self.types.items() if isinstance(t, Constant)
+            ),
+            objects=tuple(s for n in self.given for s in _shapes(n, self.types[n])),
+            short=self.short,
+        )
 
     def _ending(self, block: Sequence[ast.stmt]) -> Returned:
         """Lowers `block`, with what it returns."""
@@ -216,66 +223,6 @@ class _Function(Results):
         if isinstance(node, ast.Name) and node.id in self.types and node.id not in self.b.env:
             self._name(node.id, node)
         return super().array(node)
-
-    def _assemble(self, returned: Returned) -> Plan:
-        b = self.b
-        written = {n.array for s in b.block for n in walk(s) if isinstance(n, (Store, Append))}
-        read = {n.array for s in b.block for n in walk(s) if isinstance(n, Load)}
-        for view, of in b.reshaped.items():
-            if {view, of} & written:
-                said = f"`{of}` is written, and read in another shape"
-                refuse("LOWER_UNSUPPORTED", said, self.tree)
-        own = frozenset(b.fresh - _escaping(returned) - {b.told or ""})
-        params = tuple(
-            replace(p, written=p.name in written, owned=p.owned and p.name in own & written)
-            if p.rank is not None else p
-            for p in b.params.values()
-        )
-        taken = {n for n, binding in b.bindings.items() if isinstance(binding, Taken)}
-        ours = b.fresh | taken | self._slots(params)
-        guards = (*b.guards, *alias_guards(params, ours, b.block, b.reshaped))
-        given = (Argument, Captured, Field, Held)
-        theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}
-        writes = tuple(sorted(written & theirs))
-        checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
-        checked = checked or bool(b.strict)
-        rewrites = bool(written & read & theirs)
-        stops = checked and bool(writes) and not rewrites
-        strict = tuple(c for c in STATUS if c in b.strict)
-        kernel = Kernel(self.tree.name, params, tuple(b.block), guards, strict, stops)
-        plan = Plan(
-            kernel=kernel,
-            bindings=tuple(b.bindings[p.name] for p in params),
-            returned=returned,
-            refs=tuple(Ref(k, v) for k, v in self.refs.items()),
-            given=tuple(
-                Ref(self.spelled.get(k, k), t.value)
-                for k, t in self.types.items() if isinstance(t, Constant)
-            ),
-            objects=tuple(s for n in self.given for s in _shapes(n, self.types[n])),
-            writes=writes,
-            rewrites=rewrites,
-            temporaries=own,
-            sources=tuple(b.sources if b.told else dict.fromkeys(b.sources)),
-            told=b.told,
-            short=self.short,
-        )
-        copies = plan.wordless or (checked and not stops)
-        return replace(plan, snapshot=bool(writes) and copies)
-
-    def _slots(self, params: Sequence[Param]) -> set[str]:
-        return {p.name for p in params if p.rank == 0 and p.written and p.name not in self.types}
-
-
-def _escaping(returned: Returned) -> set[str]:
-    if isinstance(returned, Chosen):
-        return {returned.flag} | _escaping(returned.then) | _escaping(returned.orelse)
-    if isinstance(returned, Paired):
-        return _escaping(returned.re) | _escaping(returned.im)
-    items = getattr(returned, "items", None)
-    if items is not None:
-        return {name for item in items for name in _escaping(item)}
-    return {getattr(returned, "name", None) or "", getattr(returned, "flags", None) or ""} - {""}
 
 
 def _shapes(text: str, ty: ArgType) -> Iterator[Shape]:
