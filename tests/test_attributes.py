@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -170,3 +171,81 @@ def test_what_is_pythons() -> None:
     assert fuse(both, on_reject="silent")(one, one) == both(two, two)
     assert (one.t, ours.t) == (two.t, theirs.t)
     assert not fused.stats.compiled
+
+
+class Counted:
+    """A descriptor that tells how often it was read."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    def __get__(self, owner: object, kind: type) -> float:
+        self.reads += 1
+        return 2.0 + self.reads
+
+
+class Holds:
+    counted = Counted()
+    gain = 4.0
+
+    def __init__(self) -> None:
+        self.t = 1.0
+
+
+lazy = types.ModuleType("lazy")
+exec("asked = []\ndef __getattr__(name):\n    asked.append(name)\n    return 3.0", vars(lazy))
+
+
+def of_the_class(x, o):
+    t = 0.0
+    for v in x:
+        t += v * Holds.counted * Holds.gain
+    return t
+
+
+def of_the_object(x, o):
+    t = 0.0
+    for v in x:
+        t += v * o.counted * o.gain
+    return t
+
+
+def of_the_module(x, o):
+    t = 0.0
+    for v in x:
+        t += v * lazy.gain
+    return t
+
+
+@pytest.mark.parametrize("f", [of_the_class, of_the_object, of_the_module])
+def test_what_runs_code_is_read_as_python_reads_it(f: Callable[..., Any]) -> None:
+    seen = []
+    for g in (f, fuse(f, on_reject="silent")):
+        vars(Holds)["counted"].reads = 0
+        lazy.asked.clear()
+        results = [g(np.arange(4.0), Holds()) for _ in range(2)]
+        seen.append((results, vars(Holds)["counted"].reads, list(lazy.asked)))
+    assert seen[0] == seen[1]
+
+
+class Base:
+    __slots__ = ("a",)
+
+    def __init__(self) -> None:
+        self.a, self.b = 2.0, 3.0
+
+
+class Derived(Base):
+    __slots__ = ("b",)
+
+    def line(self, x):
+        out = np.empty(len(x))
+        for i in range(len(x)):
+            out[i] = x[i] * self.a + self.b
+        return out
+
+
+def test_slots_of_the_class_above() -> None:
+    fused = fuse(Derived.line, on_reject="raise")
+    assert fused(Derived(), np.arange(3.0)).tolist() == [3.0, 5.0, 7.0]
+    assert fused.stats.compiled == 1

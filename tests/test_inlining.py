@@ -237,12 +237,25 @@ def keyed(**kwargs):
     return 1.0
 
 
+def wider(v, n):
+    """Each call stands for three: 3**24 in all, were none of them too many."""
+    if v > n:
+        return v
+    return wider(v + 1, n) + wider(v + 2, n) + wider(v + 3, n)
+
+
 def _refused() -> Iterator[Any]:
     def recursion(x):
         for i in range(len(x)):
             x[i] = countdown(int(x[i]))
 
     yield recursion, "LOWER_RECURSION", "countdown"
+
+    def endless(x):
+        for i in range(len(x)):
+            x[i] = wider(x[i], len(x))
+
+    yield endless, "LOWER_RECURSION", "wider"
 
     def stale(x):
         for i in range(len(x)):

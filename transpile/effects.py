@@ -13,7 +13,7 @@ from enum import Enum
 
 import numpy as np
 
-from .scope import Scope
+from .scope import Scope, is_own_class
 from .types import ArgType, ArrayType, Opaque
 
 __all__ = ["PURE", "Effect", "effectful_calls", "effects"]
@@ -159,6 +159,8 @@ def _by_name(method: str) -> Effect | None:
 
 def _home(function: object) -> tuple[str, str]:
     """The module and name of a function; for a method, of the type of what it is bound to."""
+    if is_own_class(type(function)) or isinstance(function, types.ModuleType):
+        return "", ""  # to ask it may run code
     owner = getattr(function, "__self__", None)
     if owner is not None and not isinstance(owner, types.ModuleType):
         function = type(owner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 from collections import namedtuple
 from collections.abc import Callable
+from inspect import getattr_static
 from types import CodeType, FunctionType, MemberDescriptorType
 from typing import Any
 
@@ -39,12 +40,14 @@ def object_type(
     elif issubclass(kind, tuple):
         parts = list(zip(kind._fields, value, strict=True))  # type: ignore[attr-defined]
     else:
-        slots = (n for n, d in vars(kind).items() if isinstance(d, MemberDescriptorType))
+        written = _written(kind)
+        slots = (n for n, d in written.items() if type(d) is MemberDescriptorType)
         own = getattr(value, "__dict__", {})
-        parts = [(n, v) for n, v in own.items() if not hasattr(getattr(kind, n, None), "__set__")]
+        parts = [(n, v) for n, v in own.items() if not hasattr(type(written.get(n)), "__set__")]
         parts += [(n, getattr(value, n)) for n in slots if hasattr(value, n)]
         held = {n for n, _ in parts}
-        parts += [(n, v) for n, v in _of_class(kind) if n not in held]
+        kept = ((n, v) for n, v in written.items() if type(v) in _NUMBERS and n[:2] != "__")
+        parts += [(n, v) for n, v in kept if n not in held]
     if len(parts) > _MANY:
         return None
 
@@ -55,10 +58,9 @@ def object_type(
     return ObjectType(kind, tuple((k, typed(v)) for k, v in parts))
 
 
-def _of_class(kind: type) -> list[tuple[str, Any]]:
-    """The attributes of a class, and of those above, that are numbers and arrays."""
-    names = {n: getattr(kind, n) for c in kind.__mro__[:-1] for n in vars(c)}
-    return [(n, v) for n, v in names.items() if type(v) in _NUMBERS and n[:2] != "__"]
+def _written(kind: type) -> dict[str, Any]:
+    """What stands in a class and in those above it."""
+    return {n: v for c in reversed(kind.__mro__[:-1]) for n, v in vars(c).items()}
 
 
 @functools.cache
@@ -92,7 +94,7 @@ def _named(code: CodeType, kind: type) -> frozenset[object]:
     waiting = [code]
     while waiting:
         c = waiting.pop()
-        found = (getattr(kind, n, None) for n in {*c.co_names} - names)
+        found = (getattr_static(kind, n, None) for n in {*c.co_names} - names)
         found = (m.fget if isinstance(m, property) else m for m in found)
         methods = (getattr(m, "__wrapped__", m) for m in found)
         waiting += [m.__code__ for m in methods if isinstance(m, FunctionType)]

@@ -78,8 +78,7 @@ class Scope:
                 return self.find(name)[1]
             case ast.Attribute(value=value, attr=attr):
                 owner = self.resolve(value)
-                plain = isinstance(owner, (types.ModuleType, type)) or _is_item(owner, attr)
-                return getattr(owner, attr, None) if plain else None
+                return getattr(owner, attr) if _is_stored(owner, attr) else None
         return None
 
 
@@ -89,9 +88,14 @@ def made_in_c(value: object) -> bool:
     return known or type(value).__module__.startswith("numpy")
 
 
-def _is_item(owner: object, attr: str) -> bool:
-    """Whether an attribute is an item of a named tuple, which is read without running any code."""
+def _is_stored(owner: object, attr: str) -> bool:
+    """Whether an attribute of a module, a class or a named tuple is read without running code."""
     kind = type(owner)
+    if isinstance(owner, types.ModuleType):
+        return attr in vars(owner) and kind.__getattribute__ is types.ModuleType.__getattribute__
+    if isinstance(owner, type):
+        found = next((vars(c)[attr] for c in owner.__mro__ if attr in vars(c)), None)
+        return found is not None and not (is_own_class(type(found)) and hasattr(found, "__get__"))
     plain = isinstance(owner, tuple) and kind.__getattribute__ is tuple.__getattribute__
     return plain and type(vars(kind).get(attr)) is _ITEM
 

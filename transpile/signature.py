@@ -103,8 +103,9 @@ def _function(value: Any, kind: type) -> Function | None:
     if kind is FunctionType:
         name = f"function {value.__name__}"
         return Function(name, key=(id(value.__code__), id(value.__globals__)), value=value)
-    of_module = isinstance(getattr(value, "__self__", None), (ModuleType, NoneType))
-    known = kind in (np.ufunc, type(np.sum)) or (kind is BuiltinFunctionType and of_module)
+    known = kind in (np.ufunc, type(np.sum))
+    if kind is BuiltinFunctionType:
+        known = isinstance(value.__self__, (ModuleType, NoneType))
     if not (known or issubclass(kind, StandsIn)):
         return None
     return Function(f"function {value.__name__}", key=(id(value),), value=value)

@@ -128,6 +128,8 @@ def _mark(value: object) -> tuple[Any, ...] | None:
     """A description that tells `value` from any other; None where there is none."""
     if type(value) in (int, float, bool):
         return "number", type(value).__name__, repr(value)
+    if not made_in_c(value) and type(value) is not FunctionType:
+        return None
     name, home = getattr(value, "__name__", None), getattr(value, "__module__", None)
     if home == _OPS and getattr(sys.modules.get(_OPS), str(name), None) is value:
         return "function", home, name

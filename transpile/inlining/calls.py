@@ -19,13 +19,14 @@ from ..source import Source
 from ..types import ArgType, StandsIn
 from .bodies import Bodies
 from .callees import Callee, callee_of
+from .folding import known
 from .methods import Method, is_property, method_of
 from .results import without_return
 
 __all__ = ["Calls"]
 
-_DEEPEST = 24
-"""Calls of one function within each other."""
+_DEEPEST, _ALIKE = 24, 3
+"""Calls of one function within each other, and those with the same constants."""
 
 
 class Calls(Bodies):
@@ -37,7 +38,8 @@ class Calls(Bodies):
     ) -> None:
         super().__init__(source, env, scope, types)
         self.bodies = [self.tree.body]  # the innermost last
-        self.calls: list[object] = []  # those that are being inlined, the innermost last
+        self.calls: list[tuple[object, object]] = []  # being inlined, the innermost last
+        self._read: dict[FunctionType, Callee | str] = {}
         self._others = others
         self._options = options or Options()
 
@@ -84,19 +86,23 @@ class Calls(Bodies):
         function = self.homes.plain(func, value)
         if function is None:
             return None
-        callee = callee_of(function)
-        if isinstance(callee, str):
-            refuse("LOWER_CALL", f"`{ast.unparse(func)}` {callee}", call)
-        return callee, ast.unparse(func)
+        return self._known(function, call), ast.unparse(func)
 
     def _of(self, method: Method, call: ast.Call) -> tuple[Callee, str]:
         """A method, and what stands for it."""
-        callee = callee_of(method.runs)
-        if isinstance(callee, str):
-            refuse("LOWER_CALL", f"`{ast.unparse(call.func)}` {callee}", call)
+        callee = self._known(method.runs, call)
         if method.own:
             self.homes.refs[method.own] = False
         return callee, method.said
+
+    def _known(self, function: FunctionType, call: ast.Call) -> Callee:
+        """`function`, whose source is read once."""
+        if function not in self._read:
+            self._read[function] = callee_of(function)
+        callee = self._read[function]
+        if isinstance(callee, str):
+            refuse("LOWER_CALL", f"`{ast.unparse(call.func)}` {callee}", call)
+        return callee
 
     def _with_object(self, call: ast.Call) -> ast.Call:
         """A call of a method is given the object first."""
@@ -125,12 +131,15 @@ class Calls(Bodies):
             return None
 
     def _inlined(self, call: ast.Call, callee: Callee, said: str) -> Lifted:
-        if self.calls.count(callee.key) >= _DEEPEST:
+        constants = (known(a, {}) for a in (*call.args, *(k.value for k in call.keywords)))
+        made = callee.key, tuple(c.value for c in constants if c is not None)
+        same = sum(key == callee.key for key, _ in self.calls)
+        if same >= _DEEPEST or self.calls.count(made) >= _ALIKE:
             refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
         if callee.function is not None:
             self.homes.guard(said, callee.function)
         body, before = self._body(callee, said, call)
-        self.calls.append(callee.key)
+        self.calls.append(made)
         self.bodies.append(body)
         try:
             lines, value = without_return(self.block(body), self.cx)

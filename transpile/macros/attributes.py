@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import getattr_static
 from types import MemberDescriptorType
 
 from ..types import ArrayType, ObjectType, ScalarType
@@ -50,8 +51,8 @@ def attributes_set(
 def _is_settable(kind: type, attr: str) -> bool:
     """Whether to set it runs no code but Python's own."""
     own = vars(object)["__setattr__"] is kind.__setattr__ and not issubclass(kind, tuple)
-    there = getattr(kind, attr, None)
-    return own and (isinstance(there, MemberDescriptorType) or not hasattr(there, "__set__"))
+    there = type(getattr_static(kind, attr, None))
+    return own and (there is MemberDescriptorType or not hasattr(there, "__set__"))
 
 
 def _kinds(ty: ObjectType) -> Iterator[type]:
