@@ -211,7 +211,7 @@ class _Maker(Forms):
         self.numbers.append(t)
         self.indices.append(t)
         self.loops += 1
-        more = f" and {self.condition()}" if self.chance(2) else ""
+        more = f" and ({self.condition()})" if self.chance(2) else ""
         inner = self.block()
         self.loops -= 1
         self.indices.pop()
