@@ -715,7 +715,7 @@ def test_names_and_positions(fn, args):
     assert ast.unparse(again) == ast.unparse(tree), "a second expansion finds more to do"
 
 
-BUILTINS = {"len", "range", "min", "max", "bool", "ValueError", "np"}
+BUILTINS = {"len", "range", "min", "max", "bool", "ValueError", "int", "np"}
 
 
 # -- what is core Python afterwards

@@ -111,9 +111,11 @@ class Builder(Sources):
         self.bindings[binding.name] = binding
 
     def note_constant(self, n: Num, *of: Num) -> Num:
-        """`n`, which is one `of` two numbers: the constant that it may be is kept in mind."""
-        python = [m for m in of if m.strong is None]
-        if n.either and len(python) == 1 and isinstance(python[0].ir, Const):
+        """`n`, which is one `of` two numbers: the constant that it is wherever it is Python's is
+        kept in mind.
+        """
+        python = [self.constants.get(m.ir, m) for m in of if m.weak is not None]
+        if n.either and len({m.ir for m in python}) == 1 and isinstance(python[0].ir, Const):
             self.constants[n.ir] = python[0]
         return n
 

@@ -21,7 +21,7 @@ from ..source import span_of
 from ..types import PARTS, ListType
 from .cases import possible
 from .refusal import refuse
-from .slices import Slices
+from .slices import Slices, out_of_bounds
 from .subscripts import inside, parts_of
 from .values import Absent, ArrayRef, Cases, ListRef, Made
 from .views import part_of, places_of, transposed
@@ -58,7 +58,7 @@ class Elements(Slices):
                 return got if isinstance(got, ArrayRef) else None
             case ast.Subscript(slice=ast.Constant(value=str())):
                 field = self.field(node)
-                return self._surely(*field, node) if field and field[0].rank else None
+                return self._whole_field(*field, node) if field and field[0].rank else None
             case ast.Subscript() if self.items_at(node) is not None:
                 return None
             case ast.Subscript(value=inner):
@@ -134,7 +134,9 @@ class Elements(Slices):
     def subscript(self, node: ast.Subscript) -> Any:
         field = self.field(node)
         if field is not None:
-            return self._surely(*field, node) if field[0].rank else self._read(*field, [], node)
+            if not field[0].rank:
+                return self._read(*field, [], node)
+            return self._whole_field(*field, node)
         if (item := self.items_at(node)) is not None:
             at, needed = self.places(item[0], self.numbers(item[1], item[0], node), node)
             return self._read(item[0], needed, at, node)
@@ -150,7 +152,7 @@ class Elements(Slices):
         self.no_list(got, node)
         parts = parts_of(node)
         if len(parts) < got.rank or any(map(self.is_slice, parts)):
-            return self._surely(*self.view(got, node), node)
+            return self.row(got, node)
         at, needed = self.places(got, self.numbers(parts, got, node), node)
         return self._read(got, needed, at, node)
 
@@ -176,11 +178,10 @@ class Elements(Slices):
             return Num(e, dtype, dtype, self.b.bind(is_weak, "py"))
         return Num(e, weak=dtype) if array.weak else Num(e, strong=dtype)
 
-    def _surely(self, array: ArrayRef, needed: Expr | None, node: ast.AST) -> ArrayRef:
-        """A view that is there whatever the data."""
+    def _whole_field(self, array: ArrayRef, needed: Expr | None, node: ast.AST) -> ArrayRef:
+        """A field that is an array and there whatever the data."""
         if needed is not None:
-            said = f"the row `{ast.unparse(node)}` may be out of bounds"
-            refuse("LOWER_SUBSCRIPT", said, node)
+            out_of_bounds(node)
         return array
 
     def _inside(self, needed: Expr, load: Load) -> Expr:

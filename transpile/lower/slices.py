@@ -4,19 +4,21 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
-from loopir.nodes import Const, Expr
+from loopir.nodes import Call, Const, Expr
 
 from ..infer import Num, constant, logic
+from ..ranges import integer
 from .records import Records
 from .refusal import refuse
 from .subscripts import inside, parts_of
 from .values import Along, ArrayRef, ListRef, Made
 from .views import sliced, viewed
 
-__all__ = ["Slices"]
+__all__ = ["Slices", "out_of_bounds"]
 
 
 class Slices(Records):
@@ -77,6 +79,25 @@ class Slices(Records):
                 axes.append(at)
         return viewed(self.b, array, axes, shape), needed
 
+    def row(self, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
+        """As of `view`: where there is no such row, it is the first, and Python must answer."""
+        found, needed = self.view(array, node)
+        lengths = (
+            n for p, n in zip(self._own(array, node), array.shape, strict=True)
+            if not isinstance(p, ast.Slice)
+        )
+        for length in lengths if needed is not None else ():
+            if length.linear is None or self.b.low(length.linear) < 1:
+                if not self.b.invariant(length.ir):
+                    out_of_bounds(node)
+                self.b.guard(Call("ge", (length.ir, integer(1)), "bool"), "GUARD_BOUNDS", node)
+        return found
+
+    def _own(self, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
+        """The parts that belong to axes of the array: numbers and slices."""
+        parts = self._spelled_out(parts_of(node), array, node)
+        return [p for p in parts if isinstance(p, ast.Slice) or not self.is_slice(p)]
+
     def _spelled_out(
         self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
     ) -> list[ast.expr]:
@@ -101,6 +122,12 @@ class Slices(Records):
         if not by or (step and not isinstance(step.ir, Const)):
             refuse("LOWER_SUBSCRIPT", f"the step of `{ast.unparse(node)}` is not a number", node)
         return *sliced(self.b, length, low, high, int(by), node), int(by)
+
+
+def out_of_bounds(node: ast.AST) -> NoReturn:
+    """Refuses a row that may not be there."""
+    said = f"the row `{ast.unparse(node)}` may be out of bounds"
+    refuse("LOWER_SUBSCRIPT", said, node)
 
 
 def _is_none(e: ast.expr) -> bool:

@@ -21,7 +21,7 @@ from .compared import tuple_compared
 from .comprehensions import collected, list_comprehension, list_repeated
 from .context import Context
 from .deciding import decided
-from .displays import array_crossed, array_displayed, array_spelled
+from .displays import array_crossed, array_displayed, array_spelled, display_stored
 from .driver import Macro, expand_with
 from .einsum import array_einsum
 from .env import Env
@@ -90,6 +90,7 @@ MACROS: tuple[Macro, ...] = (
     columns_masked,      # X[:, x > s]
     array_masked,        # x[x > s] = 0
     array_spread,        # x[x > s] = y
+    display_stored,      # X[i] = s, t
     array_stored,        # X[i] = y
     array_scattered,     # np.add.at(x, k, y)
     array_copied,        # np.copyto(x, y)

@@ -9,7 +9,7 @@ from .names import free_of
 from .nests import allocated, nest, unless
 from .views import View, element, held, is_one, view
 
-__all__ = ["array_crossed", "array_displayed", "array_spelled"]
+__all__ = ["array_crossed", "array_displayed", "array_spelled", "display_stored"]
 
 
 def array_displayed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
@@ -34,6 +34,45 @@ def array_displayed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         ) if cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"):
             return cx.whole(lambda: _displayed(name, value, display, cx))
     return None
+
+
+def display_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Numbers that a row or a slice takes one by one.
+
+        X[i] = s, t
+    →
+        _row = X[i]
+        if len(_row) != 2:
+            "Python's to answer"
+            X[i] = (s, t)
+        else:
+            _row[0] = s
+            _row[1] = t
+    """
+    match node:
+        case ast.Assign(
+            targets=[ast.Subscript() as target],
+            value=ast.Tuple(elts=[_, _, *_] as elts) | ast.List(elts=[_, _, *_] as elts),
+        ) if cx.fact(target).rank == 1 and all(cx.fact(e).rank == 0 for e in elts):
+            return cx.whole(lambda: _taken(target, elts, cx))
+    return None
+
+
+def _taken(target: ast.Subscript, elts: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+    fact = cx.fact(target)
+    if fact.array is None or not fact.owner or not cx.means("len"):
+        return None  # what is read there is no view of an array
+    values = [e if isinstance(e, (ast.Constant, ast.Name)) else held(e, "e", cx) for e in elts]
+    row = cx.expr("ROW", ROW=cx.fresh("row"))
+    lines = cx.code("ROW = X[AT]", ROW=row, X=target.value, AT=target.slice)
+    whole = cx.code("TARGET = E", TARGET=target, E=ast.Tuple(values, ast.Load()))
+    items = [
+        line
+        for k, e in enumerate(values)
+        for line in cx.code("ROW[K] = E", ROW=row, K=ast.Constant(k), E=e)
+    ]
+    other = cx.expr("len(ROW) != N", ROW=row, N=ast.Constant(len(values)))
+    return [*lines, *unless([other], whole[0], items, cx)]
 
 
 def array_crossed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:

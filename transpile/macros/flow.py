@@ -149,7 +149,7 @@ class Flow(Facts):
 
     def _element(self, e: ast.expr) -> _Element:
         match e:
-            case ast.Call(func=ast.Name(id="range")) if self.resolve(e.func) is range:
+            case ast.Call(func=func) if self.resolve(func) is range:
                 return INT
             case ast.Call(func=func, args=[a, *start]) if self.resolve(func) is enumerate:
                 count = INT if all(self.of(s).is_int for s in start) else SCALAR

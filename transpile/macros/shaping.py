@@ -37,6 +37,10 @@ def array_shaped(node: ast.AST, cx: Context) -> ast.expr | None:
             return _squeezed(node, x, axis % rank, cx)
         case "flatten" if not given and isinstance(x, ast.Name):
             return cx.expr("NP.copy(X.ravel())" if rank > 1 else "NP.copy(X)", NP=cx.numpy, X=x)
+        case "ravel" if not given and _is_dense(x, cx):
+            return cx.expr("X[:]", X=x)
+        case "reshape" if axis == -1 and rank == 1:
+            return cx.expr("X[:]", X=x)
         case "diag" if not given and rank == 1:
             return _matrix(x, cx)
         case _ if name in _OF_VECTORS and not given and rank > 1:
@@ -62,6 +66,12 @@ def _called(node: ast.AST, cx: Context) -> tuple[str, ast.expr | None, Sequence[
     known = len(axes) == len(node.keywords) and cx.fact(x).array is not None
     given = [e for e in (*args, *axes) if not is_none(e)]
     return (name, x, given) if known else ("", None, ())
+
+
+def _is_dense(x: ast.expr, cx: Context) -> bool:
+    """Whether the elements of a vector are neighbours."""
+    of = cx.fact(x).array
+    return of is not None and (of.rank, of.unit) == (1, 0)
 
 
 def _at(axis: int, rank: int, there: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from loopir.record import record
 
+from ..types import ELEMENTS
 from .context import Context
 from .integers import integer_constant, minus, plus
 from .names import free_of
@@ -105,8 +106,16 @@ def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream |
     return Stream(whole.setup, minus(length, shift, cx), lambda i: whole.at(plus(i, shift, cx)))
 
 
-def range_bounds(call: ast.Call, cx: Context) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+Bounds: TypeAlias = tuple[ast.expr, ast.expr, ast.expr]
+
+
+def range_bounds(call: ast.Call, cx: Context) -> Bounds | None:
     """Start, end and step of a call with range's arguments; None unless they are surely ints."""
+    bounds = _bounds(call)
+    return bounds if bounds and all(cx.fact(e).is_int for e in bounds) else None
+
+
+def _bounds(call: ast.Call) -> Bounds | None:
     start: ast.expr = ast.Constant(0)
     step: ast.expr = ast.Constant(1)
     match call:
@@ -118,15 +127,25 @@ def range_bounds(call: ast.Call, cx: Context) -> tuple[ast.expr, ast.expr, ast.e
             pass
         case _:
             return None
-    return (start, stop, step) if all(cx.fact(e).is_int for e in (start, stop, step)) else None
+    return start, stop, step
+
+
+def _as_int(e: ast.expr, cx: Context) -> ast.expr | None:
+    """`e` as the Python int that a range makes of it; None where it is surely no integer."""
+    fact = cx.fact(e)
+    if fact.is_int:
+        return e
+    known = fact.rank == 0 and fact.types and cx.means("int")
+    integers = known and all(ELEMENTS[t.dtype].kind in "iu" for t in fact.types)
+    return cx.expr("int(E)", E=e) if integers else None
 
 
 def _range(call: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | None:
-    """``range(a, b, c)`` → element ``a + i * c``; of what are surely ints."""
-    bounds = range_bounds(call, cx)
-    if bounds is None or integer_constant(bounds[2]) == 0:
+    """``range(a, b, c)`` → element ``a + i * c``; of what are surely integers."""
+    found = [_as_int(e, cx) for e in _bounds(call) or ()]
+    start, stop, step = found if len(found) == 3 else (None,) * 3
+    if start is None or stop is None or step is None or integer_constant(step) == 0:
         return None
-    start, stop, step = bounds
     by = integer_constant(step)
     low, setup = _held(start, cx, rebound)
     if by is None:
@@ -165,7 +184,7 @@ def numpy_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | None:
 
 def _arange(home: ast.expr, it: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | None:
     """``np.arange(a, b, c)`` → element ``np.int64(a + i * c)``."""
-    whole = _range(it, cx, rebound)
+    whole = _range(it, cx, rebound)  # its bounds are ints
     if whole is None:
         return None
     element = whole.at

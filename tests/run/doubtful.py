@@ -1,0 +1,128 @@
+"""Programs on rows whose place only the data tell, and slices that take numbers one by one."""
+# ruff: noqa: B905 (programs as people write them)
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .programs import Rng, program, real, whole
+
+FEW = (0, 1, 2, 3, 9, 17, 65)
+turns = range
+
+
+def rows(n: int, rng: Rng) -> tuple[Any, ...]:
+    """A matrix of three columns, and places of some rows of it, from either end."""
+    return whole(3 * n, rng).reshape(n, 3), rng.integers(-n, max(n, 1), n)
+
+
+@program(sizes=FEW, f64=rows)
+def rows_of_places(p, at):
+    total = 0.0
+    for i in at:
+        row = p[i]
+        total += row[0] * row[2]
+    return total
+
+
+@program(sizes=FEW, f64=rows)
+def rows_beside_places(p, at):
+    for i in range(len(at)):
+        row = p[at[i]]
+        for k in range(len(row)):
+            row[k] += k
+        p[i][0] = row.sum()
+
+
+@program(sizes=FEW, python_at=(0,), f64=rows)
+def rows_up_to_the_first(p, at):
+    total, i = 0.0, len(p)
+    while i > 0:
+        row = p[i - 1]
+        total += row[0] - row[1]
+        i -= 2 if row[2] > 0 else 1
+    return total
+
+
+@program(
+    sizes=(1, 3, 9), python_at=(1, 3, 9),
+    beyond=lambda n, rng: (whole(3 * n, rng).reshape(n, 3), np.arange(n) + 1),
+    before=lambda n, rng: (whole(3 * n, rng).reshape(n, 3), np.arange(n) - n - 1),
+)
+def rows_that_are_not_there(p, at):
+    for i in at:
+        row = p[i]
+        row[0] = row[1] + 1
+
+
+@program(
+    sizes=FEW,
+    i64=lambda n, rng: (real(n, rng), np.sort(rng.integers(0, n + 1, n // 2 + 1)), np.zeros(n)),
+    u8=lambda n, rng: (
+        real(n, rng), np.sort(rng.integers(0, n + 1, n // 2 + 1).astype(np.uint8)), np.zeros(n),
+    ),
+)
+def counted_between_places(x, ends, out):
+    for k in range(len(ends) - 1):
+        for i, j in enumerate(range(ends[k], ends[k + 1])):
+            out[j] = x[j] * i
+        for i, v in zip(range(ends[k]), x):
+            out[i] += v
+
+
+@program(sizes=FEW, f64=lambda n, rng: (np.zeros((n, n)), 2))
+def a_band_by_another_range(band, radius):
+    for i in turns(len(band)):
+        low = max(0, i - radius)
+        band[low : i + 1, i] = 1.0
+        band[i, low:i] += 2.0
+
+
+@program(
+    sizes=(2, 3, 9, 17),
+    f64=lambda n, rng: (real(n, rng), np.zeros((n, 2)), np.zeros(3)),
+    f32=lambda n, rng: (real(n, rng, np.float32), np.zeros((n, 2), np.float32), np.zeros(3)),
+    i32=lambda n, rng: (whole(n, rng, np.int32), np.zeros((n, 2), np.int64), np.zeros(3)),
+)
+def taken_one_by_one(x, pairs, last):
+    for i in range(1, len(x)):
+        pairs[i] = x[i], x[i - 1]
+        last[:-1] = (x[i], last[0])
+        last[1:] = [last[2], 1]
+
+
+@program(
+    sizes=(2, 9), python_at=(2, 9),
+    f64=lambda n, rng: (real(n, rng), np.zeros((n, 3))),
+)
+def taken_by_too_many(x, out):
+    for i in range(len(x)):
+        out[i] = x[i], 1.0
+
+
+@program(
+    sizes=FEW,
+    f64=lambda n, rng: (real(n, rng), real(n, rng)),
+    same=lambda n, rng: (x := real(n, rng), x),
+)
+def vectors_as_vectors(x, y):
+    x = x.ravel()
+    y = y.reshape(-1)
+    for i in range(len(x)):
+        if x[i] < 0:
+            x[i] = y[i] * 2
+    return x, y
+
+
+@program(
+    sizes=(0, 5, 50, 500),
+    mixed=lambda n, rng: (n, True), python=lambda n, rng: (n, False),
+)
+def one_type_of_several(n, mixed):
+    if mixed:
+        size = max(np.int32(np.sqrt(n)), 10)
+        count = n // size + 1
+    else:
+        size = count = 0
+    return size, count, size * count
