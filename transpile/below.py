@@ -2,11 +2,19 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 
 __all__ = ["below", "children"]
 
-_BARE = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+_LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
+"""Fields that hold contexts, operators, and what is no node."""
+
+
+@functools.cache
+def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a node that may hold others."""
+    return tuple(f for f in kind._fields if f not in _LEAVES)
 
 
 def below(*nodes: ast.AST) -> Iterator[ast.AST]:
@@ -21,9 +29,11 @@ def below(*nodes: ast.AST) -> Iterator[ast.AST]:
 def children(node: ast.AST) -> list[ast.AST]:
     """What stands right below `node`, but for contexts and operators."""
     found: list[ast.AST] = []
-    for value in node.__dict__.values():
-        if isinstance(value, list):
-            found += [v for v in value if isinstance(v, ast.AST) and not isinstance(v, _BARE)]
-        elif isinstance(value, ast.AST) and not isinstance(value, _BARE):
+    values = node.__dict__
+    for field in _fields(type(node)):  # type: ignore[arg-type]  # classes are hashable
+        value = values.get(field)
+        if type(value) is list:
+            found += [v for v in value if isinstance(v, ast.AST)]
+        elif isinstance(value, ast.AST):
             found.append(value)
     return found
