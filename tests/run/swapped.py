@@ -267,3 +267,37 @@ def none_or_its_sum(u, v, n):
     if w is None:
         return 0
     return w.sum()
+
+
+def longer_than_one(n: int, rng: Rng) -> tuple[Any, ...]:
+    return whole(12, rng), whole(7, rng), n
+
+
+@program(f64=longer_than_one, sizes=SOME)
+def listed_of_one_of_two(u, p, n):
+    for _ in range(n):
+        u = -p
+    return [v * 0.5 for v in u]
+
+
+@program(f64=longer_than_one, sizes=SOME)
+def chosen_of_one_of_two(u, p, n):
+    if n > 1:
+        u = p * 2.0
+    return np.array([v for v in u if v > 0])
+
+
+@program(f64=longer_than_one, sizes=SOME, long=True)
+def taken_from_one_of_two(u, p, n):
+    for _ in range(n):
+        u, p = p, u
+    taken = []
+    for v in u:
+        taken.append(v)
+    for v in p:
+        if v > 1:
+            taken.append(v)
+    s = 0.0
+    while taken:
+        s = s * 0.5 + taken.pop()
+    return s

@@ -71,7 +71,8 @@ class Branches(Merging):
         yields: list[Yield] = []
         changed = assigned(body) | assigned(orelse)
         arrays = self._merge_arrays(changed & live, cond, then_env, other_env, yields)
-        for name in sorted(changed - arrays):
+        counters = self.appended([*body, *orelse])
+        for name in sorted((changed | counters) - arrays):
             self._merge(
                 name, cond, then_env.get(name), other_env.get(name), yields, name in live, stmt
             )

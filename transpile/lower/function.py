@@ -21,6 +21,7 @@ from .cases import narrowed
 from .endings import leaving
 from .growing import growing, grown
 from .joint import forked, undecided
+from .lists import IsCounted
 from .liveness import reads
 from .parts import IsComplex, split
 from .refusal import NoValue, refuse
@@ -42,25 +43,28 @@ def lower(
     ``telling``: the kernel tells which of its operations have raised. Raises Refused where the
     function cannot be compiled faithfully.
     """
-    return _lowered(tree, types, scope, {}, frozenset(), {}, telling)
+    return _lowered(tree, types, scope, {}, frozenset(), frozenset(), {}, telling)
 
 
 def _lowered(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, names: Mapping[str, bool],
-    mixed: frozenset[str], holds: Mapping[str, Holding], telling: bool,
+    mixed: frozenset[str], counted: frozenset[str], holds: Mapping[str, Holding], telling: bool,
 ) -> Plan:
     """With `names` split in two, and each other one that turns out to be complex; and with lists
-    that turn out to be `mixed`, or to hold what `holds` says.
+    that turn out to be `mixed`, or `counted`, or to hold what `holds` says.
     """
     try:
-        return _Function(split(tree, names), types, scope, mixed, holds).plan(telling=telling)
+        function = _Function(split(tree, names), types, scope, mixed, counted, holds)
+        return function.plan(telling=telling)
     except IsOf as found:
         holds = {**holds, found.name: found.held}
     except IsComplex as found:
         names = {**names, found.name: found.python}
     except IsMixed as found:
         mixed |= {found.name}
-    return _lowered(tree, types, scope, names, mixed, holds, telling)
+    except IsCounted as found:
+        counted |= {found.name}
+    return _lowered(tree, types, scope, names, mixed, counted, holds, telling)
 
 
 def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
@@ -72,7 +76,7 @@ def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
 class _Function(Results):
     def __init__(
         self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope,
-        mixed: frozenset[str], holds: Mapping[str, Holding],
+        mixed: frozenset[str], counted: frozenset[str], holds: Mapping[str, Holding],
     ) -> None:
         self.growing, self.holds, self.short = growing(tree), holds, None
         self.buffers = {}
@@ -90,7 +94,7 @@ class _Function(Results):
         self.counters: set[str] = set()
         self.appending: dict[str, str] = {}
         self.written: set[str] = set()
-        self.plain = _plain_lists(tree)
+        self.plain = _plain_lists(tree) - counted
         self.viewed, self.whole_returned = set[str](), set[str]()
 
     def plan(self, *, telling: bool) -> Plan:

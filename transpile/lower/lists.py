@@ -24,12 +24,20 @@ from .pytext import as_python
 from .refusal import refuse
 from .values import ArrayRef, ListRef, Made
 
-__all__ = ["ARRAY_OF", "SLACK", "Built", "Lists"]
+__all__ = ["ARRAY_OF", "SLACK", "Built", "IsCounted", "Lists"]
 
 ARRAY_OF: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
 """What makes an array of a list; its elements are converted as item assignment does."""
 
 SLACK = 64  # elements that a full vector store may write beyond the last one
+
+
+class IsCounted(Exception):
+    """The list of this name takes other numbers of elements on other paths."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 @record
@@ -115,6 +123,8 @@ class Lists(Loops):
         built = self.lists.get(name)
         if built is None or b.env.get(name) != ListRef(name):
             refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
+        if b.forks and self._one_each(name):
+            raise IsCounted(name)
         number = self.number(item)
         if isinstance(number, Pair) or (built.target or built.dtype) in PARTS:
             self._append_complex(built, number, stmt)
