@@ -1,5 +1,5 @@
 """Programs in which a name is one array or another: swapped buffers, and arrays of branches."""
-# ruff: noqa: SIM108 (programs as people write them)
+# ruff: noqa: PERF401, PERF402, SIM108 (programs as people write them)
 from __future__ import annotations
 
 from typing import Any
