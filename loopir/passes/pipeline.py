@@ -27,6 +27,7 @@ from .interchange import interchange
 from .interior import interior
 from .jam import jam
 from .last_value import last_value
+from .leader import leader
 from .narrow import narrow
 from .pack import pack
 from .permute import permute
@@ -88,6 +89,7 @@ PIPELINE = (
     Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),
     Pass(reuse, "what both sides of a branch compute is computed before it"),
     Pass(ahead, "what is checked twice has one name by now; vectors are for loops that only check"),
+    Pass(leader, "what is loaded anyway has one name by now; an extremum has no loads in the way"),
     Pass(sink, "a value that is chosen needs no mask"),
     Pass(split, "a fold that waits for its first term is none until it has one", reorders=True),
     Pass(two_sided, "an `elif` is no fold; what it looks at, places may find a place for"),
