@@ -1,6 +1,6 @@
 /* The items of lists and tuples as arrays, and arrays back into lists, in one pass each.
  *
- * Follows whole.c in one translation unit. A builtin's `self` is an int64 array that holds an `items`.
+ * Follows values.c in one translation unit, and goes before whole.c. A builtin's `self` is an int64 array that holds an `items`.
  */
 enum { NESTED = 2 };                                    /* lists in lists, at most */
 

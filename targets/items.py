@@ -15,7 +15,7 @@ from loopir.types import DTYPES
 from .parameters import row
 from .trampoline import opened
 
-__all__ = ["Items", "mover"]
+__all__ = ["Items", "mover", "spec"]
 
 _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
 
@@ -73,10 +73,15 @@ def mover(items: Items, back: bool) -> Callable[..., Any]:
     road = opened()
     if road is None:
         return items.put if back else items.take
+    made: Callable[..., Any] = road.builtin(road.put if back else road.take, spec(items))
+    return made
+
+
+def spec(items: Items) -> np.ndarray:
+    """The words of an `items` of `items.c`."""
     descr, kinds = DTYPES[items.dtype].numpy, [*map(id, items.kinds), 0][:2]
     own = row(Param("item", items.dtype), items.weak, False)
     words: Sequence[int] = [*own.fields(), len(items.kinds), *kinds, id(descr)]
-    spec = np.array(words, np.int64).view(_Spec)
-    spec.kept = items.kinds, descr, own
-    made: Callable[..., Any] = road.builtin(road.put if back else road.take, spec)
+    made = np.array(words, np.int64).view(_Spec)
+    made.kept = items.kinds, descr, own
     return made

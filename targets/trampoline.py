@@ -1,4 +1,4 @@
-"""The fast road to a kernel: the builtins of `entry.c`, `whole.c` and `items.c`.
+"""The fast road to a kernel: the builtins of `entry.c`, `items.c` and `whole.c`.
 
 They read array objects themselves, so they need CPython, and the field layout of NumPy's C ABI,
 which is proved on live objects.
@@ -22,7 +22,7 @@ from .shared import symbol
 
 __all__ = ["Trampoline", "opened", "prepare", "trampoline"]
 
-SOURCES = "entry.c", "values.c", "whole.c", "items.c"
+SOURCES = "entry.c", "values.c", "items.c", "whole.c"
 
 PATIENCE = 10.0
 """Seconds that a fork waits at most: a compiler may hang."""
@@ -138,8 +138,8 @@ def _lent() -> list[int]:
 def _lent_whole() -> list[int]:
     """What `values.c` needs of Python and NumPy, in the order of its struct."""
     functions = (
-        "PyDict_GetItemWithError", "PyCell_Get", "PyModule_GetDict", "PyContextVar_Get",
-        "PyObject_RichCompareBool", "PyObject_Call", "PyFloat_FromDouble",
+        "PyDict_GetItemWithError", "PyCell_Get", "PyModule_GetDict", "PyObject_GetAttr",
+        "PyContextVar_Get", "PyObject_RichCompareBool", "PyObject_Call", "PyFloat_FromDouble",
         "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
         "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",

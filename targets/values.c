@@ -1,17 +1,21 @@
 /* What a whole call needs besides its kernel: what names mean, arrays that are made for it, its results as objects.
  *
- * Follows entry.c in one translation unit, and goes before whole.c.
+ * Follows entry.c in one translation unit, and goes before items.c.
  */
 enum { MAX_GIVEN = 64 };
 enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED };   /* what a result is */
 enum { EMPTY, ZEROS, LIKE };                            /* how an array is made */
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST };       /* what a length is computed from */
+enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* what comes of a value */
 enum { SLOT = -1 };                                     /* in place of the object that a parameter is given */
 enum { REPLAY = 16 };                                   /* the bit of a status by which Python must answer */
 
 /* A name, of a cell or not, or an attribute of that module; what it must mean, by identity, if anything. */
 typedef struct { object *cell, *root, *attribute, *wanted; } meaning;
-typedef struct { int64_t place; object *wanted; } constant;             /* an argument that must be this very object */
+typedef struct { int64_t place; object *wanted; } constant;             /* a value that must be this very object */
+/* CHECKED: of that class, and of so many items unless that is -1. Else another value: an attribute, an item of a tuple,
+ * or an array of the items, which are put back if `number` says so. */
+typedef struct { int64_t what, place; object *of; int64_t number; } part;
 typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8; uint32_t u32; uint16_t u16; uint8_t u8;
 } slot;
@@ -25,9 +29,10 @@ typedef struct {
     int64_t *calls;
     object *python, *ended, *names, *builtins;
     object **defaults, **keywords;
-    int64_t arguments, constant, meant, taken, made, count, wary;
+    int64_t arguments, constant, meant, taken, parts, made, values, count, wary, puts;
     const constant *constants;
     const meaning *meanings, *captured;
+    const part *part;
     const param *params;
     const int64_t *fresh, *sources, *program;
     object *saves;                                      /* copies what the kernel overwrites; or NULL */
@@ -41,6 +46,7 @@ static struct {
     object *(*get)(object *, const object *);                 /* of a dict; borrowed */
     object *(*contents)(object *);                      /* of a cell; owned */
     object *(*attributes)(object *);                    /* of a module; borrowed */
+    object *(*attribute)(object *, object *);
     int (*variable)(object *, object *, object **);
     int (*equal)(object *, object *, int);
     object *(*call)(object *, object *, object *);
@@ -155,20 +161,6 @@ static object *array_of(const whole *w, const int64_t *r, object *const *given)
     for (int k = 0; k < r[3]; k++) if (!length_of(w, r[4 + k], given, &dims[k]) || dims[k] < 0) return 0;
     more.hold(descr);
     return (r[0] == ZEROS ? more.zeros : more.empty)((int)r[3], dims, descr, 0);
-}
-
-/* The number of values now held, each in its place after the arguments; -1: Python must see to one. */
-static int take_values(const whole *w, object **given)
-{
-    object **values = given + w->arguments;
-    for (int i = 0; i < w->taken + w->made; i++) {
-        if (i < w->taken) values[i] = value_of(w, w->captured[i].root, w->captured[i].cell);
-        else values[i] = array_of(w, &w->program[w->fresh[i - w->taken]], given);
-        if (values[i]) continue;
-        while (i--) more.drop(values[i]);
-        return -1;
-    }
-    return (int)(w->taken + w->made);
 }
 
 static long long integer(const slot *s, int64_t letter)

@@ -1,8 +1,68 @@
 /* A whole call in C: arguments, what names mean, the kernel, its results as objects, the count.
  *
- * Follows values.c in one translation unit. Whatever is unusual goes to a function written in Python that does all of it,
+ * Follows items.c in one translation unit. Whatever is unusual goes to a function written in Python that does all of it,
  * before anything was done here; a status that is not zero goes to another, after.
  */
+static object *part_of(const part *p, object *from)
+{
+    object *found, *given[] = {from};
+    if (p->what == ATTRIBUTE) return more.attribute(from, p->of);
+    if (p->what == ITEM) {
+        if ((found = more.item(from, p->number))) more.hold(found);
+        return found;
+    }
+    found = take(p->of, given, 1);
+    if (found != more.none) return found;
+    return more.drop(found), (object *)0;
+}
+
+/* The number of values now held, each in its place after the arguments; -1: Python must see to one. */
+static int take_values(const whole *w, object **given)
+{
+    object **values = given + w->arguments;
+    int at = 0, fits = 1;
+    for (int i = 0; fits && i < w->taken; i++) {
+        values[at] = value_of(w, w->captured[i].root, w->captured[i].cell);
+        if ((fits = values[at] != 0)) at++;
+    }
+    for (const part *p = w->part; fits && p < w->part + w->parts; p++) {
+        object *from = given[p->place];
+        if (p->what == CHECKED) fits = (object *)from->type == p->of && (p->number < 0 || lists.length(from) == p->number);
+        else if ((fits = (values[at] = part_of(p, from)) != 0)) at++;
+    }
+    for (int i = 0; fits && i < w->made; i++) {
+        values[at] = array_of(w, &w->program[w->fresh[i]], given);
+        if ((fits = values[at] != 0)) at++;
+    }
+    if (fits) return at;
+    while (at--) more.drop(values[at]);
+    return -1;
+}
+
+/* Whether the lists that are put back, and all others, are different ones. */
+static int apart(const whole *w, object **given)
+{
+    const part *end = w->part + w->parts;
+    for (const part *p = w->part; w->puts && p < end; p++)
+        for (const part *q = p + 1; p->what == ITEMS && q < end; q++)
+            if (q->what == ITEMS && given[q->place] == given[p->place]) return 0;
+    return 1;
+}
+
+/* Puts items back; 0 with an exception. */
+static int put_back(const whole *w, object **given)
+{
+    object **values = given + w->arguments + w->taken, *back[2], *none;
+    for (const part *p = w->part; w->puts && p < w->part + w->parts; p++) {
+        if (p->what == CHECKED) continue;
+        back[0] = given[p->place], back[1] = *values++;
+        if (p->what != ITEMS || !p->number) continue;
+        if (!(none = put(p->of, back, 2))) return 0;
+        more.drop(none);
+    }
+    return 1;
+}
+
 static object *call_with(object *function, int64_t count, object *const *given)
 {
     object *args = more.tuple(count), *answer;
@@ -23,7 +83,7 @@ static int stands(const whole *w, int64_t status, object *saved, object **given,
         return 0;
     }
     values[0] = py.from_int(status), values[1] = saved ? saved : more.none;
-    int64_t count = w->arguments + w->taken + w->made;
+    int64_t count = w->arguments + w->values;
     for (int i = 0; i < count; i++) values[i + 2] = given[i];
     object *other = call_with(w->ended, count + 2, values);
     more.drop(values[0]);
@@ -62,7 +122,7 @@ static int copied(const whole *w, object **given, object **saved)
     *saved = 0;
     if (!wanted) return 1;
     if (shelved(w, given)) more.hold(*saved = py.truth);
-    else *saved = call_with(w->saves, w->arguments + w->taken + w->made, given);
+    else *saved = call_with(w->saves, w->arguments + w->values, given);
     return *saved != 0;
 }
 
@@ -73,9 +133,10 @@ static int answered(const whole *w, object **given, object **out)
     tp_scalar scalars[MAX_PARAMS], *scalar = scalars;
     slot slots[MAX_PARAMS];
     int64_t extent = 0, fits = 1;
-    for (int i = 0; i < w->constant; i++) if (given[w->constants[i].place] != w->constants[i].wanted) return 0;
     int held = meant(w) ? take_values(w, given) : -1;
     if (held < 0) return more.forget(), 0;
+    for (int i = 0; i < w->constant; i++) fits &= given[w->constants[i].place] == w->constants[i].wanted;
+    fits &= apart(w, given);
     for (int i = 0; fits && i < w->count; i++) {
         const param *p = &w->params[i];
         int is_array = p->kind == ARRAY || p->kind == COMPLEX;
@@ -94,7 +155,7 @@ static int answered(const whole *w, object **given, object **out)
         *out = 0;
         if (!status || stands(w, status, saved, given, out)) {
             ++*w->calls;
-            *out = result(w, w->program, given, slots);
+            if (put_back(w, given)) *out = result(w, w->program, given, slots);
         }
     }
     if (saved == py.truth) w->shelf->busy = 0;

@@ -14,16 +14,17 @@ from .load import Entry
 from .trampoline import opened
 
 __all__ = [
-    "ADD", "CALLED", "CHOSEN", "EMPTY", "EXTENT", "GIVEN", "INTEGER", "LEAST", "LIKE", "LIST",
-    "LITERAL", "MAX_GIVEN", "MOST", "MUL", "NUMBER", "PYTHON", "SCALAR", "SLOT", "SUB", "TUPLE",
-    "ZEROS",
-    "Call", "Copying", "Meaning", "Pointer", "Program", "Word", "calm", "whole",
+    "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "EMPTY", "EXTENT", "GIVEN", "INTEGER",
+    "ITEM", "ITEMS", "LEAST", "LIKE", "LIST", "LITERAL", "MAX_GIVEN", "MOST", "MUL", "NUMBER",
+    "PYTHON", "SCALAR", "SLOT", "SUB", "TUPLE", "ZEROS",
+    "Call", "Copying", "Meaning", "Part", "Pointer", "Program", "Word", "calm", "whole",
 ]
 
 MAX_GIVEN = 64
 LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED = range(8)
 EMPTY, ZEROS, LIKE = range(3)
 NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST = range(8)
+CHECKED, ATTRIBUTE, ITEM, ITEMS = range(4)
 SLOT: Final = -1
 """In place of the object that a parameter of the kernel is given: it gets room for a result."""
 
@@ -71,6 +72,22 @@ class Meaning:
 
 
 @record(frozen=True, slots=True)
+class Part:
+    """What comes of the value at ``place``: CHECKED to be of the class ``of``, and of ``number``
+    items if that is not -1; or another value, its ATTRIBUTE ``of``, its ITEM ``number``, or an
+    array of its ITEMS as the spec ``of`` says, put back after the call where ``number`` is 1.
+    """
+
+    what: int
+    place: int
+    of: Pointer | None = None
+    number: int = 0
+
+    def words(self) -> tuple[Word, ...]:
+        return self.what, self.place, self.of or 0, self.number
+
+
+@record(frozen=True, slots=True)
 class Copying:
     """The parameters ``writes`` of the kernel are copied to the ``shelf``, of which this is the
     address, the bytes, and whether it is in use; where there is no room, ``saves(*given)`` does it.
@@ -87,10 +104,10 @@ class Copying:
 class Call:
     """A function's ``parameters`` (None: positional only), with defaults by place, and those that
     must be ``constants``; what names must mean in the dicts ``names`` and ``builtins``, and those
-    whose values are given to the kernel; where the rows of arrays begin that are made for the call;
-    for each parameter of the kernel the place of an argument, of a captured value after those, of
-    such an array after these, or SLOT; the rows, as `values.c` reads them, of which the first is
-    the result.
+    whose values are given to the kernel; parts of all these; where the rows of arrays begin that
+    are made for the call; for each parameter of the kernel the place of an argument, of a captured
+    value after those, of a part after these, of such an array last, or SLOT; the rows, as
+    `values.c` reads them, of which the first is the result.
 
     ``wary``: the kernel writes what Python may have to write again; ``copying``: how that is copied
     ahead. ``python(*args, **kwargs)`` does it all where anything is unusual. ``ended(status, saved,
@@ -106,6 +123,7 @@ class Call:
     builtins: dict[str, Any]
     meanings: Sequence[Meaning]
     captured: Sequence[Meaning]
+    parts: Sequence[Part]
     fresh: Sequence[int]
     sources: Sequence[int]
     program: Program
@@ -125,8 +143,9 @@ class _Spec(np.ndarray):
 def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
     """The builtin; None where the fast road is not open, or there are too many values."""
     road = opened()
-    values = len(call.parameters) + len(call.captured) + len(call.fresh)
-    if road is None or not entry.native or values > MAX_GIVEN:
+    made = sum(p.what != CHECKED for p in call.parts)
+    values = len(call.captured) + made + len(call.fresh)
+    if road is None or not entry.native or len(call.parameters) + values > MAX_GIVEN:
         return None
     kept: list[object] = [call]
 
@@ -149,11 +168,13 @@ def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
         entry.address, entry.raised, at(call.calls),
         Pointer(call.python), Pointer(call.ended), Pointer(call.names), Pointer(call.builtins),
         at(packed(defaults)), at(packed(keywords)),
-        len(places), len(call.constants), len(call.meanings), len(call.captured), len(call.fresh),
-        len(entry.rows), call.wary,
+        len(places), len(call.constants), len(call.meanings), len(call.captured), len(call.parts),
+        len(call.fresh), values, len(entry.rows), call.wary,
+        any(p.what == ITEMS and p.number for p in call.parts),
         at(packed([word for place, wanted in call.constants for word in (place, wanted)])),
         at(packed([word for m in meanings for word in m.words()])),
         at(packed([word for m in call.captured for word in m.words()])),
+        at(packed([word for p in call.parts for word in p.words()])),
         at(packed([field for row in entry.rows for field in row.fields()])),
         at(packed(call.fresh)), at(packed(call.sources)), at(packed(call.program.words)),
         *([0] * 6 if copying is None else [

@@ -6,7 +6,7 @@ for each number that its shape is computed from. Other spellings stay Python's.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -44,22 +44,22 @@ class Unfit(Exception):
 
 
 def add_fresh(
-    program: Program, fresh: Fresh, parameters: Sequence[str], refs: Mapping[str, object]
+    program: Program, fresh: Fresh, places: Mapping[str, int], refs: Mapping[str, object]
 ) -> int:
-    """Adds rows that make `fresh`, and tells where its own begins. `refs`: what names of the source
-    are known to mean. Raises Unfit.
+    """Adds rows that make `fresh`, and tells where its own begins. `places`: where the values of
+    names stand; `refs`: what names of the source are known to mean. Raises Unfit.
     """
     match ast.parse(fresh.expr, mode="eval").body:
         case ast.Call() as call:
-            return _Reader(program, parameters, _OURS | dict(refs)).array(call, fresh)
+            return _Reader(program, places, _OURS | dict(refs)).array(call, fresh)
     raise Unfit
 
 
 class _Reader:
     def __init__(
-        self, program: Program, parameters: Sequence[str], known: Mapping[str, object]
+        self, program: Program, places: Mapping[str, int], known: Mapping[str, object]
     ) -> None:
-        self._program, self._parameters, self._known = program, parameters, known
+        self._program, self._places, self._known = program, places, known
 
     def array(self, call: ast.Call, fresh: Fresh) -> int:
         made = self._meaning(call.func)
@@ -121,8 +121,8 @@ class _Reader:
         raise Unfit
 
     def _argument(self, e: ast.expr) -> int:
-        if isinstance(e, ast.Name) and e.id in self._parameters:
-            return self._parameters.index(e.id)
+        if isinstance(e, ast.Name) and e.id in self._places:
+            return self._places[e.id]
         raise Unfit
 
     def _meaning(self, e: ast.expr) -> object:

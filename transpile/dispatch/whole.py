@@ -1,12 +1,12 @@
 """A contract to one builtin that does the whole call, where it can: what the wrapper does, in C.
 
-Arrays that are copied before the call, fields of records, and complex numbers are the wrapper's.
+Fields of records, complex numbers, and lists that grow are the wrapper's.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,11 @@ from targets.whole import (
     TUPLE,
     Call,
     Copying,
-    Meaning,
     Pointer,
     Program,
     whole,
 )
 
-from ..bindings import Argument, Binding, Captured, Fresh, Slot
 from ..returned import (
     Chosen,
     Filled,
@@ -50,6 +48,7 @@ from ..types import ELEMENTS
 from .contract import Contract
 from .floats import watched
 from .fresh import Unfit, add_fresh
+from .places import Places
 from .result import filled, first, tolist, viewed, whole_number
 from .saved import Saved
 from .shelf import Shelf
@@ -93,14 +92,12 @@ def _call(
     wary = bool(contract.writes and contract.sources)
     if keyed or (contract.writes and contract.snapshot) or (wary and not watched()):
         raise Unfit
-    if contract.objects:  # they are taken apart in Python
-        raise Unfit
     if not type(names) is type(builtins) is dict:
         raise Unfit
-    places, program = _Places(function, contract), Program()
+    places, program = Places(function, contract), Program()
     _Result(places, program).add(contract.returned)
     refs = {ref.expr: ref.value for ref in contract.refs}
-    fresh = [add_fresh(program, b, parameters(code), refs) for b in places.fresh]
+    fresh = [add_fresh(program, b, places.lengths, refs) for b in places.fresh]
     sources = [places.of(p.name) for p in contract.params]
     written = [k for k, p in enumerate(contract.params) if p.name in contract.writes]
     given = function.__defaults__ or ()
@@ -127,9 +124,9 @@ def _call(
         name=function.__name__,
         parameters=[None if i < count else p for i, p in enumerate(parameters(code))],
         defaults={first + i: value for i, value in enumerate(given)},
-        constants=[(places.places[r.expr], Pointer(r.value)) for r in contract.given],
+        constants=places.constants,
         names=names, builtins=builtins, meanings=places.meanings, captured=places.captured,
-        fresh=fresh, sources=sources, program=program,
+        parts=places.parts, fresh=fresh, sources=sources, program=program,
         wary=wary, python=python,
         ended=ends,
         copying=copying if contract.risky else None,
@@ -137,53 +134,10 @@ def _call(
     )
 
 
-class _Places:
-    """Where the values of names stand: arguments, then what names mean, in order."""
-
-    def __init__(self, function: FunctionType, contract: Contract) -> None:
-        code = function.__code__
-        self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        self._parameters = parameters(code)
-        self.bindings: dict[str, Binding] = {b.name: b for b in contract.bindings}
-        self.slots: dict[str, tuple[int, str]] = {}
-        self.meanings = [self._meaning(r.expr, Pointer(r.value)) for r in contract.refs]
-        self.captured: list[Meaning] = []
-        self.places = {name: place for place, name in enumerate(self._parameters)}
-        for k, p in enumerate(contract.params):
-            match self.bindings.get(p.name):
-                case Slot(name, dtype):
-                    self.slots[name] = k, dtype
-                case Captured(name):
-                    self.places[name] = len(self._parameters) + len(self.captured)
-                    self.captured.append(self._meaning(name, None))
-        self.fresh = [b for b in contract.bindings if isinstance(b, Fresh)]
-        first = len(self._parameters) + len(self.captured)
-        self.places |= {b.name: place for place, b in enumerate(self.fresh, first)}
-
-    def of(self, name: str) -> int:
-        match self.bindings.get(name):
-            case Argument() | Captured() | Fresh() if name in self.places:
-                return self.places[name]
-            case Slot() if name in self.slots:
-                return SLOT
-        raise Unfit
-
-    def pairs(self, contract: Contract) -> list[tuple[int, int]]:
-        """Where two arrays stand that may be one."""
-        return [(self.of(a), self.of(b)) for a, b in contract.in_place]
-
-    def _meaning(self, expr: str, wanted: Pointer | None) -> Meaning:
-        root, *attributes = expr.split(".")
-        if len(attributes) > 1 or root in self._parameters or "__" in expr:
-            raise Unfit
-        cell: CellType | None = self._cells.get(root)
-        return Meaning(root, attributes[0] if attributes else None, cell, wanted)
-
-
 class _Result:
     """The rows of a result."""
 
-    def __init__(self, places: _Places, program: Program) -> None:
+    def __init__(self, places: Places, program: Program) -> None:
         self._places, self._words, self._row = places, program.words, program.row
 
     def add(self, returned: Returned) -> int:
@@ -194,7 +148,7 @@ class _Result:
             case Literal(value):
                 return self._row(LITERAL, Pointer(value))
             case Same(name):
-                return self._row(GIVEN, self._places.of(name))
+                return self._row(GIVEN, self._places.object(name))
             case Value(slot, weak=True):
                 return self._python(slot, self._places.slots[slot][1])
             case Value(slot, flag=None):

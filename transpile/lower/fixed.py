@@ -13,6 +13,7 @@ from ..ranges import integer
 from ..source import span_of
 from ..types import ArrayType
 from .leaving import Leaving
+from .refusal import refuse
 from .values import ArrayRef
 
 __all__ = ["Fixed", "outside", "stays_inside"]
@@ -34,6 +35,8 @@ class Fixed(Leaving):
         items = _items(value)
         if not 0 < len(items) <= SMALL or not stays_inside(name, self.tree):
             return False
+        if isinstance(value, ast.Tuple) and _is_changed(name, self.tree):
+            refuse("LOWER_TYPE", f"`{name}` is a tuple, and items of it are set", value)
         nums: list[Num] = [self.b.rebind(self.num(e), "item") for e in items]
         dtype = nums[0].dtype
         for n, e in zip(nums, items, strict=True):
