@@ -203,7 +203,7 @@ UNFIT: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
 @pytest.mark.parametrize(("function", "make"), UNFIT)
 def test_what_does_not_fit(
     function: Callable[..., Any], make: Callable[[], tuple[Any, ...]]
@@ -216,6 +216,7 @@ def test_what_does_not_fit(
         assert outcome(f, make()) == outcome(function, make())
 
 
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
 def test_attributes_that_are_gone() -> None:
     f, grid = fuse(weighed), Grid(reals())
     f(grid)

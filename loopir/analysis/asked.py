@@ -67,6 +67,12 @@ class _Asked:
                 yield from self._atoms(cond, more >= _weight(*orelse, *(y.orelse for y in yields)))
             case Call("select", (Call("lt", (a, Const(0))) as wraps, _, b)) if a == b:
                 yield from self._atoms(wraps, False)
+            case Call("select", (Call("ge", (a, c)) as wraps, Call("sub", less), b)) if (
+                a == b and less == (a, c)
+            ):
+                yield from self._atoms(wraps, False)
+            case Call("select", (cond, a, Call("mod", (b, _)))) if a == b:
+                yield from self._atoms(cond, True)
             case Call("select", (cond, a, b)):
                 yield from self._atoms(cond, _weight(a) >= _weight(b))
             case Check(cond):

@@ -155,6 +155,9 @@ class Integers:
             if not self._runs(last - at):
                 less = Call("sub", (a, c), "i64")
                 e = Call("select", (Call("ge", (a, c), "bool"), less, e), "i64")
+        elif at is not None and any(abs(at.terms.get(f.var, 0)) == 1 for f in b.frames):
+            inside = logic("and", Call("le", (integer(0), a), "bool"), Call("lt", (a, c), "bool"))
+            e = Call("select", (inside, a, e), "i64")
         if e is a:
             return x
         e = b.bind(e, "wrapped")
