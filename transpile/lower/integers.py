@@ -139,9 +139,10 @@ class Integers:
         ``(i + 1) % n`` is, there is nothing to divide. None: nothing is known.
         """
         b, (x, y) = self.b, operands
-        asked = b.branches == 0 and b.path is None  # else the divisor may be 0 here
         if not (x.python_int and y.python_int and y.linear is not None and y.linear.terms):
             return None
+        asked = b.branches == 0 and b.path is None  # else the divisor may be 0 here
+        asked = asked or self._runs(y.linear + Linear({}, -1))
         if not (asked and b.invariant(c) and b.low(y.linear) >= 0):
             return None
         last = y.linear + Linear({}, -1)

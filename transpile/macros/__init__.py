@@ -25,6 +25,7 @@ from .displays import array_crossed, array_displayed, array_spelled, display_sto
 from .driver import Macro, expand_with
 from .einsum import array_einsum
 from .env import Env
+from .few import few_walked
 from .fields import fields_named
 from .filling import array_filled
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
@@ -98,6 +99,7 @@ MACROS: tuple[Macro, ...] = (
     elements_written,    # x.fill(1), np.copyto(x, y, where=m)
     array_written,       # np.add(x, y, out=z)
     places_walked,       # for i, j in np.ndindex(X.shape), for v in X.flat
+    few_walked,          # for d in (-1, 0, 1)
     for_loop,            # for v in x, enumerate, zip, reversed
     tuple_asked,         # min(X.shape)
     tuple_compared,      # (i, j) < (k, 0)
