@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 from math import prod
 
+from .analysis.lengths import ends_named
 from .nodes import Kernel, Loop, LoopLike
 from .operations import Builder, Operation
 from .ops import OPS
@@ -31,7 +32,7 @@ _ACROSS = 8.0  # adding up the lanes of a vector
 class LoopSet:
     """A nest of scalar loops as a graph without cycles; ``loops``: all of them, outermost first.
 
-    ``trips``: how often those run whose length is a number.
+    ``trips``: how often those run at most of which that is known.
     """
 
     loops: tuple[str, ...]
@@ -77,7 +78,7 @@ class LoopSet:
 
 def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
     """`loop` of `kernel` as a LoopSet. Equal loads between two stores are one operation."""
-    builder = Builder({p.name: p for p in kernel.params})
+    builder = Builder({p.name: p for p in kernel.params}, ends_named(kernel))
     builder.stmt(loop)
     return LoopSet(tuple(builder.order), tuple(builder.operations), builder.trips)
 

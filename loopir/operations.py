@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from .analysis.access import Access, subscripted, unit_stride
 from .analysis.affine import Affine, affine, variable
 from .analysis.dependence import trip_count
+from .analysis.lengths import longest
 from .exhaustive import unhandled
 from .nodes import (
     Append,
@@ -17,6 +18,7 @@ from .nodes import (
     Check,
     Expr,
     If,
+    Interval,
     Load,
     Local,
     Loop,
@@ -91,10 +93,12 @@ class _Value:
 class Builder:
     """A walk in order of evaluation that gives each operation a number."""
 
-    def __init__(self, params: Mapping[str, Param]) -> None:
-        self.params = params
+    def __init__(
+        self, params: Mapping[str, Param], names: Mapping[str, Expr] | None = None
+    ) -> None:
+        self.params, self.names = params, names or {}
         self.order: list[str] = []  # all loops so far
-        self.trips: dict[str, int] = {}  # how often they run, where that is a number
+        self.trips: dict[str, int] = {}  # how often they run at most, where that is a number
         self.around: list[str] = []  # those around the statement at hand
         self.operations: list[Operation] = []
         self.values: dict[str, _Value] = {}
@@ -156,6 +160,8 @@ class Builder:
         count = trip_count(s.range)
         if count is not None and count.number is not None:
             self.trips[s.var] = max(count.number, 0)
+        elif isinstance(s.range, Interval) and (most := longest(s.range, self.names)) is not None:
+            self.trips[s.var] = most
         self.known[s.var] = variable(s.var)
         self.values[s.var] = _Value(loops=frozenset((s.var,)))
         self.block(s.body)
