@@ -5,7 +5,8 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .liveness import assigned, reads
+from ..macros.left import reads
+from .liveness import assigned
 
 __all__ = ["Compaction", "appended", "compaction"]
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from loopir.nodes import Expr
 
+from ..macros.left import reads
 from .allocations import Allocations
 from .arrays import makes_array
 from .joint import forked, undecided
-from .liveness import assigned, reads
+from .liveness import assigned
 from .values import Cases
 
 __all__ = ["Forks"]

@@ -8,13 +8,23 @@ from typing import Any
 
 from loopir.nodes import Const, If, Stmt
 
-from ..bindings import Argument
+from ..bindings import Argument, Part, Taken
 from ..infer import FALSE, Num, logic
+from ..macros.left import reads
 from ..plan import Plan, Ref, Shape
 from ..returned import Chosen, Nothing, Returned
 from ..scope import Origin, Scope
 from ..source import span_of
-from ..types import ArgType, ArrayType, Constant, ListType, ObjectType, Opaque, RecordType
+from ..types import (
+    ArgType,
+    ArrayType,
+    Constant,
+    ListType,
+    ObjectType,
+    Opaque,
+    RecordType,
+    ScalarType,
+)
 from .assembled import assembled
 from .builder import Builder
 from .cases import narrowed
@@ -22,7 +32,6 @@ from .endings import leaving
 from .growing import growing, grown
 from .joint import forked, undecided
 from .lists import IsCounted
-from .liveness import reads
 from .parts import IsComplex, split
 from .refusal import NoValue, refuse
 from .repeated import IsMixed
@@ -104,6 +113,7 @@ class _Function(Results):
             self.b.told = self.array_name("told")
             self.b.allocate(self.b.told, "", ArrayType("i64", 1, 0))
         returned = self._ending(self.tree.body)
+        self._ask_types()
         self.guard_int_params(self.tree)
         if self.b.told is not None:
             room = f"_np.zeros({len(self.b.sources) + 1}, _np.int64)"
@@ -118,6 +128,17 @@ class _Function(Results):
             objects=tuple(s for n in self.given for s in _shapes(n, self.types[n])),
             short=self.short,
         )
+
+    def _ask_types(self) -> None:
+        """Arguments of which the types alone have decided something are to have them again."""
+        bindings = self.b.bindings.values()
+        known = {b.of.name if isinstance(b, Part) else b.name for b in bindings}
+        known |= {b.text for b in bindings if isinstance(b, Taken)}
+        asked = reads(self.tree.body) | self.held.keys() | {f.name for f in self.fields.values()}
+        for name in sorted(asked & self.types.keys() - known):
+            if isinstance(self.types[name], (ArrayType, ScalarType, ListType)):
+                self.b.env.pop(name, None)
+                self.ask(ast.Name(name, ast.Load()))
 
     def _ending(self, block: Sequence[ast.stmt]) -> Returned:
         """Lowers `block`, with what it returns."""

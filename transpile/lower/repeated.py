@@ -10,12 +10,12 @@ from loopir.nodes import Call, Const, Expr, Interval, Loop, Stmt, Store, Var
 from loopir.types import DTYPES, INDEX
 
 from ..infer import Num, constant
+from ..macros.left import reads
 from ..pair import Pair
 from ..ranges import LENGTH, integer
 from ..returned import Listed, Returned
 from ..types import ArrayType
 from .fixed import Fixed, stays_inside
-from .liveness import reads
 from .pytext import as_python
 from .refusal import refuse
 from .room import room

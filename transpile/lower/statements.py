@@ -8,7 +8,7 @@ from functools import partial
 from loopir.nodes import Const, Expr, Var
 
 from ..infer import FALSE, Num, logic
-from ..macros.flow import left_to_python
+from ..macros.left import left_to_python, reads
 from ..pair import Pair
 from .arrays import makes_array
 from .cases import narrowed
@@ -17,7 +17,7 @@ from .forks import Forks
 from .items import as_item
 from .joint import forked
 from .lists import ARRAY_OF
-from .liveness import raises, reads
+from .liveness import raises
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
 from .refusal import refuse
 from .values import Cases, ListRef, Made, Scalar, Unbound, Value

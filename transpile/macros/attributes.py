@@ -96,7 +96,7 @@ def _line(place: tuple[str, str], name: str, at: ast.AST) -> ast.stmt:
 
 def _ended(block: Sequence[ast.stmt], lines: Sequence[ast.stmt]) -> list[ast.stmt]:
     """`block`, with `lines` in front of each return that ends it, or at its end."""
-    from .flow import left_to_python
+    from .left import left_to_python
 
     out: list[ast.stmt] = []
     for s in block:

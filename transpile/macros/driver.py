@@ -11,7 +11,8 @@ from .copying import copied
 from .deciding import decided, may_decide
 from .env import Env
 from .exits import structured
-from .flow import joined, left_to_python
+from .flow import joined
+from .left import left_to_python, reads
 from .lifting import Lifted, lift_statement
 from .tuples import untupled
 from .walrus import asked_within
@@ -34,6 +35,8 @@ def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
     structured(tree, cx)
     body = _Driver(macros, cx).block(tree.body)
     untupled(body, cx.facts.taken_apart)
+    for name in sorted(reads(tree.body) - reads(body)):  # what was made of it goes by its type
+        cx.ask(ast.Name(name, ast.Load()))
     tree.body = [*asked.values(), *body]
     return ast.fix_missing_locations(tree)
 

@@ -9,12 +9,10 @@ from . import calls
 from .env import Env
 from .fact import INT, SCALAR, UNKNOWN, Fact, join
 from .facts import Facts
+from .left import left_to_python
 from .names import bound
 
-__all__ = ["PYTHON", "Flow", "joined", "left_to_python"]
-
-PYTHON = "Python's to answer"
-"""Stands first in a branch that macros leave as it was, beside one that is compiled."""
+__all__ = ["Flow", "joined"]
 
 _Element: TypeAlias = "Fact | tuple[_Element, ...]"
 
@@ -173,11 +171,3 @@ class Flow(Facts):
 def joined(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:
     """What holds on either of two paths; a name that only one binds has its fact, or no value."""
     return {n: join(a.get(n, b.get(n, UNKNOWN)), b.get(n, a.get(n, UNKNOWN))) for n in a | b}
-
-
-def left_to_python(s: ast.If) -> bool:
-    """Whether the branch that `s` takes stays as it was."""
-    match s.body:
-        case [ast.Expr(value=ast.Constant(value=said)), *_]:
-            return said == PYTHON
-    return False

@@ -1,0 +1,121 @@
+"""Arguments of which only the type decides anything: another type gets another answer."""
+# ruff: noqa: RET504, SIM103 (functions as people write them)
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+
+VALUES: tuple[Any, ...] = (
+    np.zeros(3), np.zeros(3, np.float32), np.zeros((2, 2)), np.array(1.0), np.float32(3), 2, True,
+    None, "s", [1, 2], (1, 2),
+)
+
+
+class Holder:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+def made(x, y):
+    return np.zeros(3, dtype=x.dtype)
+
+
+def made_and_added(x, y):
+    return np.zeros(3, dtype=x.dtype) + y
+
+
+def ranks(x, y):
+    if np.ndim(x) != 0:
+        return False
+    return True
+
+
+def chosen(x, y):
+    s = 0.0
+    for v in y:
+        if np.ndim(x) == 0:
+            s += v
+    return s
+
+
+def counted(x, y):
+    s = 0.0
+    for v in y:
+        s += v * x.ndim
+    return s
+
+
+def sized(x, y):
+    s = 0.0
+    for v in y:
+        s += v * (2.0 if x.dtype == np.float64 else 3.0)
+    return s
+
+
+def classified(x, y):
+    s = 0.0
+    for v in y:
+        s += v * (2.0 if isinstance(x, float) else 3.0)
+    return s
+
+
+def bound_anew(x, y):
+    z = np.ones(len(y), x.dtype)
+    x = z * 2
+    return x
+
+
+def in_a_branch(x, y):
+    if y is None:
+        return x
+    z = np.zeros(3, x.dtype)
+    for i in range(3):
+        z[i] = y[i]
+    return z
+
+
+def held(x, y):
+    return np.zeros(3, dtype=x.held.dtype) + y
+
+
+def outcome(f: Callable[..., Any], *args: Any) -> str:
+    try:
+        return repr(f(*args))
+    except Exception as error:
+        return repr(error)
+
+
+FUNCTIONS = (
+    made, made_and_added, ranks, chosen, counted, sized, classified, bound_anew, in_a_branch, held,
+)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_of_another_type(f: Callable[..., Any]) -> None:
+    fused = fuse(f, on_reject="silent")
+    y = np.arange(3.0)
+    for value in (*VALUES, *reversed(VALUES)):
+        x = Holder(value) if f is held else value
+        assert outcome(fused, x, y) == outcome(f, x, y), f"{value!r}"
+    assert fused.stats.compiled
+
+
+free = np.zeros(3)
+
+
+def test_of_a_global() -> None:
+    global free
+
+    def like(y):
+        return np.zeros(3, dtype=free.dtype) + y
+
+    fused = fuse(like, on_reject="silent")
+    for dtype in ("f4", "f8", "i2", "f4"):
+        free = np.zeros(3, dtype)
+        y = np.ones(3, "i1")
+        assert outcome(fused, y) == outcome(like, y)
