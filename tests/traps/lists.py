@@ -1,5 +1,5 @@
 """Lists and tuples: given, global, shared, mixed, changed."""
-# ruff: noqa: PERF402 (programs as people write them)
+# ruff: noqa: B905, PERF402, RUF007 (programs as people write them)
 from __future__ import annotations
 
 import numpy as np
@@ -217,3 +217,41 @@ def popped_first(x, n):
         out.append(i)
         out.append(out[i % 2])
     return out, k
+
+
+@trap("a slice of a list is a copy, its rows are not", case(lambda: [1.0, 2.0, 3.0, 4.0], list),
+      case(lambda: [1.0], list), twice, compiled=False)
+def copied_first(x, y):
+    s = 0.0
+    for v in x[1:]:
+        x[-1] = 9.0
+        s += v
+    for a, b in zip(x, x[1:]):
+        x[0] = b
+        s += a * b
+    kept = x[:2]
+    x[0] = 7.0
+    for v in kept:
+        s += v
+    a = [0.0] * len(x)
+    for v in a[1:]:
+        a[-1] = 100.0
+        s += v
+    for v in y[1:]:
+        s -= v
+    return s
+
+
+@trap("rows in a slice are those of the list", case(lambda: [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]),
+      case(lambda: [[1.0, 2.0]] * 3), case(lambda: [[1.0]]))
+def rows_shared(m):
+    s = 0.0
+    for row in m[1:]:
+        row[0] = row[0] + 1.0
+        for v in row[1:]:
+            s += v + m[0][0]
+    for row in m:
+        for v in row[:2]:
+            m[0][1] = s
+            s += v
+    return s, m

@@ -84,22 +84,26 @@ def _is_changed(name: str, tree: ast.AST) -> bool:
     )
 
 
-def stays_inside(name: str, tree: ast.AST, *, returned: bool = False) -> bool:
+def stays_inside(
+    name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
+) -> bool:
     """Whether `name` is only asked for its items and its length, so that no other name has them;
-    or ``returned``, once.
+    or ``returned``, once, or ``sliced``.
     """
-    return not outside(name, tree, returned=returned)
+    return not outside(name, tree, returned=returned, sliced=sliced)
 
 
-def outside(name: str, tree: ast.AST, *, returned: bool = False) -> list[ast.Name]:
-    """Where `name` stands for more than its items and its length."""
+def outside(
+    name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
+) -> list[ast.Name]:
+    """Where `name` stands for more than its items and its length; or is ``sliced``."""
     allowed, python = set(), set()
     for n in ast.walk(tree):
         match n:
             case ast.If(body=body) if left_to_python(n):
                 python |= {inner for s in body for inner in ast.walk(s)}
             case ast.Subscript(value=ast.Name() as array, slice=part):
-                if not isinstance(part, (ast.Slice, ast.Tuple)):
+                if not isinstance(part, ast.Tuple) and (sliced or not isinstance(part, ast.Slice)):
                     allowed.add(array)
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as array]):
                 allowed.add(array)

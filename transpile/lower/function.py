@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from loopir.nodes import Const, If, Stmt
+from loopir.record import record
 
 from ..bindings import Argument, Part, Taken
 from ..infer import FALSE, Num, logic
@@ -33,11 +34,12 @@ from .growing import growing, grown
 from .joint import forked, undecided
 from .lists import IsCounted
 from .parts import IsComplex, split
-from .refusal import NoValue, refuse
+from .refusal import NoValue, Unforeseen, refuse
 from .repeated import IsMixed
 from .results import Results, attributes_last
 from .stacks import Held as Holding
 from .stacks import IsOf
+from .steady import steady_slices
 from .subscripts import only_subscripts
 from .values import Cases, RecordsRef, Value
 
@@ -52,28 +54,43 @@ def lower(
     ``telling``: the kernel tells which of its operations have raised. Raises Refused where the
     function cannot be compiled faithfully.
     """
-    return _lowered(tree, types, scope, {}, frozenset(), frozenset(), {}, telling)
+    return _lowered(tree, types, scope, _Found(), telling)
+
+
+@record(frozen=True, slots=True)
+class _Found:
+    """What turned out: ``names`` that are complex, and are split in two; lists that are ``mixed``,
+    or ``counted``, that hold what ``holds`` says, and that get ``unforeseen`` long.
+    """
+
+    names: Mapping[str, bool] = field(default_factory=dict)
+    mixed: frozenset[str] = frozenset()
+    counted: frozenset[str] = frozenset()
+    holds: Mapping[str, Holding] = field(default_factory=dict)
+    unforeseen: frozenset[str] = frozenset()
 
 
 def _lowered(
-    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, names: Mapping[str, bool],
-    mixed: frozenset[str], counted: frozenset[str], holds: Mapping[str, Holding], telling: bool,
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, known: _Found, telling: bool
 ) -> Plan:
-    """With `names` split in two, and each other one that turns out to be complex; and with lists
-    that turn out to be `mixed`, or `counted`, or to hold what `holds` says.
-    """
+    """Where more turns out, all is done again."""
+    divided = split(tree, known.names)
     try:
-        function = _Function(split(tree, names), types, scope, mixed, counted, holds)
-        return function.plan(telling=telling)
+        return _Function(divided, types, scope, known).plan(telling=telling)
     except IsOf as found:
-        holds = {**holds, found.name: found.held}
+        known = replace(known, holds={**known.holds, found.name: found.held})
     except IsComplex as found:
-        names = {**names, found.name: found.python}
+        known = replace(known, names={**known.names, found.name: found.python})
     except IsMixed as found:
-        mixed |= {found.name}
+        known = replace(known, mixed=known.mixed | {found.name})
     except IsCounted as found:
-        counted |= {found.name}
-    return _lowered(tree, types, scope, names, mixed, counted, holds, telling)
+        known = replace(known, counted=known.counted | {found.name})
+    except Unforeseen as found:
+        more = known.unforeseen | {found.name}
+        if more == known.unforeseen or found.name not in growing(divided, more):
+            raise
+        known = replace(known, unforeseen=more)
+    return _lowered(tree, types, scope, known, telling)
 
 
 def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
@@ -85,12 +102,14 @@ def _around(tree: ast.FunctionDef, scope: Scope) -> set[str]:
 class _Function(Results):
     def __init__(
         self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope,
-        mixed: frozenset[str], counted: frozenset[str], holds: Mapping[str, Holding],
+        known: _Found,
     ) -> None:
-        self.growing, self.holds, self.short = growing(tree), holds, None
+        self.growing, self.short = growing(tree, known.unforeseen), None
+        self.holds, self.mixed = known.holds, known.mixed
         self.buffers = {}
         tree = grown(tree, self.growing)
-        self.mixed, self.repeated = mixed, {}
+        self.steady = steady_slices(tree)
+        self.repeated = {}
         self.tree, self.types, self.scope = tree, dict(types), scope
         self.fields, self.spelled, self.held = {}, {}, {}
         names = set(types) | _around(tree, scope)
@@ -103,7 +122,7 @@ class _Function(Results):
         self.counters: set[str] = set()
         self.appending: dict[str, str] = {}
         self.written: set[str] = set()
-        self.plain = _plain_lists(tree) - counted
+        self.plain = _plain_lists(tree) - known.counted
         self.viewed, self.whole_returned = set[str](), set[str]()
 
     def plan(self, *, telling: bool) -> Plan:

@@ -18,7 +18,7 @@ What has a list display once, and is only appended to by loops that do not read 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..macros.copying import copied
 from ..macros.left import reads
@@ -47,8 +47,10 @@ def parts_of_list(name: str, width: int) -> list[str]:
     return [f"{name}.{k}" for k in range(width)] if width else [name]
 
 
-def growing(tree: ast.FunctionDef) -> dict[str, int]:
-    """Such lists in `tree`, and how many items the tuples in them have (0: they are no tuples)."""
+def growing(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) -> dict[str, int]:
+    """Such lists in `tree`, and how many items the tuples in them have (0: they are no tuples);
+    with those that only loops append to, but ``unforeseen`` often.
+    """
     out: dict[str, int] = {}
     given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     for name in sorted(_resized(tree) - given - exposed(tree.body)):
@@ -62,7 +64,7 @@ def growing(tree: ast.FunctionDef) -> dict[str, int]:
         stores = [n for n in bound if not isinstance(n.ctx, ast.Load)]
         if not made or not displays or len(widths) != 1 or len(stores) > len(lines):
             continue
-        if not _is_plain(tree, name, made, widths):
+        if name in unforeseen or not _is_plain(tree, name, made, widths):
             out[name] = widths.pop()
     apart = grown(tree, out)
     return {name: width for name, width in out.items() if not _is_whole(name, width, apart)}
@@ -79,7 +81,8 @@ def _is_whole(name: str, width: int, tree: ast.FunctionDef) -> bool:
                 for e in value.elts if isinstance(value, ast.Tuple) else [value]:
                     allowed.update(e.args[:1] if isinstance(e, ast.Call) else ())
     names = {name, *parts_of_list(name, width)}
-    return any(n not in allowed for part in names for n in outside(part, tree, returned=True))
+    wholes = (n for part in names for n in outside(part, tree, returned=True, sliced=True))
+    return any(n not in allowed for n in wholes)
 
 
 def grown(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast.FunctionDef:

@@ -21,7 +21,7 @@ from ..source import span_of
 from ..types import ELEMENTS, PARTS, ArrayType
 from .loops import Loops
 from .pytext import as_python
-from .refusal import refuse
+from .refusal import refuse, unforeseen
 from .values import ArrayRef, ListRef, Made
 
 __all__ = ["ARRAY_OF", "SLACK", "Built", "IsCounted", "Lists"]
@@ -106,7 +106,7 @@ class Lists(Loops):
             return counter if isinstance(counter, Num) else None
         length = self.lists[got.name].length
         if got.name in self.open_lists:
-            refuse("LOWER_UNSUPPORTED", f"the length of `{got.name}` is asked while it grows", node)
+            unforeseen(got.name, f"the length of `{got.name}` is asked while it grows", node)
         return length if length is not None else constant(0)
 
     def finished_list(self, name: str) -> ArrayRef | None:
@@ -131,7 +131,7 @@ class Lists(Loops):
             return
         value = self._taken(built, number, stmt)
         if not b.frames:
-            refuse("LOWER_UNSUPPORTED", f"`{name}.append` stands outside a loop", stmt)
+            unforeseen(name, f"`{name}.append` stands outside a loop", stmt)
         buffer = self._buffer(built, stmt)
         if self._one_each(name):
             b.emit(Store(buffer, (b.frames[-1].var,), value, span=span_of(stmt)))
@@ -193,11 +193,8 @@ class Lists(Loops):
         for frame in self.b.frames:
             trips = self.b.foreseen(frame.trips)
             if trips is None:
-                refuse(
-                    "LOWER_UNSUPPORTED",
-                    f"the length of `{built.source}` is not known before the loop",
-                    stmt,
-                )
+                said = f"the length of `{built.source}` is not known before the loop"
+                unforeseen(built.source, said, stmt)
             factors.append(as_python(Call("max", (trips, integer(0)), "i64")))
         return " * ".join(factors)
 

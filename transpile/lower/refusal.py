@@ -8,11 +8,19 @@ from ..places import place_of
 from ..rejections import Refused, Rejection
 from ..source import span_of
 
-__all__ = ["NoValue", "no_value", "refuse"]
+__all__ = ["NoValue", "Unforeseen", "no_value", "refuse", "unforeseen"]
 
 
 class NoValue(Refused):
     """Whatever the data, what is asked of a name here raises, for it is None or not bound."""
+
+
+class Unforeseen(Refused):
+    """How long the list of this name gets is not known before the loops that fill it."""
+
+    def __init__(self, rejection: Rejection, place: int, name: str) -> None:
+        super().__init__(rejection, place)
+        self.name = name
 
 
 def refuse(
@@ -28,3 +36,9 @@ def no_value(message: str, node: ast.AST) -> NoReturn:
     """Raises NoValue; `node` is what is to blame."""
     rejection = Rejection("LOWER_UNSUPPORTED", message, span_of(node))
     raise NoValue(rejection, place_of(node))
+
+
+def unforeseen(name: str, message: str, node: ast.AST) -> NoReturn:
+    """Raises Unforeseen; `node` is what is to blame."""
+    rejection = Rejection("LOWER_UNSUPPORTED", message, span_of(node))
+    raise Unforeseen(rejection, place_of(node), name)

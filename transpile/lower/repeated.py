@@ -42,7 +42,9 @@ class Repeated(Fixed):
     def holds_repeated(self, name: str, value: ast.expr) -> bool:
         """Lowers ``v = [a] * n`` and ``v = [[a] * n for _ in range(m)]``; whether it is such."""
         parts = self._parts(value)
-        if parts is None or not stays_inside(name, self.tree, returned=True):
+        if parts is None or not stays_inside(
+            name, self.tree, returned=True, sliced=True
+        ):
             return False
         b, (times, item) = self.b, parts
         lengths = [self._length_of(n, name) for n in times]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -22,7 +22,9 @@ __all__ = ["Slices", "out_of_bounds"]
 
 
 class Slices(Records):
-    """Views of arrays."""
+    """Views of arrays; and ``steady`` slices of lists, which are read like those."""
+
+    steady: Collection[ast.Subscript]
 
     def _resolve(self, node: ast.expr) -> object | None:
         raise NotImplementedError
@@ -32,7 +34,8 @@ class Slices(Records):
 
     def no_list(self, array: ArrayRef, node: ast.Subscript) -> None:
         """Refuses what is no item of a list: a slice of it is another list."""
-        if array.kinds and isinstance(node.slice, (ast.Slice, ast.Tuple)):
+        whole = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in self.steady
+        if array.kinds and whole:
             refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not an item of a list", node)
 
     def is_slice(self, part: ast.expr) -> bool:

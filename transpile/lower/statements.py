@@ -19,7 +19,7 @@ from .joint import forked
 from .lists import ARRAY_OF
 from .liveness import raises
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
-from .refusal import refuse
+from .refusal import refuse, unforeseen
 from .values import Cases, ListRef, Made, Scalar, Unbound, Value
 
 __all__ = ["Statements"]
@@ -161,9 +161,9 @@ class Statements(Forks):
             return
         if isinstance(value, ast.List) and not value.elts:
             if b.frames or b.branches:
-                refuse("LOWER_UNSUPPORTED", "a list is made inside a loop or branch", stmt)
+                unforeseen(name, "a list is made inside a loop or branch", stmt)
             if name in self.lists:
-                refuse("LOWER_UNSUPPORTED", f"another list is made under the name `{name}`", stmt)
+                unforeseen(name, f"another list is made under the name `{name}`", stmt)
             b.env[name] = ListRef(name)
             self.lists[name] = self.built(name, b.name(f"{name.lstrip('_') or 'list'}_items"))
             return

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from loopir.nodes import Dim
 
 from ..bindings import Taken
+from ..macros.names import used
 from ..pair import Pair
 from ..ranges import LENGTH
 from ..returned import Returned, Same
@@ -32,10 +32,10 @@ class TakenLists(Repeated):
         return ArrayRef(array, ty.item.dtype, rank - 1, shape, weak=ty.item.weak, kinds=ty.kinds)
 
     def _new(self, name: str, ty: ListType, node: ast.AST, captured: bool) -> str:
-        for use in outside(name, self.tree, returned=True):
+        for use in outside(name, self.tree, returned=True, sliced=True):
             refuse("LOWER_TYPE", f"`{name}` is of type {ty}, of which all is taken at once", use)
-        if not any(n.id == name for n in _in_loops(self.tree)):
-            said = f"`{name}` is of type {ty}, and no `for` loop goes through it"
+        if name not in _in_loops(self.tree):
+            said = f"`{name}` is of type {ty}, and no loop goes through it"
             refuse("LOWER_TYPE", said, node)
         array, rank = self.array_name(f"{name}_items"), len(ty.kinds)
         self.b.take(Taken(array, name, ty, captured), ArrayType(ty.item.dtype, rank, rank - 1))
@@ -70,7 +70,32 @@ class TakenLists(Repeated):
         return Same(taken.text)
 
 
-def _in_loops(tree: ast.AST) -> Iterator[ast.Name]:
-    for loop in ast.walk(tree):
-        if isinstance(loop, ast.For):
-            yield from (n for n in ast.walk(loop) if isinstance(n, ast.Name))
+def _in_loops(tree: ast.AST) -> set[str]:
+    """The names in loops that may be worth an array: not those that a search only skips through."""
+    names: set[str] = set()
+    for n in ast.walk(tree):
+        match n:
+            case ast.For():
+                names |= used(n)
+            case ast.While():
+                steps = {name for s in ast.walk(n) if (name := _stepped(s))}
+                at = (s for s in ast.walk(n) if isinstance(s, ast.Subscript))
+                names |= {x for s in at if steps & used(s.slice) for x in used(s.value)}
+            case ast.Assign(value=ast.Subscript(value=of, slice=ast.Slice())):
+                names |= used(of)
+    return names
+
+
+def _stepped(s: ast.AST) -> str:
+    """The name that goes on by a constant."""
+    match s:
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Sub(), value=by):
+            pass
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.BinOp(left=ast.Name(id=same), op=ast.Add() | ast.Sub(), right=by),
+        ) if name == same:
+            pass
+        case _:
+            return ""
+    return name if isinstance(by, ast.Constant) else ""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..types import ArrayType
+from ..types import ArrayType, ScalarType
 from . import calls
 from .asked import Asked, answer
-from .fact import INT, UNKNOWN, Fact, either
+from .fact import INT, SCALAR, UNKNOWN, Fact, either
 from .names import free_of
 from .samples import is_pure, method, modest
 
@@ -56,7 +56,14 @@ class Called(Asked):
             fact = answer(function, [*operands, *named.values()], *named)
             if fact is not None:
                 return fact._replace(shape=self._shape(target, e), owner=self._owner(e, target))
+        if target in (sum, min, max) and [(f.rank, f.rows) for f in facts] == [(1, 0)]:
+            return self._of_items(facts[0])
         return self.outside(e) if rank is None else Fact(rank)
+
+    def _of_items(self, of: Fact) -> Fact:
+        """A number that is an item of a list, or a sum of items."""
+        ints = of.listed is not None and of.listed.inner == ScalarType("i64", weak=True)
+        return INT if ints else SCALAR
 
     def _reshaped(self, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
         of, rank = self.of(array), len(lengths) or 1

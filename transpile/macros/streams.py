@@ -90,8 +90,12 @@ def _array(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
 
 
 def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream | None:
-    """``x[1:]`` → element ``x[i + 1]`` of ``len(x) - 1``; for constant bounds."""
+    """``x[1:]`` → element ``x[i + 1]`` of ``len(x) - 1``; for constant bounds, and arrays: those
+    of a list are copies.
+    """
     assert isinstance(it.slice, ast.Slice)
+    if not cx.fact(it.value).types:
+        return None
     low, high = integer_constant(it.slice.lower, 0), integer_constant(it.slice.upper, 0)
     if it.slice.step is not None or low is None or low < 0 or high is None:
         return None
