@@ -243,7 +243,7 @@ def copied_first(x, y):
 
 
 @trap("rows in a slice are those of the list", case(lambda: [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]),
-      case(lambda: [[1.0, 2.0]] * 3), case(lambda: [[1.0]]))
+      case(lambda: [[1.0, 2.0]] * 3), case(lambda: [[1.0]]), compiled=False)
 def rows_shared(m):
     s = 0.0
     for row in m[1:]:
@@ -255,3 +255,47 @@ def rows_shared(m):
             m[0][1] = s
             s += v
     return s, m
+
+
+@trap("lists that are made of others are new", case(lambda: [1.0, 2.0, NAN], 2),
+      case(lambda: [1, 2, 3], 0), case(list, 3), case(lambda: [1, 2.5], 1), compiled=False)
+def made(x, n):
+    a = x[:]
+    b = list(range(n))
+    s = 0
+    for i in range(len(a)):
+        a[i] = a[i] * 2
+        s = s + x[i]
+    for i in range(n):
+        b[i] = b[i] + 1
+    c = b
+    for i in range(n):
+        b = [i, *c[1:]]
+    return a, b, c, s
+
+
+@trap("what is equal to itself is found, and a NaN that is the same", case(lambda: [1.0, NAN], 1.0),
+      case(lambda: [1.0, NAN], NAN), case(lambda: [float("nan")], NAN), case(lambda: [1, 2], 2.0),
+      case(lambda: [0.0, True], -0.0), case(list, 0), case(lambda: [1.5], np.float64(1.5)),
+      case(lambda: [1 << 60], float(1 << 60)), compiled=False)
+def looked_for(x, v):
+    k = 0
+    for i in range(3):
+        k += x.count(v) + i
+    if v in x:
+        k += 10 * x.index(v)
+    return k, v not in x, x.index(v)
+
+
+@trap("names that change places keep their lists", lambda: (4,), lambda: (1,), lambda: (0,),
+      compiled=False)
+def in_turn(n):
+    a, b = [1] * n, [2] * n
+    kept = a
+    for i in range(n):
+        a[i] = i
+        a, b = b, a
+    c = a
+    for i in range(n):
+        c[i] = c[i] + 7
+    return a, b, kept, kept is a, c is a

@@ -201,15 +201,18 @@ class _Apart(ast.NodeTransformer):
                 return self._taken(self._list(of), targets, self.visit(at), node)
         return self._popped_first(node)
 
-    def _popped_first(self, node: ast.Assign | ast.AugAssign) -> ast.AST | list[ast.stmt]:
+    def _popped_first(
+        self, node: ast.Assign | ast.AugAssign | ast.Expr
+    ) -> ast.AST | list[ast.stmt]:
         of = self._popped_within(node)
         if not of:
             return self.generic_visit(node)
         before = self._popped(of, ast.Name(self.last, ast.Store()), node)
         node.value = _Replaced(of, self.last).visit(node.value)
-        return [*before, self.generic_visit(node)]  # type: ignore[list-item]
+        after = self.visit(node) if isinstance(node, ast.Expr) else self.generic_visit(node)
+        return [*before, *(after if isinstance(after, list) else [after])]
 
-    def _popped_within(self, node: ast.Assign | ast.AugAssign) -> str:
+    def _popped_within(self, node: ast.Assign | ast.AugAssign | ast.Expr) -> str:
         """The list that the value of an assignment pops from once, of which nothing else is read in
         it, and which it surely comes to.
         """
@@ -245,6 +248,8 @@ class _Apart(ast.NodeTransformer):
             return self.generic_visit(node)
         name = found[0]
         match found[1], node.value.args:
+            case "append", [_] if self._popped_within(node):
+                return self._popped_first(node)
             case "append", [item]:
                 return self._push(name, item, node)
             case "extend", [ast.List(elts=items)]:

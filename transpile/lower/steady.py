@@ -36,8 +36,9 @@ def _is_steady(
     where: Sequence[ast.AST] = near if _loads(name, near) == _loads(name, [tree]) else [tree]
     changed = _set_in(where)
     own = isinstance(of, ast.Name) and not _is_row(base, tree)
-    bound = {n.id for s in near for n in ast.walk(s) if isinstance(n, ast.Name) and _stored(n)}
-    return not (changed & {base} if own else changed) and not bound & {base, f"#{base}"}
+    names = (n for node in where for n in ast.walk(node) if isinstance(n, ast.Name) and _stored(n))
+    bound = {n.id for n in names} & {base, f"#{base}"}
+    return not bound and not (changed & {base} if own else changed)
 
 
 def _loads(name: str, nodes: Sequence[ast.AST]) -> int:

@@ -28,12 +28,15 @@ from .env import Env
 from .few import few_walked
 from .fields import fields_named
 from .filling import array_filled
+from .finding import list_found, list_turned
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .holding import array_spread, columns_masked, places_found
 from .joining import array_joined
+from .listing import list_extended, list_made, list_returned
 from .loops import for_loop
 from .masking import array_chosen, array_cut, array_masked
 from .moments import array_moment
+from .moving import list_moved
 from .numbers import asserted, number_called, number_in
 from .numeric import number_said
 from .objects import held_named
@@ -68,6 +71,10 @@ __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "
 MACROS: tuple[Macro, ...] = (
     decided,             # x is None, isinstance(n, int), mode == "same"
     class_named,         # T = type(x[0])
+    list_moved,          # a = b, a, b = b, a
+    list_made,           # a = xs[1:], list(range(n)), [s] + xs
+    list_extended,       # a += [v * 2 for v in x]
+    list_turned,         # a.reverse(), a.insert(0, s)
     walrus,              # (t := e)
     annotated,           # s: float = 0.0
     chained,             # a = b = e
@@ -79,6 +86,7 @@ MACROS: tuple[Macro, ...] = (
     named_range,         # r = range(n)
     in_range,            # i in range(n)
     number_in,           # i in (1, 2)
+    list_found,          # s in a, a.count(s), a.index(s)
     number_called,       # pow(x, y), divmod(i, j), math.gcd(i, j)
     number_told,         # np.round(s, 2), s.clip(0, 1)
     number_said,         # math.degrees(x), np.iinfo(np.int64).max
@@ -136,6 +144,7 @@ MACROS: tuple[Macro, ...] = (
     collected,           # list(e for v in x)
     list_nested,         # [[i * j for j in range(m)] for i in x]
     list_repeated,       # [0 for _ in range(n)]
+    list_returned,       # return a[::-1]
     list_comprehension,  # [e for v in x if c]
 )
 

@@ -58,7 +58,16 @@ class Called(Asked):
                 return fact._replace(shape=self._shape(target, e), owner=self._owner(e, target))
         if target in (sum, min, max) and [(f.rank, f.rows) for f in facts] == [(1, 0)]:
             return self._of_items(facts[0])
-        return self.outside(e) if rank is None else Fact(rank)
+        known = self._of_list_method(e.func) if rank is None else Fact(rank)
+        return self.outside(e) if known is None else known
+
+    def _of_list_method(self, func: ast.expr) -> Fact | None:
+        match func:
+            case ast.Attribute(value=value, attr="pop" | "count" | "index" as name):
+                of = self.of(value)
+                if of.rank == 1 and not of.rows and not of.types:
+                    return self._of_items(of) if name == "pop" else INT
+        return None
 
     def _of_items(self, of: Fact) -> Fact:
         """A number that is an item of a list, or a sum of items."""

@@ -14,7 +14,7 @@ from .filled import Filled, Loop, filled, kinds
 from .names import bound, free_of
 from .nests import allocated, dtype, product, unless
 
-__all__ = ["array_collected", "list_nested"]
+__all__ = ["array_collected", "list_nested", "zero"]
 
 _ITEMS: dict[str, bool | int | float] = {"i64": 0, "f64": 0.0, "bool": False}
 """What lists in lists may hold, Python's and NumPy's."""
@@ -102,7 +102,7 @@ def _nested(name: str, of: ast.ListComp, cx: Context) -> list[ast.stmt] | None:
     if found is None or len(types) != 1 or not all(t.dtype in _ITEMS for t in types):
         return None
     setup, lengths = cx.take_before(), _lengths(found, cx)
-    rows = cx.expr("[Z] * N", Z=_zero(types.pop(), cx), N=lengths[-1])
+    rows = cx.expr("[Z] * N", Z=zero(types.pop(), cx), N=lengths[-1])
     for n in reversed(lengths[:-1]):
         rows = cx.expr("[ROW for I in range(N)]", ROW=rows, I=cx.fresh("i"), N=n)
     place: ast.expr = ast.Name(name, ast.Load())
@@ -117,7 +117,8 @@ def _nested(name: str, of: ast.ListComp, cx: Context) -> list[ast.stmt] | None:
     return [*setup, *unless(checks, original, lines, cx)]
 
 
-def _zero(of: ScalarType, cx: Context) -> ast.expr:
+def zero(of: ScalarType, cx: Context) -> ast.expr:
+    """The least of what a list may hold."""
     if not of.weak:
         return cx.expr("T(0)", T=dtype(of.dtype, cx))
     return ast.Constant(_ITEMS[of.dtype])

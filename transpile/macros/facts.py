@@ -118,14 +118,15 @@ class Facts(Called, Indexed, Tuples):
                 return self._attribute(e)
             case ast.List(elts=elts) | ast.Tuple(elts=[_, *_] as elts):
                 return Fact(1) if all(self.of(x).rank == 0 for x in elts) else UNKNOWN
-            case ast.ListComp(elt=ast.Constant()):
-                return Fact(1)
-            case ast.ListComp(elt=ast.BinOp() | ast.ListComp() as one):
-                fact = self.of(one)
-                return Fact(1, rows=fact.rows + 1) if fact.rank == 1 and not fact.types else UNKNOWN
+            case ast.ListComp():
+                return self.collected(e)
             case ast.Call():
                 return self.called(e)
         return self.outside(e)
+
+    def collected(self, e: ast.ListComp) -> Fact:
+        """What is known of a list that a comprehension gives."""
+        raise NotImplementedError
 
     def binary(self, op: ast.operator, left: Fact, right: Fact) -> Fact:
         """What is known of ``left op right``."""

@@ -58,12 +58,25 @@ class Flow(Facts):
                 self._forget(bound(s))
 
     def _method(self, name: str, method: str, args: Sequence[ast.expr]) -> None:
-        """A list stays one of scalars for as long as scalars are appended."""
-        scalar = method == "append" and all(self.of(a).rank == 0 for a in args)
+        """A list stays one of scalars for as long as scalars are put into it."""
+        facts = [self.of(a) for a in args]
+        scalar = method in ("append", "insert") and all(f.rank == 0 for f in facts)
+        scalar = scalar or (method == "extend" and [(f.rank, f.rows) for f in facts] == [(1, 0)])
         if method == "resize" and name in self.known:
             self.known[name] = self.known[name]._replace(shape=None)
-        elif method in calls.RESIZING - {"clear", "pop"} and not scalar:
+        elif method in calls.RESIZING - {"clear", "pop", "remove"} and not scalar:
             self.known[name] = UNKNOWN
+
+    def collected(self, e: ast.ListComp) -> Fact:
+        """A list of numbers, or of such lists."""
+        before = dict(self.known)
+        for g in e.generators:
+            self._bind_each(g.target, g.iter)
+        fact, self.known = self.of(e.elt), before
+        if fact.rank == 0:
+            return Fact(1)
+        rows = fact.rank == 1 and not fact.types and fact.listed is None
+        return Fact(1, rows=fact.rows + 1) if rows else UNKNOWN
 
     def branches(self, blocks: Iterable[Sequence[ast.stmt]]) -> None:
         """One of several blocks runs."""

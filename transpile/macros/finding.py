@@ -1,0 +1,150 @@
+"""What is looked for in lists, and what turns their order round → loops."""
+from __future__ import annotations
+
+import ast
+
+from ..types import ScalarType
+from .context import Context
+from .listlike import is_list, loops_in
+from .nests import unless
+from .tupled import is_steady
+from .views import held
+
+__all__ = ["list_found", "list_turned"]
+
+_WHOLE = frozenset({"i64", "bool", "i32", "i16", "i8"})
+
+
+def list_found(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Items that are equal. A NaN is found if it is the same object: that is Python's to tell.
+
+        u = [n]
+        for i in range(n):
+            u.append(i)
+        b = i in u
+        m = u.count(i)
+        j = u.index(i)
+    →
+        u = [n]
+        for i in range(n):
+            u.append(i)
+        _any = False
+        for _i in range(len(u)):
+            _v_1 = u[_i]
+            _any = _any or bool(_v_1 == i)
+        _found = _any
+        b = _found
+        _sum = 0
+        for _i_1 in range(len(u)):
+            _v_2_1 = u[_i_1]
+            if _v_2_1 == i:
+                _sum = _sum + 1
+        _count = _sum
+        m = _count
+        _place = -1
+        for _i_2 in range(len(u)):
+            _place = _i_2 if _place < 0 and u[_i_2] == i else _place
+        if _place < 0:
+            "Python's to answer"
+            _place = u.index(i)
+        else:
+            pass
+        j = _place
+    """
+    match node:
+        case ast.Compare(left=wanted, ops=[ast.In() | ast.NotIn() as op], comparators=[of]):
+            name, text = "found", "any(V == W for V in X)"
+        case ast.Call(func=ast.Attribute(value=of, attr="count"), args=[wanted], keywords=[]):
+            name, text, op = "count", "sum(1 for V in X if V == W)", ast.In()
+        case ast.Call(func=ast.Attribute(value=of, attr="index"), args=[wanted], keywords=[]):
+            name, text, op = "place", "", ast.In()
+        case _:
+            return None
+    fact = cx.fact(of)
+    flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
+    if not flat or not is_list(of, cx) or cx.fact(wanted).rank != 0 or not loops_in(cx.tree):
+        return None
+    if not cx.means("any", "sum", "range", "len", "bool"):
+        return None
+    asked = wanted if is_steady(wanted) else held(wanted, "e", cx)
+    found = cx.fresh(name)
+    lines = _placed(found, of, asked, cx) if not text else cx.code(
+        f"NAME = {text}", NAME=found, V=cx.fresh("v"), X=of, W=asked
+    )
+    types = cx.fact(wanted).types
+    whole = bool(types) and all(isinstance(t, ScalarType) and t.dtype in _WHOLE for t in types)
+    checks = [] if whole else [cx.expr("W != W", W=asked)]
+    (original,) = cx.code("NAME = E", NAME=found, E=_asked_with(node, asked))
+    if not text:
+        lines += unless([cx.expr("P < 0", P=found)], original, [ast.Pass()], cx)
+    if isinstance(node, ast.Compare):
+        (original,) = cx.code("NAME = W in X", NAME=found, W=asked, X=of)
+    cx.before(*unless(checks, original, lines, cx))
+    return cx.expr("not NAME" if isinstance(op, ast.NotIn) else "NAME", NAME=found)
+
+
+def _asked_with(node: ast.Compare | ast.Call, wanted: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Compare):
+        return node
+    return ast.copy_location(ast.Call(node.func, [wanted], []), node)
+
+
+def _placed(name: str, of: ast.expr, wanted: ast.expr, cx: Context) -> list[ast.stmt]:
+    """The place of the first; -1 where there is none."""
+    text = """
+        NAME = -1
+        for I in range(len(X)):
+            NAME = I if NAME < 0 and X[I] == W else NAME
+    """
+    return cx.code(text, NAME=name, I=cx.fresh("i"), X=of, W=wanted)
+
+
+def list_turned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """The last item becomes the first; one is put in front of all.
+
+        u = [n]
+        for i in range(n):
+            u.insert(0, i)
+        u.reverse()
+    →
+        u = [n]
+        for i in range(n):
+            _e = i
+            u.append(_e)
+            for _i in range(len(u) - 1, 0, -1):
+                u[_i] = u[_i - 1]
+            u[0] = _e
+        for _i_1 in range(len(u) // 2):
+            _t = u[_i_1]
+            u[_i_1] = u[len(u) - 1 - _i_1]
+            u[len(u) - 1 - _i_1] = _t
+    """
+    match node:
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr=method), args=args)
+        ):
+            known = is_list(of, cx) and cx.means("range", "len") and loops_in(cx.tree)
+        case _:
+            return None
+    fact = cx.fact(of)
+    if not known or fact.rank != 1 or fact.rows or (fact.listed and len(fact.listed.kinds) > 1):
+        return None
+    match method, args:
+        case "reverse", []:
+            text = """
+                for I in range(len(X) // 2):
+                    T = X[I]
+                    X[I] = X[len(X) - 1 - I]
+                    X[len(X) - 1 - I] = T
+            """
+            return cx.code(text, I=cx.fresh("i"), X=of, T=cx.fresh("t"))
+        case "insert", [ast.Constant(value=0), item] if cx.fact(item).rank == 0:
+            text = """
+                E = ITEM
+                X.append(E)
+                for I in range(len(X) - 1, 0, -1):
+                    X[I] = X[I - 1]
+                X[0] = E
+            """
+            return cx.code(text, I=cx.fresh("i"), X=of, E=cx.fresh("e"), ITEM=item)
+    return None
