@@ -15,6 +15,7 @@ from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .attributes import with_stores
 from .bitmasks import bitmask
+from .choosing import best_chosen
 from .classes import class_named
 from .collecting import array_collected, list_nested
 from .compared import tuple_compared
@@ -52,6 +53,7 @@ from .running import array_place, array_scan
 from .sayings import array_told
 from .scattering import array_scattered
 from .shaping import array_shaped
+from .stacking import array_rows
 from .subscripts import lists_indexed, row_element
 from .tuples import (
     tuple_asked,
@@ -118,6 +120,7 @@ MACROS: tuple[Macro, ...] = (
     row_element,         # x[i][j]
     lists_indexed,       # x[[0, 2]], X[np.ix_(k, k)]
     sum_fold,            # sum(e for v in x if c)
+    best_chosen,         # min(range(n), key=lambda i: x[i]), max((v, i) for …)
     minmax_fold,         # min(x), max(e for v in x)
     any_fold,            # any(e for v in x)
     all_fold,            # all(e for v in x)
@@ -140,6 +143,7 @@ MACROS: tuple[Macro, ...] = (
     array_spelled,       # f(np.array([s, t]))
     array_cut,           # f(x[x > s])
     array_value,         # f(x + 1)
+    array_rows,          # np.vstack([x[i : i + 3] for i in range(n)])
     array_collected,     # np.array([e for v in x])
     collected,           # list(e for v in x)
     list_nested,         # [[i * j for j in range(m)] for i in x]

@@ -52,20 +52,31 @@ def list_found(node: ast.AST, cx: Context) -> ast.expr | None:
         j = _place
     """
     match node:
-        case ast.Compare(left=wanted, ops=[ast.In() | ast.NotIn() as op], comparators=[of]):
+        case ast.Compare(left=wanted, ops=[ast.In() | ast.NotIn()], comparators=[of]):
             name, text = "found", "any(V == W for V in X)"
         case ast.Call(func=ast.Attribute(value=of, attr="count"), args=[wanted], keywords=[]):
-            name, text, op = "count", "sum(1 for V in X if V == W)", ast.In()
+            name, text = "count", "sum(1 for V in X if V == W)"
         case ast.Call(func=ast.Attribute(value=of, attr="index"), args=[wanted], keywords=[]):
-            name, text, op = "place", "", ast.In()
+            name, text = "place", ""
         case _:
             return None
+    known = _is_flat(of, cx) and cx.means("any", "sum", "range", "len", "bool")
+    if not known or cx.fact(wanted).rank != 0:
+        return None
+    return _looked_for(node, of, wanted, name, text, cx)
+
+
+def _is_flat(of: ast.expr, cx: Context) -> bool:
+    """Whether it is a list of numbers, in a function that has loops."""
     fact = cx.fact(of)
     flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
-    if not flat or not is_list(of, cx) or cx.fact(wanted).rank != 0 or not loops_in(cx.tree):
-        return None
-    if not cx.means("any", "sum", "range", "len", "bool"):
-        return None
+    return flat and is_list(of, cx) and loops_in(cx.tree)
+
+
+def _looked_for(
+    node: ast.Compare | ast.Call, of: ast.expr, wanted: ast.expr, name: str, text: str,
+    cx: Context,
+) -> ast.expr:
     asked = wanted if is_steady(wanted) else held(wanted, "e", cx)
     found = cx.fresh(name)
     lines = _placed(found, of, asked, cx) if not text else cx.code(
@@ -80,7 +91,8 @@ def list_found(node: ast.AST, cx: Context) -> ast.expr | None:
     if isinstance(node, ast.Compare):
         (original,) = cx.code("NAME = W in X", NAME=found, W=asked, X=of)
     cx.before(*unless(checks, original, lines, cx))
-    return cx.expr("not NAME" if isinstance(op, ast.NotIn) else "NAME", NAME=found)
+    negated = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn)
+    return cx.expr("not NAME" if negated else "NAME", NAME=found)
 
 
 def _asked_with(node: ast.Compare | ast.Call, wanted: ast.expr) -> ast.expr:
@@ -123,11 +135,10 @@ def list_turned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Expr(
             value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr=method), args=args)
         ):
-            known = is_list(of, cx) and cx.means("range", "len") and loops_in(cx.tree)
+            known = _is_flat(of, cx) and cx.means("range", "len")
         case _:
             return None
-    fact = cx.fact(of)
-    if not known or fact.rank != 1 or fact.rows or (fact.listed and len(fact.listed.kinds) > 1):
+    if not known:
         return None
     match method, args:
         case "reverse", []:

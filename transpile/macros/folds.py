@@ -9,7 +9,7 @@ from .context import Context
 from .loops import pairs
 from .streams import stream
 
-__all__ = ["all_fold", "any_fold", "minmax_fold", "sum_fold"]
+__all__ = ["EMPTY", "all_fold", "any_fold", "items_of", "minmax_fold", "sum_fold"]
 
 
 def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -37,7 +37,7 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
             pass
         case _:
             return None
-    items = _items(node.args[0], cx)
+    items = items_of(node.args[0], cx)
     if items is None:
         return None
     total = cx.fresh("sum")
@@ -108,15 +108,15 @@ def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     function = cx.builtin(node)
     match node:
-        case ast.Call(args=[a], keywords=[]) if function in _EMPTY and cx.means("ValueError"):
-            items = _items(a, cx)
+        case ast.Call(args=[a], keywords=[]) if function in EMPTY and cx.means("ValueError"):
+            items = items_of(a, cx)
             if items is None:
                 return None
             return _peeled(function, items, cx) or _flagged(function, items, cx)
         case ast.Call(args=[a], keywords=[ast.keyword(arg="default", value=default)]) if (
-            function in _EMPTY and _is_number(default)
+            function in EMPTY and _is_number(default)
         ):
-            items = _items(a, cx)
+            items = items_of(a, cx)
             return None if items is None else _flagged(function, items, cx, default)
     return None
 
@@ -135,10 +135,10 @@ def _message(function: Callable[[tuple[()]], object]) -> str:
     raise AssertionError(function)
 
 
-_EMPTY = {"min": _message(min), "max": _message(max)}  # worded differently by each Python
+EMPTY = {"min": _message(min), "max": _message(max)}  # worded differently by each Python
 
 
-def _items(a: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
+def items_of(a: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
     """What a fold runs over, its variables renamed."""
     if isinstance(a, (ast.GeneratorExp, ast.ListComp)):
         return None if waits(a) else own_names(a, cx)
@@ -152,7 +152,7 @@ def _items(a: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
 def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
     match node:
         case ast.Call(args=[a], keywords=[]) if cx.builtin(node) == function and cx.means("bool"):
-            items = _items(a, cx)
+            items = items_of(a, cx)
         case _:
             return None
     if items is None:
@@ -204,7 +204,7 @@ def _peeled(
     lines = cx.code(
         text,
         N=s.length,
-        EMPTY=ast.Constant(_EMPTY[function]),
+        EMPTY=ast.Constant(EMPTY[function]),
         FIRST=_bind(first, cx),
         BEST=best,
         I=index,
@@ -232,7 +232,7 @@ def _flagged(
     """
     step = [*take, *cx.code(text, BEST=best, SEEN=seen, MINMAX=function, E=value)]
     if default is None:
-        message = ast.Constant(_EMPTY[function])
+        message = ast.Constant(EMPTY[function])
         end = cx.code("if not SEEN: raise ValueError(EMPTY)", SEEN=seen, EMPTY=message)
     else:
         end = cx.code("if not SEEN: BEST = DEFAULT", SEEN=seen, BEST=best, DEFAULT=default)

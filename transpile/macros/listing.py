@@ -17,7 +17,7 @@ from .streams import extent, stream
 __all__ = ["list_extended", "list_made", "list_returned"]
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """Of a list: an item, each of an iterable, one so many ``times``, what is collected."""
 
     kind: Literal["item", "each", "times", "collected"]
@@ -25,7 +25,7 @@ class Part(NamedTuple):
     times: ast.expr | None = None
 
 
-Parts: TypeAlias = "list[Part]"
+_Parts: TypeAlias = "list[_Part]"
 
 
 def list_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
@@ -61,7 +61,7 @@ def list_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         other = cx.fresh(name)
         return [
             *_appended(other, parts, cx),
-            *_appended(name, [Part("each", ast.Name(other, ast.Load()))], cx),
+            *_appended(name, [_Part("each", ast.Name(other, ast.Load()))], cx),
         ]
     filled = None if _grows(name, cx) else cx.whole(lambda: _filled(name, parts, cx))
     return filled or _appended(name, parts, cx)
@@ -128,7 +128,7 @@ def list_extended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if free_of(value, [name]):
         return _appended(name, parts, cx)[1:]
     other = cx.fresh(name)
-    more = [Part("each", ast.Name(other, ast.Load()))]
+    more = [_Part("each", ast.Name(other, ast.Load()))]
     return [*_appended(other, parts, cx), *_appended(name, more, cx)[1:]]
 
 
@@ -169,7 +169,7 @@ def _is_plain(e: ast.expr) -> bool:
     return False
 
 
-def _parts(e: ast.expr, cx: Context) -> Parts | None:
+def _parts(e: ast.expr, cx: Context) -> _Parts | None:
     match e:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             sides = _parts(left, cx), _parts(right, cx)
@@ -183,14 +183,14 @@ def _parts(e: ast.expr, cx: Context) -> Parts | None:
         case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult(), right=times) if (
             cx.fact(times).is_int and cx.fact(one).rank == 0
         ):
-            return [Part("times", one, times)]
+            return [_Part("times", one, times)]
         case ast.ListComp() if not waits(e) and not bound(e):
-            return [Part("collected", e)]
+            return [_Part("collected", e)]
         case ast.Subscript(value=of, slice=ast.Slice()) | ast.Call(
             func=ast.Attribute(value=of, attr="copy"), args=[], keywords=[]
         ) if is_list(of, cx) and cx.fact(of).rank == 1:
             whole = not isinstance(e, ast.Subscript) or ast.unparse(e.slice) == ":"
-            return [Part("each", of if whole else e)]
+            return [_Part("each", of if whole else e)]
         case ast.Call(args=[of], keywords=[]) if cx.builtin(e) == "list":
             return _iterated(of, cx)
         case ast.Name() if is_list(e, cx):
@@ -198,48 +198,48 @@ def _parts(e: ast.expr, cx: Context) -> Parts | None:
     return None
 
 
-def _item(e: ast.expr, cx: Context) -> Parts | None:
-    return [Part("item", e)] if cx.fact(e).rank == 0 else None
+def _item(e: ast.expr, cx: Context) -> _Parts | None:
+    return [_Part("item", e)] if cx.fact(e).rank == 0 else None
 
 
-def _iterated(e: ast.expr, cx: Context) -> Parts | None:
+def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
     """All that an iterable gives, which is numbers."""
     if isinstance(e, ast.GeneratorExp) and not waits(e) and not bound(e):
-        return [Part("collected", ast.copy_location(ast.ListComp(e.elt, e.generators), e))]
+        return [_Part("collected", ast.copy_location(ast.ListComp(e.elt, e.generators), e))]
     inner = e
     match cx.builtin(e), e:
         case "range", _:
-            return [Part("each", e)]
+            return [_Part("each", e)]
         case "reversed", ast.Call(args=[inner], keywords=[]):
             pass
     fact = cx.fact(inner)
     flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
-    return [Part("each", e)] if flat else _parts(e, cx) if isinstance(e, ast.List) else None
+    return [_Part("each", e)] if flat else _parts(e, cx) if isinstance(e, ast.List) else None
 
 
-def _appended(name: str, parts: Parts, cx: Context) -> list[ast.stmt]:
+def _appended(name: str, parts: _Parts, cx: Context) -> list[ast.stmt]:
     """`name` becomes a new list, to which all is appended."""
     lines = cx.code("NAME = []", NAME=name)
     for p in parts:
         match p:
-            case Part("collected", ast.ListComp() as of):
+            case _Part("collected", ast.ListComp() as of):
                 own = own_names(of, cx)
                 line = cx.code("NAME.append(E)", NAME=name, E=own.elt)
                 lines += nested(own.generators, line, cx)
-            case Part("each", of):
+            case _Part("each", of):
                 text = "for V in X: NAME.append(V)"
                 lines += cx.code(text, V=cx.fresh("v"), X=of, NAME=name)
-            case Part("times", of, ast.expr() as times):
+            case _Part("times", of, ast.expr() as times):
                 one: ast.expr = ast.Name(cx.fresh("one"), ast.Load())
                 lines += cx.code("ONE = E", ONE=one, E=of)
                 text = "for I in range(N): NAME.append(ONE)"
                 lines += cx.code(text, I=cx.fresh("i"), N=times, NAME=name, ONE=one)
-            case Part(of=of):
+            case _Part(of=of):
                 lines += cx.code("NAME.append(E)", NAME=name, E=of)
     return lines
 
 
-def _filled(name: str, parts: Parts, cx: Context) -> list[ast.stmt] | None:
+def _filled(name: str, parts: _Parts, cx: Context) -> list[ast.stmt] | None:
     """`name` becomes a list of so many items, each of which is set."""
     types = {t for p in parts for t in _types(p, cx)}
     if len(types) != 1 or any(p.kind != "each" and p.kind != "item" for p in parts):
@@ -272,7 +272,7 @@ def _filled(name: str, parts: Parts, cx: Context) -> list[ast.stmt] | None:
     return [*cx.code("NAME = [Z] * N", NAME=name, Z=zero(of, cx), N=at), *stores]
 
 
-def _types(p: Part, cx: Context) -> Sequence[object]:
+def _types(p: _Part, cx: Context) -> Sequence[object]:
     """What the items may be; two where that is not known."""
     if p.kind == "item":
         return [*cx.fact(p.of).types] or [None, 0]
