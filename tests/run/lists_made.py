@@ -1,4 +1,5 @@
 """Programs on lists that are made of others: copied, cut, joined, extended, searched, swapped."""
+# ruff: noqa: PERF401 (programs as people write them)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -113,3 +114,14 @@ def found(xs):
         if v in xs:
             at += xs.index(v)
     return n, at, [k for k in range(5) if k not in xs]
+
+
+@program(sizes=(2, 9), int=lambda n, rng: (n,))
+def set_in_built_ones(n):
+    a = []
+    for i in range(n):
+        a.append(i * 0.5)
+    a[0] = 7.5
+    for i in range(1, n):
+        a[i] = a[i] + a[i - 1]
+    return a

@@ -1,5 +1,5 @@
 """Lists and tuples: given, global, shared, mixed, changed."""
-# ruff: noqa: B905, PERF402, RUF007 (programs as people write them)
+# ruff: noqa: B905, PERF401, PERF402, RUF007 (programs as people write them)
 from __future__ import annotations
 
 import numpy as np
@@ -299,3 +299,18 @@ def in_turn(n):
     for i in range(n):
         c[i] = c[i] + 7
     return a, b, kept, kept is a, c is a
+
+
+@trap("what is set in a list that was built keeps its type", lambda: (4, 7.5), lambda: (4, 3),
+      lambda: (2, np.float64(0.5)), compiled=False)
+def set_later(n, v):
+    a, b = [], []
+    for i in range(n):
+        a.append(i)
+    for i in range(n):
+        b.append(i * 0.5)
+    c = b
+    a[0] = v
+    c[1] = v
+    b[0] = 3.0
+    return a, b, c is b

@@ -22,7 +22,7 @@ from ..types import ELEMENTS, PARTS, ArrayType
 from .loops import Loops
 from .pytext import as_python
 from .refusal import refuse, unforeseen
-from .values import ArrayRef, ListRef, Made
+from .values import ArrayRef, ListRef, Made, Scalar
 
 __all__ = ["ARRAY_OF", "SLACK", "Built", "IsCounted", "Lists"]
 
@@ -117,6 +117,22 @@ class Lists(Loops):
         if built.dtype is None or built.flags:
             return None
         return ArrayRef(built.buffer, built.dtype, 0, (length,), weak=built.weak)
+
+    def belongs_to(self, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
+        """An item that is set in a finished list has the type of the others."""
+        built = next((b for b in self.lists.values() if b.buffer == array.name), None)
+        if built is None:
+            return
+        item = self.single(value, node)
+        fits = isinstance(item, Num) and item.exact and not item.boxed and not built.flags
+        if fits and isinstance(item, Num):
+            types = {item.strong, item.weak} - {None}
+            fits = types == {item.dtype} == {array.dtype}
+            fits = fits and (built.taken or item.types == (
+                (None, item.dtype) if built.weak else (item.dtype, None)
+            ))
+        if not fits:
+            unforeseen(built.source, f"the items of `{built.source}` have several types", node)
 
     def _append(self, name: str, item: ast.expr, stmt: ast.stmt) -> None:
         b = self.b

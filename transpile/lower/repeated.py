@@ -119,6 +119,7 @@ class Repeated(Fixed):
 
     def belongs_to(self, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
         if not array.kinds:
+            super().belongs_to(array, value, node)
             return
         value = self.single(value, node)
         name = self.repeated[array.name]

@@ -67,12 +67,17 @@ class Flow(Facts):
         elif method in calls.RESIZING - {"clear", "pop", "remove"} and not scalar:
             self.known[name] = UNKNOWN
 
-    def collected(self, e: ast.ListComp) -> Fact:
-        """A list of numbers, or of such lists."""
+    def each(self, e: ast.ListComp) -> Fact:
+        """What is known of all that a comprehension gives."""
         before = dict(self.known)
         for g in e.generators:
             self._bind_each(g.target, g.iter)
         fact, self.known = self.of(e.elt), before
+        return fact
+
+    def collected(self, e: ast.ListComp) -> Fact:
+        """A list of numbers, or of such lists."""
+        fact = self.each(e)
         if fact.rank == 0:
             return Fact(1)
         rows = fact.rank == 1 and not fact.types and fact.listed is None

@@ -50,7 +50,7 @@ def list_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            name in cx.facts.own and not _is_plain(value) and not _is_read_only(name, value, cx)
+            name in cx.facts.own and not _is_plain(value, cx) and not _is_read_only(name, value, cx)
         ):
             parts = _parts(value, cx) if loops_in(cx.tree) else None
         case _:
@@ -85,7 +85,7 @@ def list_returned(node: ast.AST, cx: Context) -> ast.expr | None:
             _list.append(_v)
         return _list
     """
-    known = isinstance(node, ast.expr) and not _is_plain(node) and cx.returned()
+    known = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.returned()
     if not known or not isinstance(node, ast.expr) or not loops_in(cx.tree):
         return None
     parts = _parts(node, cx)
@@ -127,6 +127,8 @@ def list_extended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     if free_of(value, [name]):
         return _appended(name, parts, cx)[1:]
+    if isinstance(value, ast.GeneratorExp):  # which sees what it adds
+        return None
     other = cx.fresh(name)
     more = [_Part("each", ast.Name(other, ast.Load()))]
     return [*_appended(other, parts, cx), *_appended(name, more, cx)[1:]]
@@ -159,11 +161,13 @@ def _others(name: str, cx: Context) -> set[str]:
     return out
 
 
-def _is_plain(e: ast.expr) -> bool:
+def _is_plain(e: ast.expr, cx: Context) -> bool:
     """Whether others make it: a display, a comprehension, one item so many times."""
     match e:
         case ast.List(elts=elts):
             return not any(isinstance(x, ast.Starred) for x in elts)
+        case ast.Call(args=[of]) if cx.builtin(e) == "list":
+            return isinstance(of, ast.GeneratorExp) or bool(cx.fact(of).types)
         case ast.BinOp(op=ast.Mult()) | ast.ListComp() | ast.Name() | ast.Constant():
             return True
     return False

@@ -66,7 +66,7 @@ def _is_own(name: str, cx: Context) -> bool:
 def _is_done(name: str, node: ast.stmt, cx: Context) -> bool:
     """Whether the list is not asked for under `name` after `node`."""
     path = _path(cx.tree.body, node)
-    if path is None:
+    if path is None or not any(isinstance(owner, (ast.For, ast.While)) for owner, _, _ in path):
         return False
     for owner, block, k in path:
         after = _next(name, block[k + 1 :])

@@ -43,7 +43,7 @@ def array_rows(node: ast.AST, cx: Context) -> ast.expr | None:
         case _:
             return None
     known = cx.means("len", "range", "ValueError") and not waits(of) and not bound(of)
-    if function not in _ROWS or not known or isinstance(of.elt, (ast.ListComp, ast.List)):
+    if function not in _ROWS or not known or cx.facts.each(of).array is None:
         return None
     name, before = cx.fresh("a"), dict(cx.facts.known)
 
