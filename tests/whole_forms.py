@@ -144,6 +144,10 @@ FORMS: dict[str, str] = {
         np.diff(X, axis=0)
         np.diff(x, n=2)
         np.diff(m)
+        np.diff(x, prepend=0)
+        np.diff(x, append=x[:1])
+        np.diff(X, axis=0, prepend=0)
+        np.diff(X, prepend=0.5, append=X[:, :1])
     """,
     "dot": """
         np.dot(x, y)
@@ -152,6 +156,8 @@ FORMS: dict[str, str] = {
         np.dot(X, Y.T)
         np.dot(X.T, X)
         np.dot(X, y, out=z)
+        np.dot(A, x[:3])
+        np.dot(A, A.transpose(0, 2, 1))
     """,
     "vdot": """
         np.vdot(x, y)
@@ -160,6 +166,7 @@ FORMS: dict[str, str] = {
         np.inner(x, y)
         np.inner(X, Y)
         np.inner(X, y)
+        np.inner(A, x[:3])
     """,
     "outer": """
         np.outer(x, y)
@@ -167,6 +174,8 @@ FORMS: dict[str, str] = {
         np.add.outer(x, y)
         np.subtract.outer(x, y)
         np.outer(x, y) * 2
+        np.subtract.outer(x, X)
+        np.hypot.outer(X, y)
     """,
     "matmul": """
         X @ y
@@ -176,6 +185,11 @@ FORMS: dict[str, str] = {
         np.matmul(X, Y.T)
         X.T @ X
         y @ X.T @ X @ y
+        A @ A.transpose(0, 2, 1)
+        A @ x[:3]
+        x[:4] @ A
+        X.T @ A
+        np.matmul(A, A.transpose(0, 2, 1))
     """,
     "einsum": """
         np.einsum('i,i->', x, y)
@@ -189,6 +203,15 @@ FORMS: dict[str, str] = {
         np.einsum('ijk,k->ij', A, x[:3])
         np.einsum('i,ij,j->', z, X, y)
         np.einsum('ij,ij', X, Y)
+        np.einsum('ij,jk->ki', X, Y.T)
+        np.einsum('...i,...i', X, Y)
+        np.einsum('...ij,...kj->...ik', A, A)
+        np.einsum('ijk->ki', A)
+        np.einsum('i,j->ji', x, y)
+        np.einsum('ij->ji', X) + 0
+        np.tensordot(X, Y, axes=([1], [1]))
+        np.tensordot(X, x, 1)
+        np.tensordot(A, A, axes=([1, 0], [1, 0]))
     """,
     "where": """
         np.where(x > 1, x, y)
@@ -222,6 +245,9 @@ FORMS: dict[str, str] = {
         np.roll(X, -1, axis=1)
         np.roll(x, j)
         np.roll(X, j, axis=0)
+        np.roll(X, 3)
+        np.roll(X, (1, 2), axis=(0, 1))
+        np.roll(X, j, axis=(0, 1))
     """,
     "flip": """
         np.flip(x)
@@ -239,6 +265,11 @@ FORMS: dict[str, str] = {
         np.rot90(X, k=-1)
         np.rot90(X, k=3)
     """,
+    "turned": """
+        np.rot90(X, 1, axes=(1, 0)) + 0
+        np.rot90(X, k=-1, axes=(0, -1)) * 1
+        np.rot90(A, 2, (0, 2)) + 1
+    """,
     "concatenate": """
         np.concatenate((x, y))
         np.concatenate([x, y, x[:2]])
@@ -253,6 +284,13 @@ FORMS: dict[str, str] = {
         np.append(X, Y, axis=1)
         np.dstack((X, Y))
         np.column_stack((z, X))
+        np.insert(x, 2, 1.0)
+        np.insert(x, j, s)
+        np.insert(np.cumsum(x), 0, 0)
+        np.delete(x, 1)
+        np.delete(x, -1)
+        np.delete(x, j)
+        np.block([[X, Y], [Y, X]])
     """,
     "stack": """
         np.stack((x, y))
@@ -269,6 +307,7 @@ FORMS: dict[str, str] = {
         x.repeat(3)
         np.repeat(X, 2, axis=0)
         np.repeat(X, 2, axis=1)
+        np.repeat(X, 2)
     """,
     "tile": """
         np.tile(x, 2)
@@ -525,6 +564,8 @@ FORMS: dict[str, str] = {
         np.nansum(X, axis=1, keepdims=True)
         np.nanprod(x)
         np.nancumsum(x)
+        np.nancumprod(x)
+        np.nancumsum(k)
     """,
     "nanmean": """
         np.nanmean(x)
@@ -589,6 +630,7 @@ FORMS: dict[str, str] = {
         np.abs(c) ** 2
         np.angle(x)
         np.conjugate(c).T
+        x.conj()
     """,
     "searchsorted": """
         np.searchsorted(e, x)
@@ -685,12 +727,32 @@ FORMS: dict[str, str] = {
         np.matrix_transpose(X) + 1
         np.permute_dims(A, (2, 0, 1))
     """,
+    "display": """
+        np.convolve(x, [1, 0, -1], 'same')
+        np.digitize(x, [0, 1, 2])
+        np.searchsorted([0, 1, 2], x)
+        x.take([0, 1])
+        np.sum([x, y], axis=0)
+        np.max([s, 2])
+        np.std((s, 1.0, 2.0))
+        np.array([[1, 2], [3, 4]]) @ x[:2]
+        x[:3] * [1, 2, 3]
+        np.interp(x, [0, 1, 2], [1.0, 2.0, 3.0])
+        np.maximum(x[:2], (1, 2))
+    """,
     "pad": """
         np.pad(z, 1)
         np.pad(z, (1, 2), 'constant', constant_values=-1)
         np.pad(z, 2, mode='edge')
         np.pad(X[:, :2], 1)
         np.pad(A, ((0, 0), (1, 2), (1, 0)), mode='edge')
+        np.pad(z, (0, 3), mode='reflect')
+        np.pad(X, 1, 'symmetric')
+        np.pad(X, ((1, 1), (2, 2)), mode='wrap')
+        np.pad(X, j)
+        np.pad(X, ((j, j), (0, 1)), mode='reflect')
+        np.pad(x, (j, n - 1), 'symmetric')
+        np.pad(x, n)
     """,
     "cross": """
         np.cross(x[:3], y[:3])
@@ -773,6 +835,8 @@ FORMS: dict[str, str] = {
         np.average(X, axis=0)
         np.average(X, weights=Y)
         np.average(x, None, y)
+        np.average(X, axis=0, weights=z + 9)
+        np.average(A, axis=1, weights=np.arange(4))
     """,
     "linalg": """
         np.linalg.norm(x)
@@ -782,6 +846,45 @@ FORMS: dict[str, str] = {
         np.linalg.norm(k)
         x / np.linalg.norm(x)
         np.linalg.norm(X, axis=0, keepdims=True)
+        np.linalg.norm(x, 2)
+        np.linalg.norm(x, 1)
+        np.linalg.norm(x, ord=np.inf)
+        np.linalg.norm(x, -np.inf)
+        np.linalg.norm(X, 'fro')
+        np.linalg.norm(X, ord=1, axis=1)
+        np.linalg.norm(X, np.inf, axis=0)
+        np.linalg.norm(X, 1)
+        np.linalg.norm(X, np.inf)
+        np.linalg.norm(A, axis=(1, 2))
+        np.linalg.norm(k, 1)
+    """,
+    "cov": """
+        np.cov(x, y)
+        np.cov(X)
+        np.cov(X, rowvar=False)
+        np.cov(X.T, bias=True)
+        np.cov(X, ddof=0)
+        np.cov(k, x, bias=True)
+        np.corrcoef(x, y)[0, 1]
+        np.corrcoef(X)
+        np.corrcoef(X[:, :3], rowvar=False)
+    """,
+    "grids": """
+        np.meshgrid(x, y)[0]
+        np.meshgrid(x, y, indexing='ij')[1]
+        u, v = np.meshgrid(np.arange(n), np.linspace(0, 1, 4)); u * v
+        np.meshgrid(x, k)
+        np.indices((3, n))
+        u, v = np.indices(X.shape, dtype=np.float64); u * 9 + v
+        np.kron(x, y)
+        np.kron(X, Y)
+        np.vander(x)
+        np.vander(x, 3, increasing=True)
+        np.triu_indices(n, 1)
+        np.tril_indices(n)
+        np.tril_indices(n, j, 3)
+        u, v = np.triu_indices(4, -1); X[v, u]
+        X[np.tril_indices(4, -2)]
     """,
     "other": """
         np.trapezoid(x)
@@ -822,5 +925,12 @@ FORMS: dict[str, str] = {
     "trapezoid": """
         np.trapezoid(x, dx=0.5)
         np.trapezoid(x)
+        np.trapezoid(X, axis=0)
+        np.trapezoid(X, dx=0.1)
+        np.trapezoid(x, y)
+        np.trapezoid(X, np.arange(n), axis=1)
+        np.trapezoid(A, [0, 1, 3, 4], axis=1)
+        np.trapezoid(X, X * 2, axis=0)
+        np.trapezoid(k)
     """,
 }

@@ -16,7 +16,7 @@ from .macros.reduced import SIGNATURES as REDUCED
 from .macros.reductions import FOLDS, MOMENTS
 from .macros.respelled import SIGNATURES as RESPELLED
 from .macros.running import PLACES, SCANS
-from .macros.sayings import SAYINGS
+from .macros.said import SAYINGS
 from .macros.worked import SIGNATURES as WORKED
 
 __all__ = ["accepted"]
@@ -52,7 +52,7 @@ def _functions() -> Iterable[str]:
     sayings: dict[str, str] = {}
     for row in SAYINGS:
         name, *words = row.call.split()
-        text = " ".join((row.says, *row.first, *row.python))
+        text = " ".join((row.says, row.wants, *row.first, *row.python))
         known = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
         sayings[name] = " ".join(dict.fromkeys([*sayings.get(name, "").split(), *known]))
     tables: Mapping[str, Mapping[str, str]] = {

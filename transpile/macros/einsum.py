@@ -4,8 +4,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..types import ELEMENTS, PARTS, ScalarType
+from ..types import ELEMENTS, PARTS, ArrayType, ScalarType
+from .arguments import arguments
 from .context import Context
+from .integers import integer_constant
 from .nests import allocated, dtype, nest, unless
 from .views import View, element, is_one, view
 
@@ -30,9 +32,13 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Call(func=func, args=[ast.Constant(value=str(text)), *operands], keywords=[]) if (
             cx.is_numpy(func, "einsum")
         ):
+            ranks = [cx.fact(e).rank or 0 for e in operands]
+            text = _spelled(text, ranks)
             letters = _letters(text, len(operands))
         case _:
-            return None
+            return _tensordot(node, cx)
+    if letters is None and len(operands) == 1 and cx.fact(operands[0]).array:
+        return _turned(text, operands[0], cx)
     types = cx.fact(node).types
     if letters is None or len(types) != 1:
         return None
@@ -47,9 +53,80 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.made(name, lambda: _lines(name, node, *letters, operands, cx))
 
 
+def _turned(text: str, x: ast.expr, cx: Context) -> ast.expr | None:
+    """A view of all elements, with the axes in another order."""
+    left, arrow, right = text.partition("->")
+    known = left.isalpha() and len(set(left)) == len(left) == cx.fact(x).rank and arrow
+    if not known or sorted(left) != sorted(right):
+        return None
+    order = ", ".join(str(left.index(c)) for c in right)
+    return cx.expr("X[:]" if left == right else f"X.transpose({order})", X=x)
+
+
+def _tensordot(node: ast.AST, cx: Context) -> ast.expr | None:
+    """In letters; a number alone is an array, which is NumPy's."""
+    given = arguments(node, cx, {"tensordot": "a b axes"})
+    if given is None or "b" not in given.given:
+        return None
+    facts = cx.fact(given["a"]), cx.fact(given["b"])
+    ranks = [f.rank or 0 for f in facts]
+    pairs = _summed(given.given.get("axes", ast.Constant(2)), ranks)
+    if pairs is None or sum(ranks) <= 2 * len(pairs) or not all(f.order == "C" for f in facts):
+        return None
+    a, b = (list(letters[:n]) for letters, n in zip(("abcdefgh", "ijklmnop"), ranks, strict=True))
+    for p, q in pairs:
+        b[q] = a[p]
+    right = [c for c in (*a, *b) if (c in a) != (c in b)]
+    text = f"{''.join(a)},{''.join(b)}->{''.join(right)}"
+    parts = {"NP": cx.numpy, "T": ast.Constant(text), "A": given["a"], "B": given["b"]}
+    return cx.expr("NP.einsum(T, A, B)", **parts)
+
+
+def _summed(axes: ast.expr, ranks: Sequence[int]) -> list[tuple[int, int]] | None:
+    """The axes of the one array and of the other that are summed over together."""
+    count = integer_constant(axes, None)
+    if count is not None:
+        inside = 0 <= count <= min(ranks)
+        return [(ranks[0] - count + k, k) for k in range(count)] if inside else None
+    match axes:
+        case ast.Tuple(elts=[p, q]) | ast.List(elts=[p, q]):
+            pass
+        case _:
+            return None
+    sides: list[list[int]] = []
+    for e, rank in zip((p, q), ranks, strict=True):
+        several = e.elts if isinstance(e, (ast.Tuple, ast.List)) else [e]
+        known = [k for x in several if (k := integer_constant(x, None)) is not None]
+        if len(known) < len(several) or not all(-rank <= k < rank for k in known):
+            return None
+        sides.append([k % rank for k in known])
+    once = len(sides[0]) == len(sides[1]) and all(len(set(s)) == len(s) for s in sides)
+    return list(zip(*sides, strict=True)) if once else None
+
+
+def _spelled(text: str, ranks: Sequence[int]) -> str:
+    """With letters for what dots stand for, that are in nobody's use."""
+    text = text.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    parts = left.split(",")
+    if "..." not in text or len(parts) != len(ranks):
+        return text
+    free = [c for c in "ZYXWVUTS" if c not in text]
+    counts = [n - len(p.replace("...", "")) for n, p in zip(ranks, parts, strict=True)]
+    most = max([n for n, p in zip(counts, parts, strict=True) if "..." in p], default=0)
+    if min(counts) < 0 or most > len(free):
+        return text
+    letters = "".join(free[:most])
+    if not arrow:
+        own = left.replace("...", "").replace(",", "")
+        right = "..." + "".join(sorted(c for c in set(own) if own.count(c) == 1))
+    parts = [p.replace("...", letters[most - n :]) for n, p in zip(counts, parts, strict=True)]
+    return f"{','.join(parts)}->{right.replace('...', letters)}"
+
+
 def _letters(text: str, count: int) -> tuple[list[str], str] | None:
-    """Those of the operands and of the result; None where it would be a view, or lie otherwise."""
-    left, arrow, right = text.replace(" ", "").partition("->")
+    """Those of the operands and of the result; None where it would be a view."""
+    left, arrow, right = text.partition("->")
     parts = left.split(",")
     every = "".join(parts)
     if not every.isalpha() or len(parts) != count or count > 3 or not all(parts):
@@ -57,10 +134,8 @@ def _letters(text: str, count: int) -> tuple[list[str], str] | None:
     if not arrow:
         right = "".join(sorted(c for c in set(every) if every.count(c) == 1))
     known = set(right) <= set(every) and len(set(right)) == len(right)
-    in_order = right == "".join(c for c in dict.fromkeys(every) if c in right)
     sums = count > 1 or set(every) != set(right)
-    repeated = any(len(set(p)) < len(p) for p in parts)
-    return (parts, right) if known and in_order and sums and not (repeated and right) else None
+    return (parts, right) if known and sums else None
 
 
 def _lines(
@@ -68,7 +143,9 @@ def _lines(
     cx: Context,
 ) -> list[ast.stmt] | None:
     views = [v for e in operands if (v := view(e, cx)) is not None]
-    if len(views) < len(operands) or (len(result) > 1 and {v.order for v in views} != {"C"}):
+    made = cx.fact(node).array
+    back = made is not None and made.rank > 1 and made.unit == 0
+    if len(views) < len(operands) or not _lies(parts, result, views, made):
         return None
     lengths: dict[str, ast.expr] = {}
     checks = [c for v in views for c in v.checks]
@@ -93,8 +170,21 @@ def _lines(
         return [*lines, *cx.code("PLACE = ACC", PLACE=place, ACC=acc)]
 
     shape = [lengths[c] for c in result]
-    lines = [allocated(name, shape, out.dtype, cx), *nest(shape, body, cx)]
+    lines = [allocated(name, shape, out.dtype, cx, backward=back), *nest(shape, body, cx, back)]
     return unless(checks, original, lines, cx)
+
+
+def _lies(
+    parts: Sequence[str], result: str, views: Sequence[View], made: ArrayType | None
+) -> bool:
+    """Whether it is known how the result lies in memory."""
+    every = "".join(parts)
+    if made is None or made.rank < 2:
+        return True
+    if made.rank == 2:
+        return made.unit in (0, 1) and all(v.order in "CF" for v in views)
+    in_order = result == "".join(c for c in dict.fromkeys(every) if c in result)
+    return in_order and {v.order for v in views} == {"C"}
 
 
 def _sum(

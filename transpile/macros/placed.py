@@ -10,7 +10,7 @@ from .context import Context
 from .integers import integer_constant, minus, plus
 from .nests import dtype
 from .starts import may_start
-from .views import View, view
+from .views import View, scalar, unique, view
 
 __all__ = ["NOTHING", "PLACED", "Way", "along"]
 
@@ -56,51 +56,81 @@ _MODES: dict[object, str] = {
 }
 
 
-_SIDES = {"edge": "min(max(I, 0), N - 1)", "constant": "I"}
+_SIDES = {
+    "edge": ("min(max(I, 0), N - 1)", "N < 1"),
+    "reflect": ("min(max(N - 1 - abs(N - 1 - abs(I)), 0), N - 1)", "N <= W"),
+    "symmetric": ("min(max(-1 - I if I < 0 else I if I < N else 2 * N - 1 - I, 0), N - 1)",
+                  "N < W"),
+    "wrap": ("I % N", "N < W"),
+}
+"""In which place the element is that stands at I, and when it is for NumPy to say, with at most W
+more elements on a side.
+"""
 
 
 def _padded(given: Arguments, cx: Context, of: View | None) -> View | None:
-    """Around there is a constant, or the nearest elements, of which there must be one."""
+    """Around there is a constant, or elements of the array."""
     fact, mode = cx.fact(given["a"]).array, given.get("mode") or ast.Constant("constant")
     value = given.get("constant_values") or ast.Constant(0)
-    widths = _widths(given.get("pad_width"), cx.fact(given["a"]).rank or 0)
+    widths = _widths(given.get("pad_width"), cx.fact(given["a"]).rank or 0, cx)
     kind = mode.value if isinstance(mode, ast.Constant) else ""
-    if fact is None or widths is None or kind not in _SIDES or cx.fact(given["a"]).order != "C":
+    if fact is None or widths is None or kind not in ("constant", *_SIDES) or (
+            cx.fact(given["a"]).order != "C"):
         return None
-    if (kind == "edge" and "constant_values" in given.given) or not may_start(
-            value, fact.dtype, cx):
+    if kind == "constant" and not may_start(value, fact.dtype, cx):
+        return None
+    if kind != "constant" and "constant_values" in given.given:
         return None
     if of is None:
         return NOTHING
-    matrix, constant = of, kind == "constant"
+    matrix = of
+    widths = [tuple(scalar(w, cx).at(()) for w in pair) for pair in widths]
+    padded = [any(integer_constant(w, None) != 0 for w in pair) for pair in widths]
     outer = cx.expr("T(V)", T=dtype(fact.dtype, cx), V=value)
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        own = [minus(i, ast.Constant(low), cx) for i, (low, _) in zip(index, widths, strict=True)]
+        own = [minus(i, low, cx) for i, (low, _) in zip(index, widths, strict=True)]
+        if kind in _SIDES:
+            text = _SIDES[str(kind)][0]
+            return matrix.at([cx.expr(text, I=i, N=n) if more else i
+                              for i, n, more in zip(own, matrix.shape, padded, strict=True)])
         tests = [cx.expr("0 <= I and I < N", I=i, N=n)
-                 for i, n, w in zip(own, matrix.shape, widths, strict=True) if any(w)]
-        if constant and tests:
-            test = ast.BoolOp(ast.And(), tests) if len(tests) > 1 else tests[0]
-            return cx.expr("E if TEST else V", E=matrix.at(own), TEST=test, V=outer)
-        return matrix.at([cx.expr("min(max(I, 0), N - 1)", I=i, N=n) if any(w) else i
-                          for i, n, w in zip(own, matrix.shape, widths, strict=True)])
+                 for i, n, more in zip(own, matrix.shape, padded, strict=True) if more]
+        if not tests:
+            return matrix.at(own)
+        test = ast.BoolOp(ast.And(), tests) if len(tests) > 1 else tests[0]
+        return cx.expr("E if TEST else V", E=matrix.at(own), TEST=test, V=outer)
 
-    shape = [plus(n, ast.Constant(sum(w)), cx) for n, w in zip(of.shape, widths, strict=True)]
-    few = [] if constant else [cx.expr("N < 1", N=n) for n in of.shape]
-    return View(tuple(shape), at, (*of.checks, *few))
+    shape = [plus(n, plus(low, high, cx), cx)
+             for n, (low, high) in zip(of.shape, widths, strict=True)]
+    return View(tuple(shape), at, (*of.checks, *_unpadded(str(kind), of.shape, widths, cx)))
 
 
-def _widths(e: ast.expr | None, rank: int) -> list[tuple[int, int]] | None:
+def _unpadded(
+    kind: str, shape: Sequence[ast.expr], widths: Sequence[tuple[ast.expr, ...]], cx: Context
+) -> list[ast.expr]:
+    """When NumPy has to say what is around: it refuses some widths, and goes round more often."""
+    checks = []
+    for n, pair in zip(shape, widths, strict=True):
+        checks += [cx.expr("W < 0", W=w) for w in pair if integer_constant(w, None) is None]
+        if kind in _SIDES:
+            checks += [cx.expr(_SIDES[kind][1], N=n, W=w) for w in pair]
+    return unique(checks)
+
+
+def _widths(
+    e: ast.expr | None, rank: int, cx: Context
+) -> list[tuple[ast.expr, ...]] | None:
     """How many elements there are to be before and after, axis by axis."""
     parts = e.elts if isinstance(e, (ast.Tuple, ast.List)) else []
     if len(parts) == rank and all(isinstance(p, (ast.Tuple, ast.List)) for p in parts):
-        found = [w for p in parts for w in _widths(p, 1) or []]
+        found = [w for p in parts for w in _widths(p, 1, cx) or []]
         return found if len(found) == rank else None
     several = parts if len(parts) == 2 else [e, e]
-    low, high = (integer_constant(p, None) if p is not None else None for p in several)
-    if low is None or high is None or low < 0 or high < 0:
+    known = [p for p in several if p is not None and cx.fact(p).is_int]
+    if len(known) < 2 or any((integer_constant(p, None) or 0) < 0 for p in known):
         return None
-    return [(low, high)] * rank
+    return [tuple(known)] * rank
 
 
 PLACED: dict[str, tuple[str, Way]] = {

@@ -2,24 +2,26 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..types import PARTS, ScalarType
 from .context import Context
 from .nests import allocated, dtype, nest, unless
-from .views import View, element, view
+from .views import View, broadcast, element, fitted, view
 
 __all__ = ["array_outer", "array_product"]
 
 
 class _Product(NamedTuple):
     """``left`` and ``right``, summed over the last axis of one and, but for an inner product, the
-    last but one of the other.
+    last but one of the other. ``stacked``: axes before these two are those of stacks of matrices.
     """
 
     left: ast.expr
     right: ast.expr
     inner: bool = False
+    stacked: bool = False
 
 
 def array_product(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -79,15 +81,16 @@ def _vector(e: ast.expr, cx: Context) -> bool:
 def _product(node: ast.AST, cx: Context) -> _Product | None:
     match node:
         case ast.BinOp(left=a, op=ast.MatMult(), right=b):
-            return _Product(a, b)
+            return _Product(a, b, stacked=True)
         case ast.Call(func=func, args=[a, b], keywords=[]):
             if cx.is_numpy(func, "inner"):
                 return _Product(a, b, inner=True)
             vdot = cx.is_numpy(func, "vdot") and _vector(a, cx) and _vector(b, cx)
             if vdot and any(t.dtype in PARTS for t in cx.fact(a).types):
                 return _Product(cx.expr("NP.conj(A)", NP=cx.numpy, A=a), b)
-            known = vdot or cx.is_numpy(func, "dot") or cx.is_numpy(func, "matmul")
-            return _Product(a, b) if known else None
+            if cx.is_numpy(func, "matmul"):
+                return _Product(a, b, stacked=True)
+            return _Product(a, b) if vdot or cx.is_numpy(func, "dot") else None
         case ast.Call(func=ast.Attribute(value=a, attr="dot") as func, args=[b], keywords=[]):
             return _Product(a, b) if cx.resolve(func) is None else None
     return None
@@ -96,7 +99,7 @@ def _product(node: ast.AST, cx: Context) -> _Product | None:
 def _lines(name: str, node: ast.expr, p: _Product, cx: Context) -> list[ast.stmt] | None:
     """Statements that leave the product under `name`."""
     arrays, types = (cx.fact(p.left).array, cx.fact(p.right).array), cx.fact(node).types
-    if len(types) != 1 or not all(ty and ty.rank <= 2 for ty in arrays):
+    if len(types) != 1 or not all(ty and ty.rank for ty in arrays):
         return None
     if next(iter(types)).dtype == "f16":
         return None  # NumPy's partial sums have more bits
@@ -104,36 +107,45 @@ def _lines(name: str, node: ast.expr, p: _Product, cx: Context) -> list[ast.stmt
     if a is None or b is None:
         return None
     (out,) = types
-    across = len(b.shape) - 1 if p.inner or len(b.shape) == 1 else 0
-    rows, columns = a.shape[:-1], tuple(n for k, n in enumerate(b.shape) if k != across)
-    checks = [*a.checks, *b.checks, cx.expr("A != B", A=a.shape[-1], B=b.shape[across])]
+    across = len(b.shape) - (1 if p.inner or len(b.shape) == 1 else 2)
+    of_a, of_b = (max(len(v.shape) - 2, 0) if p.stacked else 0 for v in (a, b))
+    stacks = [View(a.shape[:of_a], a.at), View(b.shape[:of_b], b.at)]
+    if max(of_a, of_b) > 1 and {a.order, b.order} != {"C"}:
+        return None  # NumPy stacks the results in the order of these
+    both = broadcast(stacks, lambda e: e[0], cx)
+    rows = a.shape[of_a:-1]
+    columns = tuple(n for k, n in enumerate(b.shape) if k >= of_b and k != across)
+    checks = [*a.checks, *b.checks, *both.checks]
+    checks.append(cx.expr("A != B", A=a.shape[-1], B=b.shape[across]))
     if ast.dump(a.shape[-1]) == ast.dump(b.shape[across]):
         checks.pop()
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
 
     def terms(acc: str, at: list[ast.expr]) -> list[ast.stmt]:
-        return _sum(acc, a, b, at, across, out.dtype, cx)
+        k = ast.Name(cx.fresh("k"), ast.Load())
+        stack, own = at[: len(both.shape)], at[len(both.shape) :]
+        other = [*fitted(b.shape[:of_b], stack), *own[len(rows) :]]
+        other.insert(across, k)
+        left = a.at([*fitted(a.shape[:of_a], stack), *own[: len(rows)], k])
+        return _sum(acc, left, b.at(other), k, a.shape[-1], out.dtype, cx)
 
-    (original,) = cx.code("NAME = E", NAME=name, E=node)
     if isinstance(out, ScalarType):
         return unless(checks, original, terms(name, []), cx)
-    lines = [allocated(name, (*rows, *columns), out.dtype, cx)]
+    shape = (*both.shape, *rows, *columns)
 
-    def body(at: list[ast.expr]) -> list[ast.stmt]:
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         acc = cx.fresh("acc")
         place = element(ast.Name(name, ast.Load()), at, cx)
-        return [*terms(acc, at), *cx.code("PLACE = ACC", PLACE=place, ACC=acc)]
+        return [*terms(acc, list(at)), *cx.code("PLACE = ACC", PLACE=place, ACC=acc)]
 
-    lines += nest((*rows, *columns), lambda at: body(list(at)), cx)
+    lines = [allocated(name, shape, out.dtype, cx), *nest(shape, body, cx)]
     return unless(checks, original, lines, cx)
 
 
 def _sum(
-    acc: str, a: View, b: View, at: list[ast.expr], across: int, type_: str, cx: Context
+    acc: str, left: ast.expr, right: ast.expr, k: ast.expr, length: ast.expr, type_: str,
+    cx: Context,
 ) -> list[ast.stmt]:
-    k = ast.Name(cx.fresh("k"), ast.Load())
-    rows = len(a.shape) - 1
-    other = at[rows:]
-    other.insert(across, k)
     add, multiply = ("logical_or", "logical_and") if type_ == "bool" else ("add", "multiply")
     return cx.code(
         f"""
@@ -142,5 +154,5 @@ def _sum(
             ACC = NP.{add}(ACC, NP.{multiply}(A, B))
         """,
         ACC=acc, T=dtype(type_, cx), ZERO=ast.Constant(False if type_ == "bool" else 0),
-        K=k, N=a.shape[-1], NP=cx.numpy, A=a.at([*at[:rows], k]), B=b.at(other),
+        K=k, N=length, NP=cx.numpy, A=left, B=right,
     )  # fmt: skip

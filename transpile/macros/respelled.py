@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from ..types import PARTS
 from .arguments import Arguments, arguments
 from .context import Context
 from .integers import integer_constant
+from .rejoined import REJOINED, Way
 from .views import held
 
 __all__ = ["SIGNATURES", "array_respelled", "respelled"]
@@ -31,7 +33,9 @@ def respelled(e: ast.expr, cx: Context) -> ast.expr | None:
     given = arguments(e, cx, SIGNATURES)
     if given is None:
         return None
-    _, say = _WAYS[given.name]
+    method = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and (
+        cx.resolve(e.func) is None)
+    _, say = _WAYS[f".{given.name}" if method and f".{given.name}" in _WAYS else given.name]
     new = say(given, cx)
     return None if new is None or ast.dump(new) == ast.dump(e) else new
 
@@ -66,7 +70,7 @@ def _flip(given: Arguments, cx: Context) -> ast.expr | None:
     return _subscript(x, ["::-1" if k in axes else ":" for k in range(_rank(x, cx))], cx)
 
 
-def _flipped(axis: int) -> _Way:
+def _flipped(axis: int) -> Way:
     def say(given: Arguments, cx: Context) -> ast.expr | None:
         return _flip(Arguments("flip", {**given.given, "axis": ast.Constant(axis)}), cx)
 
@@ -74,12 +78,22 @@ def _flipped(axis: int) -> _Way:
 
 
 def _turned(given: Arguments, cx: Context) -> ast.expr | None:
-    """A matrix by right angles."""
+    """By right angles, in the plane of two axes."""
     x, times = given["m"], integer_constant(given.get("k"), 1)
-    if _rank(x, cx) != 2 or times is None or given.get("axes") is not None:
+    rank = _rank(x, cx)
+    axes = [0, 1] if given.get("axes") is None else _axes(given["axes"], rank)
+    if times is None or axes is None or len(axes) != 2 or rank < 2:
         return None
-    ways = ["X[:]", "X[:, ::-1].T", "X[::-1, ::-1]", "X.T[:, ::-1]"]
-    return cx.expr(ways[times % 4], X=x)
+    order = list(range(rank))
+    order[axes[0]], order[axes[1]] = axes[1], axes[0]
+    flips = [[], axes[1:], axes, axes[1:]][times % 4]
+    items = ["::-1" if k in flips else ":" for k in range(rank)]
+    if times % 2 == 0:
+        return _subscript(x, items, cx)
+    if times % 4 == 1:
+        return _permuted(_subscript(x, items, cx), order, cx)
+    turned = _permuted(x, order, cx)
+    return None if turned is None else _subscript(turned, items, cx)
 
 
 def _permuted(x: ast.expr, order: Sequence[int], cx: Context) -> ast.expr | None:
@@ -132,7 +146,7 @@ def _expanded(given: Arguments, cx: Context) -> ast.expr | None:
     return None if axes is None else _subscript(given["a"], items, cx)
 
 
-def _at_least(least: int) -> _Way:
+def _at_least(least: int) -> Way:
     def say(given: Arguments, cx: Context) -> ast.expr | None:
         x = given["a"]
         if _rank(x, cx) >= least:
@@ -149,6 +163,12 @@ def _as_it_is(given: Arguments, cx: Context) -> ast.expr | None:
         to is not None) else cx.fact(x)
     same = of is not None and made.array is not None and made.array.dtype == of.dtype
     return x if same and isinstance(x, ast.Name) else None
+
+
+def _its_own(given: Arguments, cx: Context) -> ast.expr | None:
+    """The method gives what is real as it is."""
+    of = cx.fact(given["a"]).array
+    return given["a"] if of is not None and of.dtype not in PARTS else None
 
 
 def _side_by_side(given: Arguments, cx: Context) -> ast.expr | None:
@@ -182,10 +202,11 @@ def _shaped(given: Arguments, cx: Context) -> ast.expr | None:
 def _outer(given: Arguments, cx: Context) -> ast.expr | None:
     """Each with each."""
     a, b = given.get("a"), given.get("b")
-    if a is None or b is None or (_rank(a, cx), _rank(b, cx)) != (1, 1):
+    if a is None or b is None or not (_rank(a, cx) and _rank(b, cx)):
         return None
+    left, right = ", None" * _rank(b, cx), "None, " * _rank(a, cx)
     parts = {"NP": cx.numpy, "A": a, "B": b}
-    return cx.expr(f"NP.{given.name.partition('.')[0]}(A[:, None], B[None, :])", **parts)
+    return cx.expr(f"NP.{given.name.partition('.')[0]}(A[...{left}], B[{right}...])", **parts)
 
 
 def _size(given: Arguments, cx: Context) -> ast.expr | None:
@@ -229,9 +250,13 @@ def _one(given: Arguments, cx: Context) -> ast.expr | None:
     return cx.expr("X[I]", X=x, I=at) if known and at is not None and cx.fact(x).array else None
 
 
-_Way = Callable[[Arguments, Context], "ast.expr | None"]
-_OUTER = ("add", "subtract", "multiply", "divide", "minimum", "maximum", "equal", "less", "greater")
-_WAYS: dict[str, tuple[str, _Way]] = {
+_OUTER = (
+    "add", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "divide", "equal",
+    "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal", "logical_and",
+    "logical_or", "maximum", "minimum", "multiply", "not_equal", "power", "remainder", "subtract",
+)
+_WAYS: dict[str, tuple[str, Way]] = {
+    **REJOINED,
     "append": ("arr values", _appended),
     "argwhere": ("a", _places),
     "asanyarray": ("a dtype", _as_it_is),
@@ -239,6 +264,8 @@ _WAYS: dict[str, tuple[str, _Way]] = {
     "ascontiguousarray": ("a dtype", _side_by_side),
     "atleast_1d": ("a", _at_least(1)),
     "atleast_2d": ("a", _at_least(2)),
+    ".conj": ("a", _its_own),
+    ".conjugate": ("a", _its_own),
     "compress": ("condition a axis", _chosen),
     "copy": ("a order", _copied),
     "expand_dims": ("a axis", _expanded),

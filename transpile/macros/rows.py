@@ -38,7 +38,7 @@ def row_unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(
             targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
             value=ast.Name() | ast.Subscript() as value,
-        ) if all(isinstance(t, ast.Name) for t in targets) and cx.fact(value).rank == 1:
+        ) if all(isinstance(t, ast.Name) for t in targets) and cx.fact(value).rank:
             pass
         case _:
             return None

@@ -8,6 +8,8 @@ from .between import WAYS as BETWEEN
 from .context import Context
 from .counting import PAIRS as COUNTING_IN_PAIRS
 from .counting import WAYS as COUNTING
+from .grids import PAIRS as PLACES_IN_PAIRS
+from .grids import WAYS as PLACES
 from .pairing import PAIRS as PAIRING
 from .searching import WAYS as SEARCHING
 from .searching import Way
@@ -16,10 +18,12 @@ from .sliding import WAYS as SLIDING
 
 __all__ = ["SIGNATURES", "array_paired", "array_worked"]
 
-_WAYS: dict[str, tuple[str, Way]] = {**SEARCHING, **BETWEEN, **COUNTING, **SLIDING}
+_WAYS: dict[str, tuple[str, Way]] = {
+    **SEARCHING, **BETWEEN, **COUNTING, **PLACES, **SLIDING,
+}
 """By the function: its arguments, and the statements that leave what it gives under a name."""
 
-_PAIRS = {**COUNTING_IN_PAIRS, **PAIRING, **SLIDING_IN_PAIRS}
+_PAIRS = {**COUNTING_IN_PAIRS, **PLACES_IN_PAIRS, **PAIRING, **SLIDING_IN_PAIRS}
 """Likewise, under two names."""
 
 _SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}
