@@ -112,6 +112,8 @@ FORMS: dict[str, str] = {
         X.argmin(axis=0)
         np.argmin(X, axis=1)
         np.argmin(X)
+        np.argmin(X, axis=0, keepdims=True)
+        np.argmax(x, axis=0, keepdims=True)
     """,
     "argmax": """
         np.argmax(x)
@@ -671,6 +673,10 @@ FORMS: dict[str, str] = {
         np.histogram(k)[0]
         np.histogram(x * 2)[1]
         h, e = np.histogram(x, bins=6); h / h.sum() + e[1]
+        np.histogram(x, e)
+        np.histogram(X, np.arange(4))[0]
+        np.histogram(x, bins=[0, 1, 2.5], density=True)[0]
+        h, edges = np.histogram(k, z.cumsum() * 0 + np.arange(4)); h * edges[0]
     """,
     "divmod": """
         np.divmod(x, 2)
@@ -687,6 +693,13 @@ FORMS: dict[str, str] = {
         np.sinc(k)
         np.float_power(np.abs(x), 2)
         np.reciprocal(y + 9)
+        np.isin(k, [1, 2])
+        ~np.isin(X, (1.5, -2, 3))
+        np.polyval([1.0, -2.0, 3.0], x)
+        np.polyval([1, 2], X)
+        np.polyval([1.5, 2, 3], s)
+        np.add(x, y, dtype=np.float64)
+        np.multiply(x, 2, dtype=np.float32)
     """,
     "number": """
         np.round(s, 1)
@@ -726,6 +739,9 @@ FORMS: dict[str, str] = {
         np.append(k, 1.5)
         np.matrix_transpose(X) + 1
         np.permute_dims(A, (2, 0, 1))
+        np.take_along_axis(X, np.argmax(X, axis=1, keepdims=True), axis=1)
+        np.take_along_axis(X, np.argmin(X, axis=0)[None, :], axis=0)
+        np.take_along_axis(x, k, axis=0)
     """,
     "display": """
         np.convolve(x, [1, 0, -1], 'same')
@@ -880,11 +896,17 @@ FORMS: dict[str, str] = {
         np.kron(X, Y)
         np.vander(x)
         np.vander(x, 3, increasing=True)
+    """,
+    "triangles": """
         np.triu_indices(n, 1)
         np.tril_indices(n)
         np.tril_indices(n, j, 3)
         u, v = np.triu_indices(4, -1); X[v, u]
         X[np.tril_indices(4, -2)]
+        np.unravel_index(np.argmax(X), X.shape)
+        u, v, w = np.unravel_index(A.argmin(), A.shape); A[u, v, w] + u * 100 + v * 10 + w
+        X[np.unravel_index(X.argmax(), X.shape)]
+        np.unravel_index(j, (3, 4))
     """,
     "other": """
         np.trapezoid(x)

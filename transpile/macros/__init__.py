@@ -64,6 +64,7 @@ from .tuples import (
     tuple_spelled,
     tuple_spliced,
 )
+from .unravelled import place_unravelled
 from .walks import places_walked
 from .walrus import walrus
 from .worked import array_paired, array_worked
@@ -137,6 +138,7 @@ MACROS: tuple[Macro, ...] = (
     array_einsum,        # np.einsum("ij,jk->ik", X, Y)
     array_worked,        # np.searchsorted(x, v), np.bincount(k)
     array_paired,        # h, e = np.histogram(x)
+    place_unravelled,    # i, j = np.unravel_index(k, X.shape)
     array_outer,         # np.outer(x, y)
     array_joined,        # np.concatenate((x, y)), np.stack
     bitmask,             # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)

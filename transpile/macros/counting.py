@@ -8,7 +8,7 @@ from ..types import ELEMENTS
 from .arguments import Arguments, flag
 from .context import Context
 from .nests import dtype, nest, unless
-from .searching import Way, steady
+from .searching import Way, search, steady
 from .template import Part
 from .views import broadcast, fitted, held, view
 
@@ -83,6 +83,8 @@ def _histogram(
 ) -> list[ast.stmt] | None:
     """Of doubles and ints, in bins of one width; the last one has both its ends."""
     of, bins = cx.fact(given["a"]).array, given.given.get("bins", ast.Constant(10))
+    if cx.fact(bins).rank == 1 or isinstance(bins, (ast.List, ast.Tuple)):
+        return _between(given, names, node, cx)
     density, weights = flag(given.get("density"), False), given.get("weights")
     own = cx.fact(weights).array if weights is not None else None
     known = of is not None and (of.dtype == "f64" or _is(of.dtype, "iu"))
@@ -109,6 +111,43 @@ def _histogram(
         T=dtype("i64" if own is None else "f64", cx), EACH=nest(x.shape, body, cx), **parts)
     (original,) = cx.code("NAME, OTHER = E", NAME=names[0], OTHER=names[1], E=node)
     return unless(tests, original, lines, cx)
+
+
+def _between(
+    given: Arguments, names: Sequence[str], node: ast.Call, cx: Context
+) -> list[ast.stmt] | None:
+    """In bins between edges that are given; the last one has both its ends."""
+    density, edges = flag(given.get("density"), False), given["bins"]
+    if not cx.fact(edges).array:
+        edges = cx.expr("NP.array(E)", NP=cx.numpy, E=edges)
+    edges = steady(edges, cx)
+    found = search(edges, given["a"], True, cx)
+    if density is None or found is None or not found.keys.shape or not given.only(
+            "a", "bins", "density"):
+        return None
+    h = cx.fresh("h") if density else names[0]
+    parts: dict[str, Part] = {"H": h, "NAME": names[0], "OTHER": names[1]}
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        return found.code(_FOUND, V=found.keys.at(at), FAST=found.in_order(), **parts)
+
+    result = "NAME = NP.divide(NP.divide(H, NP.diff(A)), NP.sum(H))\n" if density else ""
+    lines = found.code(f"H = NP.zeros(N - 1, NP.int64)\nLO = 0\nEACH\n{result}OTHER = A",
+                       EACH=nest(found.keys.shape, body, cx), **parts)
+    (original,) = cx.code("NAME, OTHER = E", E=node, **parts)
+    checks = ["A.shape[0] < 2", "not NP.all(A[:-1] <= A[1:])"]
+    tests = [cx.expr(text, A=edges, NP=cx.numpy) for text in checks]
+    return unless([*found.keys.checks, *tests], original, lines, cx)
+
+
+_FOUND = """
+    KEY = T(V)
+    FAST
+    if HI == N and KEY <= A[N - 1]:
+        HI = N - 1
+    if 0 < HI and HI < N:
+        H[HI - 1] += 1
+"""
 
 
 def _spread(

@@ -3,31 +3,20 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-
-from loopir.record import record
 
 from ..types import ELEMENTS, PARTS
 from .arguments import Arguments, arguments, flag
 from .context import Context
 from .integers import integer_constant
 from .nests import dtype
+from .repeating import Applied, isin, polyval, selected
 from .views import View, broadcast, held, is_viewable, view
 
 __all__ = ["NAMES", "ROWS", "Applied", "applied", "formula", "formula_view"]
-
-
-@record(frozen=True, slots=True)
-class Applied:
-    """``text`` of the elements of ``operands``, which go by A, B, … there, T by the dtype of the
-    result; None: of the one operand a copy.
-    """
-
-    text: str | None
-    operands: Sequence[ast.expr]
 
 
 _Row: TypeAlias = "Callable[[Arguments, Context, str], Applied | None]"
@@ -186,9 +175,11 @@ ROWS: dict[str, tuple[str, _Row]] = {
     "heaviside": ("x h", formula("T(A) if A != A else T(B) if A == 0 else T(0) if A < 0 else T(1)",
                                  "x", "h", kinds="f")),
     "isclose": ("a b rtol atol equal_nan", _close),
+    "isin": ("x among", isin),
     "isneginf": ("x", formula("NP.equal(A, -NP.inf)", "x", kinds="f")),
     "isposinf": ("x", formula("NP.equal(A, NP.inf)", "x", kinds="f")),
     "nan_to_num": ("x copy nan posinf neginf", _numbers),
+    "polyval": ("p x", polyval),
     "positive": ("x", formula(None, "x")),
     "rad2deg": ("x", formula(_DEGREES.format(180 / math.pi), "x")),
     "radians": ("x", formula(_DEGREES.format(math.pi / 180), "x")),
@@ -217,7 +208,7 @@ def _formula(e: ast.expr, cx: Context) -> Applied | None:
             cx.resolve(func) in _TYPES and cx.fact(x).array
         ):
             return _converted(Arguments("asarray", {"x": x}), cx, to.dtype)
-    if isinstance(e, ast.Call) and (found := _selected(e, cx)) is not None:
+    if isinstance(e, ast.Call) and (found := selected(e, cx) or _typed(e, cx)) is not None:
         return found
     given = arguments(e, cx, _SIGNATURES)
     if given is None or to is None:
@@ -229,28 +220,20 @@ def _formula(e: ast.expr, cx: Context) -> Applied | None:
     return row(given, cx, to.dtype)
 
 
-def _selected(e: ast.Call, cx: Context) -> Applied | None:
-    """``np.select``: the first choice whose condition holds."""
-    given = arguments(e, cx, {"select": "condlist choicelist default"})
-    if given is None or "choicelist" not in given.given:
-        return None
-    match given["condlist"], given["choicelist"]:
-        case (ast.List(elts=tests) | ast.Tuple(elts=tests)), (
-            ast.List(elts=choices) | ast.Tuple(elts=choices)
-        ) if len(tests) == len(choices) <= 6:
+def _typed(e: ast.Call, cx: Context) -> Applied | None:
+    """A function of numbers in a dtype of floats, of which all are first."""
+    function, to = cx.resolve(e.func), cx.fact(e).array
+    match e.keywords:
+        case [ast.keyword(arg="dtype")] if isinstance(function, np.ufunc):
             pass
         case _:
             return None
-    bools = all({t.dtype for t in cx.fact(t).types} == {"bool"} for t in tests)
-    bools = bools and all(cx.fact(x).order == "C" for x in (*tests, *choices) if cx.fact(x).array)
-    if not bools or cx.fact(e).array is None:
+    name = function.__name__
+    known = cx.is_numpy(e.func, name) and function.nin == len(e.args) and function.nout == 1
+    if not known or name in NAMES or to is None or to.dtype not in ("f32", "f64"):
         return None
-    names = "ABCDEFGHIJKLM"
-    text = f"T({names[2 * len(tests)]})"
-    for k in reversed(range(len(tests))):
-        text = f"NP.where({names[2 * k]}, T({names[2 * k + 1]}), {text})"
-    pairs = [x for pair in zip(tests, choices, strict=True) for x in pair]
-    return Applied(text, [*pairs, given.get("default") or ast.Constant(0)])
+    operands = ", ".join(f"T({hole})" for hole in "AB"[: len(e.args)])
+    return Applied(f"NP.{name}({operands})", e.args)
 
 
 def formula_view(e: ast.expr, cx: Context) -> View | None:

@@ -15,7 +15,7 @@ _FOLDS = """
     max mean min nanmax nanmean nanmin nansum prod ptp std sum var
 """
 _OF_TWO = """
-    convolve correlate cross digitize dot inner kron outer polyval searchsorted take trapezoid vdot
+    convolve correlate cross digitize dot inner kron outer searchsorted take trapezoid vdot
 """
 _TAKING = {
     **dict.fromkeys(_FOLDS.split(), 1), **dict.fromkeys(_OF_TWO.split(), 2), "interp": 3,

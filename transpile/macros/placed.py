@@ -51,6 +51,28 @@ def _taken(given: Arguments, cx: Context, of: View | None) -> View | None:
     return View(shape, element, (*of.checks, *places.checks))
 
 
+def _taken_beside(given: Arguments, cx: Context, of: View | None) -> View | None:
+    """Along an axis by places that differ from row to row."""
+    fact, at = cx.fact(given["a"]), given.get("indices")
+    axis = along(given, cx) if given.get("axis") is not None else None
+    known = at is not None and cx.fact(at).array and cx.fact(at).rank == fact.rank and all(
+        ELEMENTS[t.dtype].kind == "i" for t in cx.fact(at).types)
+    if axis is None or not known or at is None or fact.rank not in (1, 2):
+        return None
+    if of is None:
+        return NOTHING
+    places = view(at, cx)
+    if places is None or places.order != "C":
+        return None
+    others = [k for k in range(len(of.shape)) if k != axis]
+    checks = [cx.expr("N != M", N=of.shape[k], M=places.shape[k]) for k in others]
+
+    def element(index: Sequence[ast.expr]) -> ast.expr:
+        return of.at([*index[:axis], places.at(index), *index[axis + 1 :]])
+
+    return View(places.shape, element, (*of.checks, *places.checks, *checks))
+
+
 _MODES: dict[object, str] = {
     "raise": "K", "clip": "min(max(int(K), 0), N - 1)", "wrap": "int(K) % N",
 }
@@ -135,5 +157,6 @@ def _widths(
 
 PLACED: dict[str, tuple[str, Way]] = {
     "pad": ("a pad_width mode constant_values", _padded),
+    "take_along_axis": ("a indices axis", _taken_beside),
     "take": ("a indices axis out mode", _taken),
 }

@@ -5,7 +5,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ..types import ELEMENTS
-from .arguments import Arguments
+from .arguments import Arguments, flag
 from .context import Context
 from .integers import integer_constant
 from .nests import dtype, unless
@@ -181,7 +181,23 @@ def _weighted(given: Arguments, cx: Context) -> ast.expr | None:
     return _checked([cx.expr("TOTAL == 0", TOTAL=total)], new, cx)
 
 
+def _kept(given: Arguments, cx: Context) -> ast.expr | None:
+    """A place along an axis, which is kept."""
+    rank = cx.fact(given["a"]).rank or 0
+    axis = integer_constant(given.get("axis"), 0 if rank == 1 else None)
+    known = flag(given.get("keepdims"), False) and given.only("a", "axis", "keepdims")
+    if not known or axis is None or not -rank <= axis < rank:
+        return None
+    parts = {"NP": cx.numpy, "A": given["a"], "K": ast.Constant(axis)}
+    places = held(cx.expr(f"NP.{given.name}(A, axis=K)", **parts), "at", cx)
+    if rank == 1:
+        return cx.expr("NP.array([A])", NP=cx.numpy, A=places)
+    return cx.expr(f"A[{_along(axis % rank, rank, 'None')}]", A=places)
+
+
 REJOINED: dict[str, tuple[str, Way]] = {
+    "argmax": ("a axis out keepdims", _kept),
+    "argmin": ("a axis out keepdims", _kept),
     "average": ("a axis weights returned keepdims", _weighted),
     "block": ("arrays", _blocks),
     "delete": ("arr obj axis", _deleted),
