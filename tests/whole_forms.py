@@ -41,6 +41,8 @@ FORMS: dict[str, str] = {
         x.mean(dtype=np.float64)
         np.mean(X, axis=(0, 1))
         np.mean(X, axis=0, out=y)
+        np.mean(x, where=m)
+        X.mean(axis=1, where=M)
     """,
     "var": """
         np.var(x)
@@ -54,6 +56,8 @@ FORMS: dict[str, str] = {
         x.std(ddof=1)
         np.std(X, axis=0)
         X.std(1, ddof=1, keepdims=True)
+        np.std(x, where=m)
+        np.var(X, axis=1, where=M, ddof=1, keepdims=True)
     """,
     "min": """
         np.min(x)
@@ -415,12 +419,14 @@ FORMS: dict[str, str] = {
         np.ravel(X)
         X.ravel() * 2
         X.ravel('C')
+        X.ravel(order='F')
     """,
     "flatten": """
         X.flatten()
         X.flatten(order='C')
         x.flatten()
         A.flatten()
+        X.flatten('F')
     """,
     "transpose": """
         X.T * 2
@@ -503,6 +509,17 @@ FORMS: dict[str, str] = {
         np.minimum.accumulate(X, axis=1)
         np.add.accumulate(x)
         np.maximum.accumulate(X)
+    """,
+    "stepwise": """
+        np.bitwise_or.reduce(k)
+        np.bitwise_xor.accumulate(k)
+        np.logical_xor.reduce(m)
+        np.subtract.reduce(x)
+        np.subtract.accumulate(X, axis=1)
+        np.fmax.reduce(x)
+        np.fmin.reduce(X, axis=1)
+        np.fmin.accumulate(x)
+        np.hypot.reduce(x)
     """,
     "triu": """
         np.triu(X)
@@ -724,6 +741,8 @@ FORMS: dict[str, str] = {
         s.astype(float) / 3
         np.clip(s, a_min=0, a_max=2)
         sum(np.round(v, 1) for v in x)
+        x.item(0)
+        x.item(-1) + 1
     """,
     "take": """
         np.take(x, k)
@@ -943,6 +962,8 @@ FORMS: dict[str, str] = {
         np.log(np.abs(x) + 1, out=z0, where=x > 0); z0
         np.add(x, 1, where=m, out=x)
         np.negative(x, out=x)
+        np.put(x, k, 1.5); x
+        np.putmask(X, X > 1, 0.5); X
     """,
     "trapezoid": """
         np.trapezoid(x, dx=0.5)

@@ -40,3 +40,27 @@ def triangles(X, k):
         total += X[i[at], j[at]] * at
     u, v = np.meshgrid(X[:, 0], X[0])
     return X[i, j], total, u * v, np.insert(i, 0, 7), np.diff(X, axis=0, prepend=0)
+
+
+@on_arrays(
+    f64=lambda n, rng: (whole(5 * n + 5, rng).reshape(n + 1, 5), np.arange(-3.0, 4.0)),
+    f32=lambda n, rng: (whole(5 * n + 5, rng, F32).reshape(n + 1, 5), np.arange(-4, 5)),
+)
+def told_apart(X, edges):
+    h, e = np.histogram(X, edges)
+    i, j = np.unravel_index(X.argmax(), X.shape)
+    top = np.take_along_axis(X, np.argmax(X, axis=1, keepdims=True), axis=1)
+    some = np.isin(X, [0, 1, -2.0])
+    near = np.polyval([0.5, 0.0, -2.0], X)
+    return h, e, X[i, j] + i * j, top, some, near, np.mean(X, axis=0, where=X > -20)
+
+
+@on_arrays(
+    i64=lambda n, rng: (rng.integers(0, 1 << 40, 3 * n + 3).reshape(n + 1, 3), n),
+    u8=lambda n, rng: (rng.integers(0, 255, 3 * n + 3, np.uint8).reshape(n + 1, 3), 1),
+)
+def bits(K, n):
+    total = np.bitwise_xor.reduce(K[0])
+    for i in range(len(K)):
+        total ^= np.bitwise_or.reduce(K[i]) & n
+    return total, np.bitwise_and.reduce(K, axis=0), np.subtract.accumulate(K, axis=1), K.ravel("F")

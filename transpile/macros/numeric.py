@@ -50,6 +50,10 @@ def number_said(node: ast.AST, cx: Context) -> ast.expr | None:
             return _limit(limit, func, of, cx)
         case ast.Call(func=ast.Attribute(attr="item", value=of), args=[], keywords=[]):
             return _item(of, cx)
+        case ast.Call(func=ast.Attribute(attr="item", value=of), args=[at], keywords=[]) if (
+            cx.fact(of).rank == 1 and cx.fact(at).is_int
+        ):
+            return _item(cx.expr("X[I]", X=of, I=at), cx)
         case ast.Call(func=func, args=[a, *rest], keywords=keywords):
             function = cx.resolve(func)
             if function is math.isclose and len(rest) == 1:

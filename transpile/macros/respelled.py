@@ -187,16 +187,20 @@ def _copied(given: Arguments, cx: Context) -> ast.expr | None:
 
 
 def _shaped(given: Arguments, cx: Context) -> ast.expr | None:
-    """In C order, which is what there is without a word."""
-    order = given.get("order")
-    plain = isinstance(order, ast.Constant) and order.value == "C" and cx.fact(given["a"]).array
-    if given.name == "reshape" and given.get("shape") is not None:
-        text = "X.reshape(S)" if plain or order is None else ""
-    else:
-        text = f"X.{given.name}()" if plain and given.name != "reshape" else ""
-    if not text or not isinstance(given["a"], ast.Name):
+    """In C order, which is what there is without a word; all in a row, in that of F."""
+    order, x, shape = given.get("order"), given["a"], given.get("shape")
+    way = "C" if order is None else order.value if isinstance(order, ast.Constant) else ""
+    if way not in ("C", "F") or not cx.fact(x).array or not isinstance(x, ast.Name):
         return None
-    return cx.expr(text, X=given["a"], S=given.get("shape") or ast.Constant(0))
+    if given.name == "reshape" and way == "C":
+        return cx.expr("X.reshape(S)", X=x, S=shape) if shape is not None else None
+    if order is None or (given.name == "reshape" and integer_constant(shape, None) != -1):
+        return None
+    if way == "F" and _rank(x, cx) > 1:
+        text = "X.T.copy()" if given.name == "flatten" else "X.T"
+        x = held(cx.expr(text, X=x), "turned", cx)
+        return cx.expr("X.ravel()", X=x)
+    return cx.expr(f"X.{given.name}()" if given.name != "reshape" else "X.reshape(-1)", X=x)
 
 
 def _outer(given: Arguments, cx: Context) -> ast.expr | None:

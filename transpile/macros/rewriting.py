@@ -54,6 +54,13 @@ def array_copied(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             types = {t.dtype for t in cx.fact(y).types}
             same = types == {t.dtype for t in cx.fact(x).types}
             return cx.code("X[...] = Y", X=x, Y=y) if same else None
+        case ast.Expr(value=ast.Call(func=func, args=[x, at, y], keywords=[])) if (
+            cx.fact(x).array and cx.fact(at).array and cx.fact(y).rank == 0
+        ):
+            masks = {t.dtype for t in cx.fact(at).types} == {"bool"}
+            known = (cx.is_numpy(func, "put") and cx.fact(x).rank == 1 and not masks) or (
+                cx.is_numpy(func, "putmask") and masks and cx.fact(x).rank == cx.fact(at).rank)
+            return cx.code("X[AT] = Y", X=x, AT=at, Y=y) if known else None
     return None
 
 

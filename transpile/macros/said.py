@@ -38,6 +38,16 @@ _VARIANCE = (
     "N = NP.sum(A == A, axis=AXIS, keepdims=KEEPDIMS)",
     "V = T(NP.divide(NP.sum(D * D, axis=AXIS, keepdims=KEEPDIMS), NP.maximum(N - DDOF, 1)))",
 )
+_TAKEN = "C = NP.sum(WHERE, axis=AXIS, keepdims={})"
+_TOTAL = "S = NP.sum(A, axis=AXIS, where=WHERE, keepdims={})"
+_SPREAD_WHERE = (
+    _TAKEN.format(True),
+    _TOTAL.format(True),
+    "D = A - T(NP.divide(S, NP.maximum(C, 1)))",
+    "N = NP.sum(WHERE, axis=AXIS, keepdims=KEEPDIMS)",
+    "Q = NP.sum(D * D, axis=AXIS, where=WHERE, keepdims=KEEPDIMS)",
+    "V = T(NP.divide(Q, NP.maximum(N - DDOF, 1)))",
+)
 _FOLD = "a axis=None out keepdims=False"
 _MEAN = "a axis=None dtype out keepdims=False"
 _SPREAD = "a axis=None dtype out ddof=0 keepdims=False"
@@ -100,6 +110,12 @@ SAYINGS: tuple[Saying, ...] = (
            says="NP.max(NP.abs(A), axis=AXIS, keepdims=KEEPDIMS)"),
     Saying(call=_NORM, kinds="iub",
            says="NP.linalg.norm(NP.asarray(A, dtype=NP.float64), ORD, AXIS, KEEPDIMS)"),
+    Saying(call=f"mean {_MEAN} where", wants="WHERE", alike="WHERE", kinds="f",
+           first=(_TAKEN.format("KEEPDIMS"), _TOTAL.format("KEEPDIMS")), python=("C == 0",),
+           says="T(NP.divide(S, C))"),
+    *(Saying(call=f"{name} {_SPREAD} where", wants="WHERE", alike="WHERE", kinds="f",
+             first=_SPREAD_WHERE, python=("N <= DDOF",), says=says)
+      for name, says in (("var", "V"), ("std", "NP.sqrt(V)"))),
     Saying(call=f"nanmax {_FOLD}", kinds="f", python=("A.size == 0", _ALL_NAN),
            says="NP.max(NP.where(A != A, -NP.inf, A), axis=AXIS, keepdims=KEEPDIMS)"),
     Saying(call=f"nanmin {_FOLD}", kinds="f", python=("A.size == 0", _ALL_NAN),

@@ -33,7 +33,8 @@ def array_told(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     if not isinstance(node, ast.Call):
         return None
-    for row in _BY_NAME.get(function_named(node.func, cx), ()):
+    called = function_named(node.func, cx) or getattr(node.func, "attr", "")
+    for row in _BY_NAME.get(called, ()):
         name, *words = row.call.split()
         given = arguments(node, cx, {name: " ".join(w.partition("=")[0] for w in words)})
         if given is not None and (parts := _parts(row, given, words, cx)) is not None:

@@ -15,11 +15,12 @@ from .searching import WAYS as SEARCHING
 from .searching import Way
 from .sliding import PAIRS as SLIDING_IN_PAIRS
 from .sliding import WAYS as SLIDING
+from .stepwise import WAYS as STEPWISE
 
 __all__ = ["SIGNATURES", "array_paired", "array_worked"]
 
 _WAYS: dict[str, tuple[str, Way]] = {
-    **SEARCHING, **BETWEEN, **COUNTING, **PLACES, **SLIDING,
+    **SEARCHING, **BETWEEN, **COUNTING, **PLACES, **SLIDING, **STEPWISE,
 }
 """By the function: its arguments, and the statements that leave what it gives under a name."""
 
@@ -51,7 +52,7 @@ def array_worked(node: ast.AST, cx: Context) -> ast.expr | None:
     given = arguments(node, cx, _SIGNATURES)
     if given is None or not isinstance(node, ast.Call):
         return None
-    name = cx.fresh(given.name)
+    name = cx.fresh(given.name.rpartition(".")[2])
     return cx.made(name, lambda: _WAYS[given.name][1](given, name, node, cx))
 
 
