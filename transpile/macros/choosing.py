@@ -21,7 +21,7 @@ _KEYS = (abs, float, int, math.sqrt, math.floor, np.abs, np.sqrt, np.square)
 def best_chosen(node: ast.AST, cx: Context) -> ast.expr | None:
     """The first of the best.
 
-        i = min(range(n), key=lambda j: abs(x[j]))
+        i = min(range(n), key=lambda p: abs(x[p]))
     →
         if n < 1:
             raise ValueError('min() …')

@@ -18,23 +18,23 @@ _ROWS = ("array", "asarray", "vstack", "stack", "column_stack")
 def array_rows(node: ast.AST, cx: Context) -> ast.expr | None:
     """Rows of one length, that of the first; of none, or of several, NumPy's answer.
 
-        u = np.vstack([X[i] for i in range(n)])
+        u = np.vstack([X[p] for p in range(n)])
     →
         if max(n, 0) < 1:
             "Python's to answer"
-            _a = np.vstack([X[i] for i in range(n)])
+            _a = np.vstack([X[p] for p in range(n)])
         else:
-            _i = 0
-            _row = X[_i]
+            _p = 0
+            _row = X[_p]
             _size = len(_row)
             _a = np.empty((max(n, 0), _size), np.float64)
-            for _i_1 in range(max(n, 0)):
-                _i = _i_1
-                _row_1 = X[_i]
+            for _i in range(max(n, 0)):
+                _p = _i
+                _row_1 = X[_p]
                 if len(_row_1) != _size:
                     raise ValueError
                 for _j in range(_size):
-                    _a[_i_1, _j] = _row_1[_j]
+                    _a[_i, _j] = _row_1[_j]
         u = _a
     """
     match node:
