@@ -115,6 +115,8 @@ def _scalar(
             return complex(rng.choice((0.0, 0.5, -1.5)), rng.choice((0.0, 1.0, -2.5)))
         case "b":
             return rng.random() < 0.5
+        case "u":
+            return tuple(rng.choice((0.0, 0.5, 1.0, 2.5)) for _ in range(int(kind[1:])))
         case "t":
             return tuple(sizes[: rng.choice((1, 2, 3))])
         case "n":

@@ -18,8 +18,8 @@ __all__ = ["Kind", "kinds", "tree_of"]
 Kind = str
 """``a1`` to ``a4``: an array of that rank; ``k1`` to ``k4``: of ints that are subscripts; ``m1`` to
 ``m4``: of bools; ``o1``: of one element; ``i`` an int, ``f`` a float, ``c`` a complex, ``b`` a
-bool, ``n`` None, ``d`` the default, ``t`` a tuple of ints, ``F0`` to ``F2``: a function of so many
-arrays, ``s:…`` that text.
+bool, ``n`` None, ``d`` the default, ``t`` a tuple of ints, ``u2`` to ``u9`` one of so many floats,
+``F0`` to ``F2``: a function of so many arrays, ``s:…`` that text.
 """
 
 _SIZES = re.compile(
@@ -111,6 +111,10 @@ def _uses(name: str, tree: ast.FunctionDef) -> Iterator[Kind]:
                 value=ast.Attribute(value=ast.Name(id=n), attr="shape"),
             ) if n == name:
                 yield f"a{len(parts)}"
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[_, _, *_] as parts)], value=ast.Name(id=n)
+            ) if n == name and len(parts) < 10:
+                yield f"u{len(parts)}"
             case ast.Attribute(value=ast.Name(id=n), attr=attr) if n == name:
                 yield "a2" if attr == "T" else "a1"
             case ast.Call(func=ast.Name(id=n), args=args) if n == name:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 __all__ = ["Modules", "compiled_by"]
 
 _MARKS = ("jit", "vectorize", "stencil", "ndmove", "ndreduce", "ndfill", "ndquantile", "grouped")
@@ -30,16 +32,25 @@ def compiled_by(node: ast.FunctionDef) -> bool:
 
 
 class _Numba(types.ModuleType):
-    """What is left of a compiler: decorators give the function back, its range is a range."""
+    """What is left of a compiler: decorators give the function back, its range is a range, its
+    types of numbers are NumPy's.
+    """
 
-    prange = staticmethod(range)
-    literally = staticmethod(lambda value: value)
-    literal_unroll = staticmethod(lambda value: value)
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        vars(self).update(
+            {n: t for n, t in vars(np).items() if isinstance(t, type) and issubclass(t, np.number)},
+            boolean=np.bool_, types=self, prange=range, literally=_same, literal_unroll=_same,
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return type(name, (), {}) if name[0].isupper() else _decorator
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _decorator(*args: Any, **kwargs: Any) -> Any:

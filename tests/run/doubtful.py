@@ -126,3 +126,40 @@ def one_type_of_several(n, mixed):
     else:
         size = count = 0
     return size, count, size * count
+
+
+@program(sizes=(0, 2, 3, 9, 65), i64=lambda n, rng: (n,))
+def a_sieve_by_slices(n):
+    prime = np.ones(n + 1, dtype=np.bool_)
+    prime[:2] = False
+    for i in range(2, n + 1):
+        if i * i > n:
+            break
+        if prime[i]:
+            prime[i * i :: i] = False
+    return prime
+
+
+@program(
+    sizes=FEW,
+    one=lambda n, rng: (whole(n, rng), 1), three=lambda n, rng: (whole(n, rng), 3),
+    far=lambda n, rng: (whole(n, rng), 1 << 40), i64=lambda n, rng: (whole(n, rng), np.int64(7)),
+)
+def every_so_many(x, step):
+    total = x[::step].sum()
+    for v in x[1::step]:
+        total += v * 3
+    y = x[::2]
+    z = y[-4:-1:step] * 2
+    y[::step] += 1
+    for i in range(3):
+        total += len(x[i::step])
+    return total, z, x[::-1][::step].sum()
+
+
+@program(
+    sizes=(3, 9), python_at=(3, 9),
+    back=lambda n, rng: (whole(n, rng), -1), nothing=lambda n, rng: (whole(n, rng), np.uint8(0)),
+)
+def every_so_many_backwards(x, step):
+    return x[::step].sum()

@@ -216,7 +216,11 @@ class Results(Finished):
                 along.append(place.axis)
             else:
                 numbers.append(place)
-            steps.append(place.step if isinstance(place, Along) else None)
+            step = place.step if isinstance(place, Along) else None
+            if isinstance(step, Num):
+                said = f"the step of `{ast.unparse(node)}` is known only at the call"
+                return refuse("LOWER_UNSUPPORTED", said, node)
+            steps.append(step)
         axes = tuple(along.index(k) if k in along else None for k in range(array.rank))
         return Viewed(array.name, tuple(steps), axes, tuple(map(self._number, numbers)))
 

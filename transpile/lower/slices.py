@@ -8,15 +8,15 @@ from typing import NoReturn
 
 import numpy as np
 
-from loopir.nodes import Call, Const, Expr
+from loopir.nodes import Call, Expr
 
 from ..infer import Num, constant, logic
-from ..ranges import integer
+from ..ranges import LENGTH, integer
 from .records import Records
 from .refusal import refuse
 from .subscripts import inside, parts_of
 from .values import Along, ArrayRef, ListRef, Made
-from .views import sliced, viewed
+from .views import sliced, viewed, whole
 
 __all__ = ["Slices", "out_of_bounds"]
 
@@ -116,15 +116,25 @@ class Slices(Records):
         k = ellipses[0] if ellipses else len(parts)
         return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]
 
-    def _slice(self, length: Num, part: ast.Slice, node: ast.AST) -> tuple[Num, Num, int]:
+    def _slice(
+        self, length: Num, part: ast.Slice, node: ast.AST
+    ) -> tuple[Num, Num, int | Num]:
         low, high, step = (
             None if e is None or _is_none(e) else self.num(e)
             for e in (part.lower, part.upper, part.step)
         )
-        by = step.ir.value if step and isinstance(step.ir, Const) and step.python_int else 1
-        if not by or (step and not isinstance(step.ir, Const)):
-            refuse("LOWER_SUBSCRIPT", f"the step of `{ast.unparse(node)}` is not a number", node)
-        return *sliced(self.b, length, low, high, int(by), node), int(by)
+        by = 1 if step is None else self._step(step, node)
+        return *sliced(self.b, length, low, high, by, node), by
+
+    def _step(self, n: Num, node: ast.AST) -> int | Num:
+        """A step that is not known here is above 0, or Python's; no axis is as long as some."""
+        b, linear = self.b, whole(self.b, n, node)
+        if not linear.terms and linear.constant:
+            return linear.constant
+        b.require(Call("ge", (linear.expr(), integer(1)), "bool"), "GUARD_INT_RANGE", node)
+        some = Call("max", (linear.expr(), integer(1)), "i64")
+        step = b.bind(Call("min", (some, integer(LENGTH[1])), "i64"), "step")
+        return b.integer_num(step, (1, LENGTH[1]))
 
 
 def out_of_bounds(node: ast.AST) -> NoReturn:

@@ -24,11 +24,13 @@ __all__ = [
 
 @record(frozen=True, slots=True)
 class Along:
-    """A subscript that goes along an axis of a view: ``start + step * i``."""
+    """A subscript that goes along an axis of a view: ``start + step * i``. A step that only the
+    call knows is a number.
+    """
 
     axis: int
     start: Num
-    step: int = 1
+    step: int | Num = 1
 
 
 @record(frozen=True, slots=True)

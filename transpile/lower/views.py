@@ -16,7 +16,7 @@ from .implied import is_sure
 from .refusal import refuse
 from .values import Along, ArrayRef
 
-__all__ = ["part_of", "places_of", "sliced", "transposed", "viewed"]
+__all__ = ["part_of", "places_of", "sliced", "transposed", "viewed", "whole"]
 
 
 def places_of(b: Builder, array: ArrayRef, at: Sequence[Num]) -> tuple[Expr, ...]:
@@ -37,7 +37,7 @@ def viewed(
         if isinstance(p, Along):
             match axes[p.axis]:
                 case Along(axis, start, step):
-                    p = Along(axis, _moved(b, p, start), p.step * step)
+                    p = Along(axis, _moved(b, p, start), _product(b, p.step, step))
                 case Num() as n:
                     p = _moved(b, p, n)
         places.append(p)
@@ -62,22 +62,43 @@ def part_of(b: Builder, array: ArrayRef, name: str) -> ArrayRef | None:
 
 
 def _moved(b: Builder, along: Along, n: Num) -> Num:
-    return b.from_linear(_linear(b, along.start) + _linear(b, n) * along.step)
+    return b.from_linear(_linear(b, along.start) + _times(b, _linear(b, n), along.step))
+
+
+def _product(b: Builder, p: int | Num, q: int | Num) -> int | Num:
+    """The step of a view of a view."""
+    if isinstance(p, int):
+        p, q = q, p
+    if isinstance(p, int) and isinstance(q, int):
+        return p * q
+    assert isinstance(p, Num)
+    return b.from_linear(_times(b, _linear(b, p), q))
+
+
+def _times(b: Builder, n: Linear, step: int | Num) -> Linear:
+    if isinstance(step, int):
+        return n * step
+    if not n.terms:
+        return _linear(b, step) * n.constant
+    return Linear.of(Call("mul", (n.expr(), step.ir), "i64"))
 
 
 def sliced(
-    b: Builder, n: Num, low: Num | None, high: Num | None, step: int, node: ast.AST
+    b: Builder, n: Num, low: Num | None, high: Num | None, step: int | Num, node: ast.AST
 ) -> tuple[Num, Num]:
-    """The length of a slice of an axis of length `n`, and its first element, if it has one."""
-    size = _linear(b, n)
-    first, end = (Linear(), size) if step > 0 else (size + Linear({}, -1), Linear({}, -1))
-    start = first if low is None else _bound(b, _whole(b, low, node), size, step > 0, step > 0)
-    stop = end if high is None else _bound(b, _whole(b, high, node), size, step < 0, step > 0)
-    room = stop - start if step > 0 else start - stop
+    """The length of a slice of an axis of length `n`, and its first element, if it has one. A step
+    that is a number is not below 1.
+    """
+    size, up = _linear(b, n), not isinstance(step, int) or step > 0
+    first, end = (Linear(), size) if up else (size + Linear({}, -1), Linear({}, -1))
+    start = first if low is None else _bound(b, whole(b, low, node), size, up, up)
+    stop = end if high is None else _bound(b, whole(b, high, node), size, not up, up)
+    room = stop - start if up else start - stop
     length = _named(b, _most(b, room, Linear()), "size")
-    if abs(step) > 1:
-        up = b.from_linear(length + Linear({}, abs(step) - 1)).ir
-        count = Call("floordiv", (up, integer(abs(step))), "i64")
+    by = Linear({}, abs(step)) if isinstance(step, int) else _linear(b, step)
+    if by != Linear({}, 1):
+        most = b.from_linear(length + by + Linear({}, -1)).ir
+        count = Call("floordiv", (most, by.expr()), "i64")
         length = _named(b, b.integer_num(count, LENGTH).linear or Linear(), "size")
     return b.from_linear(length), b.from_linear(_named(b, start, "start"))
 
@@ -133,8 +154,8 @@ def _linear(b: Builder, n: Num) -> Linear:
     return n.linear if n.linear is not None else Linear.of(b.bind(n.ir, "at"))
 
 
-def _whole(b: Builder, n: Num, node: ast.AST) -> Linear:
-    """A bound as an int."""
+def whole(b: Builder, n: Num, node: ast.AST) -> Linear:
+    """A bound, or a step, as an int."""
     kind = DTYPES[n.dtype].kind
     if n.weak in ("f64", "bool") or kind not in "iu" or n.dtype == "u64":
         refuse("LOWER_SUBSCRIPT", f"a bound of `{ast.unparse(node)}` is not an int", node)
