@@ -167,12 +167,14 @@ def _tested(test: ast.expr) -> set[str]:
 
 
 def _element(node: ast.AST, name: str, indices: set[str]) -> int:
-    """The number of axes of `name` where its elements are subscripts or ends of ranges, else 0."""
+    """The number of axes of `name` where its elements are surely ints, else 0."""
     match node:
         case ast.Assign(targets=[ast.Name(id=to)], value=value) if to in indices:
             return _read(value, name)
         case ast.For(target=ast.Name(id=to), iter=ast.Name(id=n)) if to in indices and n == name:
             return 1
+        case ast.BinOp(left=left, op=ast.LShift() | ast.RShift() | ast.BitXor(), right=right):
+            return max(_read(left, name), _read(right, name))
         case ast.Subscript(slice=index):
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
             return max((_read(p, name) for p in parts), default=0)

@@ -163,3 +163,19 @@ def every_so_many(x, step):
 )
 def every_so_many_backwards(x, step):
     return x[::step].sum()
+
+
+@program(sizes=(1, 2, 3, 9, 17, 65), f64=lambda n, rng: (whole(n, rng), n))
+def whiles_that_ask_arrays(x, n):
+    turns = 0
+    while n > 0 and np.sum(x[:n]) > 1:
+        n -= 1
+    while np.max(np.abs(x)) > 0.5:
+        turns += 1
+        if turns % 3 == 0:
+            x[0] = 0.0
+            continue
+        x *= 0.5
+        if turns > 20 or np.any(x == 0.25):
+            break
+    return n, turns

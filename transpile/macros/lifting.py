@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from .context import Context
+from .copying import copied
 from .names import COMPREHENSIONS, bound, used
 
 __all__ = ["Lifted", "Rewrite", "lift_statement"]
@@ -58,7 +59,24 @@ class _Lifter:
                 return self._fields(s, ["test"])
             case ast.For():
                 return self._fields(s, ["iter"])
+            case ast.While(orelse=[]):
+                return self._while(s)
         return None
+
+    def _while(self, s: ast.While) -> list[ast.stmt] | None:
+        """What comes before its test comes before each."""
+        cx, known = self.cx, dict(self.cx.facts.known)
+        cx.facts.enter(s)
+        cx.depth += 1
+        found = self.lift(s.test)
+        cx.depth -= 1
+        cx.facts.known = known
+        if not found.before:
+            return None
+        asked = cx.code("BEFORE\nGO = E", GO=cx.fresh("go"), BEFORE=found.before, E=found.value)
+        assert isinstance(asked[-1], ast.Assign)
+        body = [*s.body, *map(copied, asked)]
+        return [*asked, *cx.code("while GO: BODY", GO=asked[-1].targets[0], BODY=body)]
 
     def _fields(self, s: ast.stmt, names: list[str]) -> list[ast.stmt] | None:
         new: ast.stmt = _spine(s)
