@@ -179,3 +179,22 @@ def whiles_that_ask_arrays(x, n):
         if turns > 20 or np.any(x == 0.25):
             break
     return n, turns
+
+
+@program(
+    sizes=(2, 9, 33), python_at=(2, 9, 33),
+    f64=lambda n, rng: (whole(n, rng), np.zeros(n, np.int64), np.zeros(n)),
+)
+def elements_of_views_far_beyond(x, at, out):
+    for i in range(len(at)):
+        v = x[i << 26 :]
+        out[i] = v[at[i]] + x[0]
+
+
+@program(
+    sizes=(1, 2, 9, 33), f64=lambda n, rng: (whole(n, rng), rng.integers(0, 3, n), np.zeros(n)),
+)
+def elements_of_views(x, at, out):
+    for i in range(len(at)):
+        v = x[i:]
+        out[i] = v[at[i] - 1 if at[i] < len(v) else -1]

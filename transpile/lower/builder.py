@@ -38,7 +38,8 @@ class Builder(Sources):
     ``one_type``: a value of several types is refused. ``constants``: those of Python that a value
     is where it is Python's. ``empty``: what holds where a loop had no iteration. ``made``: the
     arrays that stand for what one call makes, which is looked at for each way to come there.
-    ``forks``: how often it is asked around here which of several arrays a name is.
+    ``forks``: how often it is asked around here which of several arrays a name is. ``unsure``:
+    conditions of elements of views that may have none at all, not even the first.
     """
 
     env: dict[str, Value] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class Builder(Sources):
     constants: dict[Expr, Num] = field(default_factory=dict)
     empty: set[Expr] = field(default_factory=set)
     forks: int = 0
+    unsure: set[Expr] = field(default_factory=set)
     made: dict[ast.Call, tuple[ArrayRef, ...]] = field(default_factory=dict)
 
     @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopir.nodes import Const, Expr, If, Load, Var, Yield
+from loopir.tree import walk
 from loopir.types import DTYPES
 
 from ..infer import Num, logic
@@ -187,7 +188,7 @@ class Elements(Slices):
     def _inside(self, needed: Expr, load: Load) -> Expr:
         """An element under a name, read where `needed` holds."""
         b, hint = self.b, f"{load.array}_at"
-        if not b.lazy:
+        if not b.lazy and b.unsure.isdisjoint(walk(needed)):
             return b.bind(load, hint)
         zero = Const(DTYPES[load.dtype].numpy.type(0).item(), load.dtype)
         y = Yield(b.name(hint), load, zero)

@@ -146,6 +146,8 @@ def _anywhere(
 ) -> tuple[Num, Expr]:
     """The subscript `at`, within where `ok` holds, as one that is so everywhere; and `ok`."""
     maybe_empty = length.linear is None or b.low(length.linear) < 1
-    if not b.lazy and b.invariant(length.ir) and maybe_empty:
+    if maybe_empty and not b.invariant(length.ir):
+        b.unsure.add(ok)
+    elif maybe_empty and not b.lazy:
         b.guard(Call("ge", (length.ir, integer(1)), "bool"), "GUARD_BOUNDS", node)
     return b.integer_num(Call("select", (ok, at, integer(0)), "i64")), ok
