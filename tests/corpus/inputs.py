@@ -111,6 +111,10 @@ def _uses(name: str, tree: ast.FunctionDef) -> Iterator[Kind]:
                 value=ast.Attribute(value=ast.Name(id=n), attr="shape"),
             ) if n == name:
                 yield f"a{len(parts)}"
+            case ast.Assign(targets=[ast.Name(id=to)], value=ast.BinOp() as value) if (
+                to in indices and name in _factors(value)
+            ):
+                yield "i"
             case ast.Assign(
                 targets=[ast.Tuple(elts=[_, _, *_] as parts)], value=ast.Name(id=n)
             ) if n == name and len(parts) < 10:
@@ -146,6 +150,16 @@ def _uses(name: str, tree: ast.FunctionDef) -> Iterator[Kind]:
         rank = _element(node, name, indices)
         if rank:
             yield f"k{rank}"
+
+
+def _factors(value: ast.expr) -> set[str]:
+    """The names that sums and products are made of."""
+    match value:
+        case ast.Name(id=name):
+            return {name}
+        case ast.BinOp(left=a, right=b):
+            return _factors(a) | _factors(b)
+    return set()
 
 
 def _tested(test: ast.expr) -> set[str]:
