@@ -11,6 +11,7 @@ from loopir.nodes import Accum, Expr, Stmt, Var
 from loopir.tree import walk
 
 from ..infer import Num
+from ..macros.liveness import assigned, counting, exposed
 from ..ranges import Linear
 from ..rejections import Refused
 from .carries import Carry
@@ -18,7 +19,6 @@ from .endings import resolved
 from .groups import Group, Groups
 from .implied import implied
 from .joint import MoreStates
-from .liveness import assigned, counting, exposed
 from .progressions import progression
 from .refusal import refuse
 from .several import MoreTypes, Several

@@ -9,12 +9,12 @@ from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 
 from ..infer import Num, logic
 from ..join import choose
+from ..macros.liveness import assigned
 from ..ranges import Linear
 from ..source import span_of
 from ..types import ArrayType, ScalarType
 from .beside import made_since
 from .cases import narrowed
-from .liveness import assigned
 from .merging import Merging
 from .refusal import NoValue
 from .values import Cases, Value

@@ -5,8 +5,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..macros.left import reads
-from .liveness import assigned
+from ..macros.liveness import assigned, reads
 
 __all__ = ["Compaction", "appended", "compaction"]
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from loopir.nodes import Expr
 
-from ..macros.left import reads
+from ..macros.liveness import assigned, reads
 from .allocations import Allocations
 from .arrays import makes_array
 from .joint import forked, undecided
-from .liveness import assigned
 from .values import Cases
 
 __all__ = ["Forks"]

@@ -11,7 +11,7 @@ from loopir.record import record
 
 from ..bindings import Argument, Part, Taken
 from ..infer import FALSE, Num, logic
-from ..macros.left import reads
+from ..macros.liveness import reads
 from ..plan import Plan, Ref, Shape
 from ..returned import Chosen, Nothing, Returned
 from ..scope import Origin, Scope

@@ -21,10 +21,9 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..macros.copying import copied
-from ..macros.left import reads
+from ..macros.liveness import exposed, reads
 from ..macros.names import used
 from .fixed import outside
-from .liveness import exposed
 
 __all__ = ["POP", "PUSH", "count_of", "growing", "grown", "parts_of_list"]
 

@@ -6,11 +6,10 @@ import ast
 from loopir.nodes import Const, Expr, If, Var, Yield
 
 from ..infer import FALSE, Num, cast, logic
-from ..macros.left import reads
+from ..macros.liveness import assigned, reads
 from ..source import span_of
 from .branches import GO, Branches
 from .endings import leaving
-from .liveness import assigned
 from .values import Value
 
 __all__ = ["Leaving"]

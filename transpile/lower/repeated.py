@@ -10,7 +10,7 @@ from loopir.nodes import Call, Const, Expr, Interval, Loop, Stmt, Store, Var
 from loopir.types import DTYPES, INDEX
 
 from ..infer import Num, constant
-from ..macros.left import reads
+from ..macros.liveness import reads
 from ..pair import Pair
 from ..ranges import LENGTH, integer
 from ..returned import Listed, Returned

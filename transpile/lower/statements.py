@@ -8,7 +8,8 @@ from functools import partial
 from loopir.nodes import Const, Expr, Var
 
 from ..infer import FALSE, Num, logic
-from ..macros.left import left_to_python, reads
+from ..macros.left import left_to_python
+from ..macros.liveness import raises, reads
 from ..pair import Pair
 from .arrays import makes_array
 from .cases import narrowed
@@ -17,7 +18,6 @@ from .forks import Forks
 from .items import as_item
 from .joint import forked
 from .lists import ARRAY_OF
-from .liveness import raises
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
 from .refusal import refuse, unforeseen
 from .values import Cases, ListRef, Made, Scalar, Unbound, Value

@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ..below import below
+from ..types import ArrayType, ScalarType
 from .context import Context
 from .copying import copied
 from .deciding import decided, may_decide
 from .env import Env
 from .exits import structured
 from .flow import joined
-from .left import left_to_python, reads
+from .left import left_to_python
 from .lifting import Lifted, lift_statement
+from .liveness import assigned, exposed, reads
+from .names import COMPREHENSIONS, rename, used
 from .tuples import untupled
 from .walrus import asked_within
 
@@ -35,10 +38,26 @@ def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
     structured(tree, cx)
     body = _Driver(macros, cx).block(tree.body)
     untupled(body, cx.facts.taken_apart)
-    for name in sorted(reads(tree.body) - reads(body)):  # what was made of it goes by its type
+    for name in sorted(_given(tree, env) - reads(body)):  # what was made of it goes by its type
         cx.ask(ast.Name(name, ast.Load()))
     tree.body = [*asked.values(), *body]
     return ast.fix_missing_locations(tree)
+
+
+def _given(tree: ast.FunctionDef, env: Env) -> set[str]:
+    """The parameters, and the free arrays and numbers, that `tree` reads."""
+    given = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
+    read = exposed(tree.body)
+    within = [n for n in below(*tree.body) if isinstance(n, (*COMPREHENSIONS, ast.Lambda))]
+    inner = {name for n in within for name in used(n)}
+    given = {n for n in given & read if n not in inner or _is_read(n, tree.body)}
+    types = {n: env.type(ast.Name(n, ast.Load())) for n in read - inner - assigned(tree.body)}
+    return given | {n for n, ty in types.items() if isinstance(ty, (ArrayType, ScalarType))}
+
+
+def _is_read(name: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether `body` reads `name`, which may be another one in an inner scope."""
+    return "" in exposed([rename(s, {name: ""}) for s in body])
 
 
 def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:

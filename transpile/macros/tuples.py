@@ -203,6 +203,7 @@ def tuple_asked(node: ast.AST, cx: Context) -> ast.expr | None:
         j = min(X.shape)
         n = sum((i, j))
     →
+        n
         i = 2
         j = min(X.shape[0], X.shape[1])
         n = 0 + i + j

@@ -5,22 +5,51 @@ What stays Python's beside what is compiled does neither.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..below import below
-from ..macros.left import left_to_python, ours, reads
+from .left import left_to_python
 
-__all__ = ["assigned", "counting", "exposed", "raises"]
+__all__ = ["assigned", "counting", "exposed", "raises", "reads"]
 
 
 _OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
+
+
+def _ours(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """`nodes` and what is below them, but for what is left to Python."""
+    for n in nodes:
+        match n:
+            case ast.If(test=test, orelse=orelse) if left_to_python(n):
+                yield from below(test)
+                yield from _ours(orelse)
+            case ast.If(test=test, body=body, orelse=orelse):
+                yield from below(test)
+                yield from _ours([*body, *orelse])
+            case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+                yield from below(target, iterable)
+                yield from _ours([*body, *orelse])
+            case ast.While(test=test, body=body, orelse=orelse):
+                yield from below(test)
+                yield from _ours([*body, *orelse])
+            case _:
+                yield from below(n)
+
+
+def reads(nodes: Iterable[ast.AST]) -> set[str]:
+    """Every name read anywhere in `nodes`."""
+    return {
+        n.id
+        for n in _ours(nodes)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    }
 
 
 def assigned(nodes: Iterable[ast.AST]) -> set[str]:
     """Every name that `nodes` bind."""
     return {
         n.id
-        for n in ours(nodes)
+        for n in _ours(nodes)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
 
