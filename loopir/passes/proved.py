@@ -34,6 +34,7 @@ from ..types import DTYPES, INDEX
 __all__ = ["proved"]
 
 _ROUNDS = 7
+_HIGH = 3
 
 
 def proved(kernel: Kernel) -> Kernel:
@@ -216,9 +217,21 @@ class _Proof:
 
 
 def _is_worth_it(s: Loop | While) -> bool:
-    """Whether to go through `s` again and again; what loops around loops carry is dear to know."""
-    below = (n for x in s.body for n in walk(x))
-    return isinstance(s, While) or not any(isinstance(n, Loop | While) for n in below)
+    """Whether to go through `s` again and again; what loops around loops carry is dear to know:
+    each of them goes through those in it as often.
+    """
+    return _height(s.body) < (_HIGH if isinstance(s, While) else 1)
+
+
+def _height(stmts: Iterable[Stmt]) -> int:
+    """How many loops stand in each other."""
+    heights = [0]
+    for s in stmts:
+        if isinstance(s, Loop | While):
+            heights.append(1 + _height(s.body))
+        elif isinstance(s, If):
+            heights += _height(s.then), _height(s.orelse)
+    return max(heights)
 
 
 def _first(s: Loop | While) -> list[tuple[str, Expr]]:

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from typing import NamedTuple
 
 from loopir.nodes import Accum, Expr, Stmt, Var
 from loopir.tree import walk
@@ -14,6 +15,7 @@ from ..infer import Num
 from ..macros.liveness import assigned, counting, exposed
 from ..ranges import Linear
 from ..rejections import Refused
+from .builder import Trial
 from .carries import Carry
 from .endings import resolved
 from .groups import Group, Groups
@@ -27,36 +29,59 @@ from .values import Cases, Frame, ListRef, Unbound, Value
 __all__ = ["Bodies"]
 
 
+class _Turn(NamedTuple):
+    """An iteration that was lowered: what is carried, under names of its own, the statements, the
+    values at the end, and where that is not the last time; and whether it was.
+    """
+
+    carries: dict[str, Carry]
+    body: list[Stmt]
+    ends: dict[str, Num | Unbound]
+    stays: dict[str, Num | Unbound]
+    left: Expr | None
+
+
+class _Settled(NamedTuple):
+    """The types that were found; and the iteration that has them, if it stands."""
+
+    carries: dict[str, Carry]
+    turn: _Turn | None
+
+
 class Bodies(Groups):
-    """Lowers the bodies of loops."""
+    """Lowers the bodies of loops. ``before``: what loops that were lowered before carried, by what
+    they began with.
+    """
+
+    before: dict[tuple[ast.AST, bool], tuple[dict[str, Num | Unbound], dict[str, Carry]]]
 
     def body(self, frame: Frame, live: frozenset[str]) -> None:
         """Lowers the loop of `frame`."""
         node = frame.node
         names = assigned(node.body) | self.appended(node.body)
-        carried = sorted(
-            n for n in names if n in live or n in exposed(node.body) or n in self.counters
-        )
+        first = exposed(node.body)
+        carried = sorted(n for n in names if n in live or n in first or n in self.counters)
         target = _target(node)
         carried = [n for n in carried if n != target]
         if frame.exits and target is not None and target in live:
             carried.append(target)
-        inside = live | frozenset(exposed(node.body))
+        inside = live | first
         groups = self.groups(carried, node)
         while True:
             inits = self.inits(carried, groups, node)
             try:
-                carries = self._settle(frame, inits, inside, groups)
+                settled = self._settle(frame, inits, inside, groups)
             except (MoreTypes, MoreStates) as more:
                 groups = self.wider(groups, more, node)
             else:
                 break
-        self._build(frame, carries, inits, inside, names - set(carried), groups)
+        turn = settled.turn or self._turned_once(frame, settled.carries, inits, inside, groups)
+        self._build(frame, turn, inits, names - set(carried), groups)
 
     def _settle(
         self, frame: Frame, inits: dict[str, Num | Unbound], live: frozenset[str],
         groups: Sequence[Group],
-    ) -> dict[str, Carry]:
+    ) -> _Settled:
         """The types of what the loop carries: those before it if they stay so, else a NumPy type
         that absorbs a Python constant. Raises MoreTypes for a name that has none of both.
         """
@@ -67,26 +92,44 @@ class Bodies(Groups):
         dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
         several = any(isinstance(g, Several) for g in groups)
         strictly = (True,) if b.one_type else (False,) if several else (True, False)
-        for one_type, dtype in itertools.product(strictly, dtypes):
-            guess = {
+        for one_type, dtype in (*self._as_before(frame, inits, groups, strictly),
+                                *itertools.product(strictly, dtypes)):
+            known = isinstance(dtype, dict)
+            guess = dtype if isinstance(dtype, dict) else {
                 n: self._first_guess(n, init, None if n in python or n[0] == "#" else dtype)
                 for n, init in inits.items()
             }
             outer, b.one_type = b.one_type, one_type
             try:
-                return self._fixpoint(guess, frame, inits, live, groups)
+                keep = one_type == outer
+                settled = self._fixpoint(guess, frame, inits, live, groups, keep=keep)
             except Refused as refused:
-                if refused.rejection.code != "LOWER_JOIN":
+                if refused.rejection.code != "LOWER_JOIN" and not known:
                     raise
-                problem = problem or refused
+                problem = problem if known else problem or refused
             except MoreTypes as found:
-                more = more or found
+                more = more if known else more or found
+            else:
+                self.before[frame.node, one_type] = inits, settled.carries
+                return settled
             finally:
                 b.one_type = outer
         if more is not None:
             raise more
         assert problem is not None
         raise problem
+
+    def _as_before(
+        self, frame: Frame, inits: dict[str, Num | Unbound], groups: Sequence[Group],
+        strictly: Sequence[bool],
+    ) -> Iterator[tuple[bool, dict[str, Carry]]]:
+        """What the types settled on when the loop was lowered before, with the same names: loops
+        around it are lowered several times.
+        """
+        for one_type in strictly:
+            first, carries = self.before.get((frame.node, one_type), (None, {}))
+            if first == inits and not groups:
+                yield one_type, carries
 
     def _fixpoint(
         self,
@@ -95,20 +138,38 @@ class Bodies(Groups):
         inits: dict[str, Num | Unbound],
         live: frozenset[str],
         groups: Sequence[Group],
-    ) -> dict[str, Carry]:
+        *,
+        keep: bool,
+    ) -> _Settled:
+        """``keep``: the last iteration that was lowered stands."""
         for _ in range(6):
-            with self.b.trial(), self.tried_lists():
-                ends, stays, _ = self._run(frame, carries, inits, live, groups, [])
+            with self.b.trial() as tried, self.tried_lists() as lists:
+                turn = self._turned_once(frame, carries, inits, live, groups)
                 better = {
-                    n: self._refine(n, c, inits[n], ends[n], stays[n], frame)
-                    for n, c in carries.items()
+                    n: self._refine(n, c, inits[n], turn.ends[n], turn.stays[n], frame)
+                    for n, c in turn.carries.items()
                 }
-            if better == carries:
-                return carries
+                settled = better == turn.carries
+                tried.holds = lists.holds = keep and settled
+            if settled:
+                return _Settled(carries, turn if keep else None)
             carries = better
         return refuse(
             "LOWER_JOIN", "the types of the names that the loop carries do not settle", frame.node
         )
+
+    def _turned_once(
+        self,
+        frame: Frame,
+        carries: dict[str, Carry],
+        inits: dict[str, Num | Unbound],
+        live: frozenset[str],
+        groups: Sequence[Group],
+    ) -> _Turn:
+        """The body lowered once, with names of its own for what is carried."""
+        named = {n: self._with_own_names(n, c) for n, c in carries.items()}
+        body: list[Stmt] = []
+        return _Turn(named, body, *self._run(frame, named, inits, live, groups, body))
 
     def _run(
         self,
@@ -178,16 +239,13 @@ class Bodies(Groups):
     def _build(
         self,
         frame: Frame,
-        carries: dict[str, Carry],
+        turn: _Turn,
         inits: dict[str, Num | Unbound],
-        live: frozenset[str],
-        forgotten: set[str],
+        forgotten: frozenset[str],
         groups: Sequence[Group],
     ) -> None:
         b = self.b
-        named = {n: self._with_own_names(n, c) for n, c in carries.items()}
-        body: list[Stmt] = []
-        ends, _, left = self._run(frame, named, inits, live, groups, body)
+        named, body, ends, left = turn.carries, turn.body, turn.ends, turn.left
         accs: list[Accum] = []
         after: dict[str, Value] = {}
         for name, c in named.items():
@@ -223,8 +281,8 @@ class Bodies(Groups):
     ) -> tuple[Expr | None, dict[str, Value]]:
         raise NotImplementedError
 
-    def tried_lists(self) -> AbstractContextManager[None]:
-        """What is learnt inside of the elements of lists is forgotten."""
+    def tried_lists(self) -> AbstractContextManager[Trial]:
+        """What is learnt inside of the elements of lists is forgotten, unless it holds."""
         raise NotImplementedError
 
     def appended(self, block: Sequence[ast.stmt]) -> set[str]:

@@ -99,7 +99,7 @@ class Branches(Merging):
             return True
         return False
 
-    def _first_asked(self, names: set[str], live: frozenset[str], stmt: ast.stmt) -> None:
+    def _first_asked(self, names: frozenset[str], live: frozenset[str], stmt: ast.stmt) -> None:
         """Of `names`, those that are parameters are known from now on."""
         for name in sorted(names & live & self.arguments.keys() - self.b.env.keys()):
             if isinstance(self.arguments[name], (ScalarType, ArrayType)):

@@ -20,7 +20,14 @@ from ..types import PARTS, ArrayType
 from .sources import Sources
 from .values import ArrayRef, Value
 
-__all__ = ["Builder", "param_of"]
+__all__ = ["Builder", "Trial", "param_of"]
+
+
+@record
+class Trial:
+    """Whether what is built in it is kept."""
+
+    holds: bool = False
 
 
 @record
@@ -66,13 +73,14 @@ class Builder(Sources):
     made: dict[ast.Call, tuple[ArrayRef, ...]] = field(default_factory=dict)
 
     @contextmanager
-    def trial(self) -> Iterator[None]:
-        """What is built inside is dropped again."""
-        undo = self._undoing()
+    def trial(self) -> Iterator[Trial]:
+        """What is built inside is dropped again, unless it turns out to hold."""
+        undo, trial = self._undoing(), Trial()
         try:
-            yield
+            yield trial
         finally:
-            undo()
+            if not trial.holds:
+                undo()
 
     @contextmanager
     def attempt(self) -> Iterator[None]:

@@ -116,7 +116,7 @@ class Carries(Names):
         """
         if isinstance(end, Unbound) and end.value is not None and isinstance(init, Unbound):
             carry, end = replace(carry, partial=True), end.value
-        if isinstance(end, Unbound) or carry.step is not None:
+        if isinstance(end, Unbound):
             return carry
         if end.boxed:
             refuse("LOWER_TYPE", f"`{name}` is a 0-d array, not a scalar", frame.node)
@@ -131,6 +131,10 @@ class Carries(Names):
             )
         if not isinstance(stay, Num) or stay.dtype != end.dtype:
             stay = end
+        if carry.step is not None:
+            now = progression(init, carry.step, Linear.of(frame.var))
+            still = stay.linear is not None and stay.linear - now == Linear({}, carry.step)
+            return carry if still else replace(carry, step=None)
         longest = ENDLESS[1] if isinstance(frame.node, ast.While) else LENGTH[1]
         step = None if name in self.counters else step_of(init, stay, carry.var, longest)
         if step is not None:

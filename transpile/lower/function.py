@@ -117,7 +117,7 @@ class _Function(Results):
         self.refs: dict[str, object] = {}
         self.arguments: dict[str, object] = dict(types)
         self.given = tuple(types)
-        self.lists = {}
+        self.lists, self.before = {}, {}
         self.open_lists = set()
         self.counters: set[str] = set()
         self.appending: dict[str, str] = {}

@@ -19,6 +19,7 @@ from ..ranges import LENGTH, integer
 from ..returned import Filled, Returned
 from ..source import span_of
 from ..types import ELEMENTS, PARTS, ArrayType
+from .builder import Trial
 from .loops import Loops
 from .pytext import as_python
 from .refusal import refuse, unforeseen
@@ -70,12 +71,13 @@ class Lists(Loops):
     open_lists: set[str]
 
     @contextmanager
-    def tried_lists(self) -> Iterator[None]:
-        kept = {name: replace(built) for name, built in self.lists.items()}
+    def tried_lists(self) -> Iterator[Trial]:
+        kept, trial = {name: replace(built) for name, built in self.lists.items()}, Trial()
         try:
-            yield
+            yield trial
         finally:
-            self.lists = kept
+            if not trial.holds:
+                self.lists = kept
 
     def appended(self, block: Sequence[ast.stmt]) -> set[str]:
         """The counters of the lists that `block` appends to."""

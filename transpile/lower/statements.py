@@ -9,7 +9,7 @@ from loopir.nodes import Const, Expr, Var
 
 from ..infer import FALSE, Num, logic
 from ..macros.left import left_to_python
-from ..macros.liveness import raises, reads
+from ..macros.liveness import raises, reads_on
 from ..pair import Pair
 from .arrays import makes_array
 from .cases import narrowed
@@ -41,24 +41,24 @@ class Statements(Forks):
     """Lowers statements."""
 
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
-        k = 0
+        k, on = 0, reads_on(block)
         while k < len(block):
             found = compaction(block[k:])
             value = appended(block[k : k + 2], self.appending)
             apart = self.apart(block[k])
             if apart is not None:
                 end = self.until_one(block, k)
-                after = live | frozenset(reads(block[end:]))
+                after = live | on[end]
                 self.fork(apart, block[k:end], after)
                 k = end
             elif found is not None and self.can_compact(found):
-                self.compact(found, live | frozenset(reads(block[k + 3 :])))
+                self.compact(found, live | on[k + 3])
                 k += 4
             elif value is not None:
                 self.append_to(block[k], value)
                 k += 2
             else:
-                self.statement(block[k], live | frozenset(reads(block[k + 1 :])))
+                self.statement(block[k], live | on[k + 1])
                 k += 1
 
     def statement(self, stmt: ast.stmt, live: frozenset[str]) -> None:

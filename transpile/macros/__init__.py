@@ -13,7 +13,6 @@ from typing import Any
 from .applied import number_told
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
-from .attributes import with_stores
 from .bitmasks import bitmask
 from .choosing import best_chosen
 from .classes import class_named
@@ -166,7 +165,7 @@ def expand(tree: ast.FunctionDef, env: Env, *others: Macro) -> ast.FunctionDef:
     """
     held, stored = held_named(tree, env)
     tree = fields_named(held, env)
-    return with_stores(expand_with((*_registered, *others, *MACROS), tree, env), stored)
+    return expand_with((*_registered, *others, *MACROS), tree, env, stored)
 
 
 def registered() -> tuple[Macro, ...]:

@@ -8,6 +8,7 @@ from types import MemberDescriptorType
 
 from ..types import ArrayType, ObjectType, ScalarType
 from .copying import copied
+from .left import left_to_python
 from .names import COMPREHENSIONS
 
 __all__ = ["Stored", "attributes_set", "with_stores"]
@@ -96,8 +97,6 @@ def _line(place: tuple[str, str], name: str, at: ast.AST) -> ast.stmt:
 
 def _ended(block: Sequence[ast.stmt], lines: Sequence[ast.stmt]) -> list[ast.stmt]:
     """`block`, with `lines` in front of each return that ends it, or at its end."""
-    from .left import left_to_python
-
     out: list[ast.stmt] = []
     for s in block:
         match s:

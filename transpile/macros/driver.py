@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 from ..below import below
 from ..types import ArrayType, ScalarType
+from .attributes import Stored, with_stores
 from .context import Context
 from .copying import copied
 from .deciding import decided, may_decide
@@ -26,9 +28,13 @@ Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | Non
 """From a statement the statements, or from an expression the expression, that replace it."""
 
 
-def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
-    """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept."""
-    tree = copied(tree)
+def expand_with(
+    macros: Sequence[Macro], tree: ast.FunctionDef, env: Env, stored: Stored = MappingProxyType({})
+) -> ast.FunctionDef:
+    """A copy of `tree` with `macros` applied, the earlier ones first, and attributes `stored` in
+    the end; positions are kept.
+    """
+    given, tree = _given(tree, env), copied(tree)
     asked_within(tree)
     asked: dict[str, ast.stmt] = {}
     # before ways out become flags, for some may be gone
@@ -36,11 +42,12 @@ def expand_with(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
         tree.body = _Driver([decided], Context(tree, env, asked)).block(tree.body)
     cx = Context(tree, env, asked)
     structured(tree, cx)
-    body = _Driver(macros, cx).block(tree.body)
-    untupled(body, cx.facts.taken_apart)
-    for name in sorted(_given(tree, env) - reads(body)):  # what was made of it goes by its type
+    tree.body = _Driver(macros, cx).block(tree.body)
+    untupled(tree.body, cx.facts.taken_apart)
+    with_stores(tree, stored)
+    for name in sorted(given - reads(tree.body)):  # what was made of it goes by its type
         cx.ask(ast.Name(name, ast.Load()))
-    tree.body = [*asked.values(), *body]
+    tree.body[:0] = asked.values()
     return ast.fix_missing_locations(tree)
 
 

@@ -5,53 +5,106 @@ What stays Python's beside what is compiled does neither.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ..below import below
 from .left import left_to_python
 
-__all__ = ["assigned", "counting", "exposed", "raises", "reads"]
-
+__all__ = ["assigned", "counting", "exposed", "raises", "reads", "reads_on"]
 
 _OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
 
 
-def _ours(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """`nodes` and what is below them, but for what is left to Python."""
-    for n in nodes:
-        match n:
-            case ast.If(test=test, orelse=orelse) if left_to_python(n):
-                yield from below(test)
-                yield from _ours(orelse)
-            case ast.If(test=test, body=body, orelse=orelse):
-                yield from below(test)
-                yield from _ours([*body, *orelse])
-            case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-                yield from below(target, iterable)
-                yield from _ours([*body, *orelse])
-            case ast.While(test=test, body=body, orelse=orelse):
-                yield from below(test)
-                yield from _ours([*body, *orelse])
-            case _:
-                yield from below(n)
+class _Names(NamedTuple):
+    """The names that a node reads, binds, may read before it has surely bound them, and binds on
+    every path.
+    """
+
+    reads: frozenset[str]
+    assigned: frozenset[str]
+    exposed: frozenset[str]
+    certain: frozenset[str]
 
 
-def reads(nodes: Iterable[ast.AST]) -> set[str]:
+_known: weakref.WeakKeyDictionary[ast.AST, _Names] = weakref.WeakKeyDictionary()
+"""Of nodes that no longer change: each is asked again whenever a loop around it is lowered."""
+
+
+def _of(node: ast.AST) -> _Names:
+    found = _known.get(node)
+    if found is None:
+        _known[node] = found = _found(node)
+    return found
+
+
+def _found(node: ast.AST) -> _Names:
+    match node:
+        case ast.If(test=test, orelse=orelse) if left_to_python(node):
+            asked, then = _of(test), _block(orelse)
+            return _together((asked, then), asked.reads | then.exposed, then.certain)
+        case ast.If(test=test, body=body, orelse=orelse):
+            asked, then, other = _of(test), _block(body), _block(orelse)
+            exposed = asked.reads | then.exposed | other.exposed
+            return _together((asked, then, other), exposed, then.certain & other.certain)
+        case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+            taken, over, inside = _of(target), _of(iterable), _block(body)
+            exposed = over.reads | (inside.exposed - taken.assigned)
+            return _together((taken, over, inside, _block(orelse)), exposed, frozenset())
+        case ast.While(test=test, body=body, orelse=orelse):
+            asked, inside = _of(test), _block(body)
+            exposed = asked.reads | inside.exposed
+            return _together((asked, inside, _block(orelse)), exposed, frozenset())
+    names = [n for n in below(node) if isinstance(n, ast.Name)]
+    read = frozenset(n.id for n in names if isinstance(n.ctx, ast.Load))
+    bound = frozenset(n.id for n in names if isinstance(n.ctx, ast.Store))
+    changed = _of(node.target).assigned if isinstance(node, ast.AugAssign) else frozenset[str]()
+    return _Names(read, bound, read | changed, bound)
+
+
+def _block(block: Iterable[ast.AST]) -> _Names:
+    every = [_of(s) for s in block]
+    exposed, certain = set[str](), set[str]()
+    for one in every:
+        exposed |= one.exposed - certain
+        certain |= one.certain
+    return _together(every, frozenset(exposed), frozenset(certain))
+
+
+def _together(
+    parts: Sequence[_Names], exposed: frozenset[str], certain: frozenset[str]
+) -> _Names:
+    return _Names(
+        _union(p.reads for p in parts), _union(p.assigned for p in parts), exposed, certain
+    )
+
+
+def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset[str]().union(*sets)
+
+
+def reads(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Every name read anywhere in `nodes`."""
-    return {
-        n.id
-        for n in _ours(nodes)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-    }
+    return _union(_of(n).reads for n in nodes)
 
 
-def assigned(nodes: Iterable[ast.AST]) -> set[str]:
+def reads_on(block: Sequence[ast.AST]) -> list[frozenset[str]]:
+    """For each statement of `block`, and its end, every name that is read from there on."""
+    out = [frozenset[str]()]
+    for s in reversed(block):
+        out.append(out[-1] | _of(s).reads)
+    return out[::-1]
+
+
+def assigned(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Every name that `nodes` bind."""
-    return {
-        n.id
-        for n in _ours(nodes)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+    return _union(_of(n).assigned for n in nodes)
+
+
+def exposed(block: Iterable[ast.AST]) -> frozenset[str]:
+    """Names that `block` may read before it has certainly assigned them."""
+    return _block(block).exposed
 
 
 def counting(name: str, block: Iterable[ast.AST]) -> bool:
@@ -83,50 +136,3 @@ def raises(block: Sequence[ast.stmt]) -> bool:
                 continue
         return False
     return False
-
-
-def exposed(block: Sequence[ast.stmt], bound: frozenset[str] = frozenset()) -> set[str]:
-    """Names that `block` may read before it has certainly assigned them."""
-    out: set[str] = set()
-    have = set(bound)
-    for stmt in block:
-        match stmt:
-            case ast.If(test=test, orelse=orelse) if left_to_python(stmt):
-                out |= (reads([test]) | exposed(orelse, frozenset(have))) - have
-                have |= _certain(orelse)
-            case ast.If(test=test, body=body, orelse=orelse):
-                out |= reads([test]) - have
-                out |= exposed(body, frozenset(have)) | exposed(orelse, frozenset(have))
-                have |= _certain(body) & _certain(orelse)
-            case ast.For(target=target, iter=iterable, body=body):
-                out |= reads([iterable]) - have
-                out |= exposed(body, frozenset(have | assigned([target])))
-            case ast.While(test=test, body=body):
-                out |= reads([test]) - have
-                out |= exposed(body, frozenset(have))
-            case ast.Assign(targets=targets, value=value):
-                out |= reads([value, *targets]) - have
-                have |= assigned(targets)
-            case ast.AugAssign(target=target, value=value):
-                out |= (reads([value, target]) | assigned([target])) - have
-                have |= assigned([target])
-            case _:
-                out |= reads([stmt]) - have
-                have |= assigned([stmt])
-    return out
-
-
-def _certain(block: Sequence[ast.stmt]) -> set[str]:
-    """Names that `block` assigns on every path."""
-    out: set[str] = set()
-    for stmt in block:
-        match stmt:
-            case ast.If(orelse=orelse) if left_to_python(stmt):
-                out |= _certain(orelse)
-            case ast.If(body=body, orelse=orelse):
-                out |= _certain(body) & _certain(orelse)
-            case ast.For() | ast.While():
-                pass
-            case _:
-                out |= assigned([stmt])
-    return out
