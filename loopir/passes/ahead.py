@@ -81,6 +81,8 @@ def ahead(kernel: Kernel) -> Kernel:
 def asks_first(kernel: Kernel) -> bool:
     """Whether `kernel` has written nothing yet where Python may have to decide."""
     places = [k for k, s in enumerate(kernel.body) if _checks(s)]
+    if not places and not kernel.strict:
+        return True
     return kernel.stops and not written(kernel.body[: max(places, default=-1) + 1])
 
 

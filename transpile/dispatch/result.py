@@ -25,7 +25,7 @@ from ..returned import (
 )
 from ..types import ELEMENTS
 
-__all__ = ["Names", "filled", "first", "result_text", "tolist", "viewed", "whole_number"]
+__all__ = ["Names", "filled", "first", "head", "result_text", "tolist", "viewed", "whole_number"]
 
 _COMPLEX: dict[type, type] = {np.float32: np.complex64, np.float64: np.complex128}
 _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
@@ -50,6 +50,8 @@ def result_text(returned: Returned, names: Names) -> str:
             return names.helper("v", value)
         case Same(name):
             return names.object(name)
+        case Viewed(name, (1,), (0,), (0, str(length))):
+            return f"{names.helper('f', head)}({names.object(name)}, {_item(length, names)})"
         case Viewed(name, steps, axes, numbers):
             said = (_item(n, names) if isinstance(n, str) else str(n) for n in numbers)
             given = ", ".join([names.object(name), str(steps), str(axes), *said])
@@ -153,6 +155,11 @@ def viewed(
     order = [k for k in axes if k is not None]
     out = out if order == sorted(order) else out.transpose(order)
     return out[tuple(None if k is None else slice(None) for k in axes)] if None in axes else out
+
+
+def head(a: np.ndarray, length: int) -> np.ndarray:
+    """A view of the first elements of `a`."""
+    return a[:length]
 
 
 def _span(start: int, length: int, step: int) -> slice:

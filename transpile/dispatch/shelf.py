@@ -10,7 +10,7 @@ from .saved import Saved, copies
 
 __all__ = ["Shelf"]
 
-_MOST = 1 << 22  # bytes; copies that are larger have memory of their own
+_MOST = 1 << 24  # bytes; copies that are larger have memory of their own
 
 
 class Shelf:
