@@ -70,12 +70,14 @@ class Store(Spanned):
 class Append(Spanned):
     """``array[count] = value; count += 1``; a vector appends its active lanes in order.
 
-    ``count`` is an i64 accumulator of the enclosing loops.
+    ``count`` is an i64 accumulator of the enclosing loops. What lies behind in a register may be
+    written too, for which there is room, unless it is ``only`` these.
     """
     array: str
     count: str
     value: Expr
     mask: Expr | None = None
+    only: bool = False
 
 
 @record(frozen=True, slots=True)

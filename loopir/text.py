@@ -146,8 +146,9 @@ def _stmt(s: ir.Stmt) -> list[str]:
         case ir.Store(array, index, value, mask, axis, step):
             at = _index(index, value.lanes, axis, step)
             return [f"{array}[{at}] = {_masked(value, mask)}"]
-        case ir.Append(array, count, value, mask):
-            return [f"append({array}, {count}, {_masked(value, mask)})"]
+        case ir.Append(array, count, value, mask, only):
+            rest = ", only=True" if only else ""
+            return [f"append({array}, {count}, {_masked(value, mask)}{rest})"]
         case ir.Prefix(name, op, acc, value, before, factor):
             names = name if before is None else f"{name}, {before}"
             times = "" if factor is None else f", {show(factor)}"

@@ -88,7 +88,7 @@ def test_golden(file: Path, golden: Callable[[Path, str], None]) -> None:
 def arguments(kernel: ir.Kernel, n: int, rng: Any) -> dict[str, Any]:
     """Arrays of n elements along every axis; subscripts inside them, floats of every kind."""
     made: dict[str, Any] = {}
-    appended = {s.array for s in walk(kernel) if isinstance(s, ir.Append)}
+    appended = {s.array for s in walk(kernel) if isinstance(s, ir.Append) and not s.only}
     for p in kernel.params:
         shape = (n,) * (p.rank or 0) if p.name not in appended else (2 * n + 64,)
         d = DTYPES[p.dtype]
@@ -109,7 +109,7 @@ def results(kernel: ir.Kernel, args: dict[str, Any]) -> tuple[int, dict[str, Any
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         status = run(kernel, args).status
-    appended = {s.array for s in walk(kernel) if isinstance(s, ir.Append)}
+    appended = {s.array for s in walk(kernel) if isinstance(s, ir.Append) and not s.only}
     for name in appended:
         args[name] = args[name][: int(args["n"])]
     return status, {p.name: args[p.name] for p in kernel.params if p.written}

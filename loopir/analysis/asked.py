@@ -1,7 +1,7 @@
 """What the iterations of a loop ask about their place in it."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..names import bound, rebound, used
 from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node, Var
@@ -53,8 +53,21 @@ class _Asked:
 
     def tests(self) -> list[Test]:
         asked = dict(reversed([pair for n in walk(self._loop) for pair in self._questions(n)]))
+        found = self._found(asked)
+        ends = {(t.bound, t.low) for t in found}
+        return found + [t for t in self._found(self._clamped()) if (t.bound, t.low) in ends]
+
+    def _found(self, asked: Mapping[Call, bool]) -> list[Test]:
         found = (self._test(call, then) for call, then in asked.items())
         return [t for t in found if t is not None and self._is_known_ahead(t.bound)]
+
+    def _clamped(self) -> dict[Call, bool]:
+        """That what is clamped from below need not be."""
+        clamps = (n for n in walk(self._loop) if isinstance(n, Call) and n.op == "max")
+        return {
+            Call("le", n.args, "bool"): True
+            for n in clamps if n.dtype == INDEX and n.args[0] == Const(0, INDEX)
+        }
 
     def _is_known_ahead(self, form: Affine) -> bool:
         """Whether no name of `form` is bound in the loop."""
@@ -88,6 +101,9 @@ class _Asked:
             case Call("and" | "or" as op, (a, b)) if (op == "and") == then:
                 yield from self._atoms(a, then)
                 yield from self._atoms(b, then)
+            case Call("and" | "or", parts):
+                asked = (pair for e in parts for pair in self._atoms(e, then))
+                yield from (pair for pair in asked if pair[0].op in ("eq", "ne"))
             case Call(op, (a, _)) if op in OPPOSITE and a.dtype == INDEX:
                 yield cond, then
 

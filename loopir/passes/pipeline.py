@@ -9,6 +9,7 @@ from ..nodes import Kernel
 from ..record import record
 from .abreast import abreast
 from .ahead import ahead
+from .appends import appends
 from .bits import bits
 from .block import block
 from .canonical import canonical
@@ -87,6 +88,7 @@ PIPELINE = (
     Pass(promote, "an element that each iteration updates is a fold once it has a name"),
     Pass(carry, "an element of the iteration before is an accumulator once it has a name"),
     Pass(last_value, "a name that lives on after its loop is no obstacle to vectors"),
+    Pass(appends, "a count that nothing asks for is no recurrence"),
     Pass(reuse, "what both sides of a branch compute is computed before it"),
     Pass(ahead, "what is checked twice has one name by now; vectors are for loops that only check"),
     Pass(leader, "what is loaded anyway has one name by now; an extremum has no loads in the way"),

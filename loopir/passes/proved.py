@@ -92,11 +92,11 @@ class _Proof:
 
     ``counted``: the loop around is, so that its branches may become lanes; ``lanes``: the code is
     in such a branch. What its condition proves then holds for what it asks, but not for what it
-    loads: lanes do so that do not take it.
+    loads: lanes do so that do not take it. ``blind``: what conditions prove is not asked at all.
     """
 
-    def __init__(self, counted: bool = False, lanes: bool = False) -> None:
-        self.counted, self.lanes = counted, lanes
+    def __init__(self, counted: bool = False, lanes: bool = False, blind: bool = False) -> None:
+        self.counted, self.lanes, self.blind = counted, lanes, blind
 
     def block(self, stmts: tuple[Stmt, ...], f: Facts) -> tuple[Stmt, ...]:
         """`stmts`, after which `f` is what is known."""
@@ -112,7 +112,7 @@ class _Proof:
                 return (s if value is s.value else replace(s, value=value),)
             case If():
                 return (self.branch(s, f),)
-            case Loop(range=Interval()) | While():
+            case Loop(range=Interval()) | While() if not self.blind:
                 return (self.loop(s, f),)
             case _:
                 own = sorted(bound(s)) + ([s.count] if isinstance(s, Append) else [])
@@ -123,10 +123,13 @@ class _Proof:
 
     def branch(self, s: If, f: Facts) -> If:
         cond = self.expr(s.cond, f)
+        if self.counted and not self.lanes:  # what is so in any case, lanes may know
+            s = _Proof(blind=True).branch(s, f.copy())
         yes, no = f.copy(), f.copy()
-        assume(yes, cond)
-        assume(no, cond, False)
-        inside = _Proof(self.counted, self.lanes or self.counted)
+        if not self.blind:
+            assume(yes, cond)
+            assume(no, cond, False)
+        inside = _Proof(self.counted, self.lanes or self.counted, self.blind)
         then, orelse = inside.block(s.then, yes), inside.block(s.orelse, no)
         gives = [(inside.expr(y.then, yes), inside.expr(y.orelse, no)) for y in s.yields]
         for (a, b), y in zip(gives, s.yields, strict=True):

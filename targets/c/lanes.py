@@ -97,7 +97,8 @@ def _append(n: ir.Append, s: Scope) -> str:
     on = _acting(n.mask, v.lanes, s) or f"tp_fill_{mask_type(s.target, v.lanes)}(1)"
     at = pointer(n.array, (ir.Var(n.count, INDEX),), s)
     mask = as_width(on, v.lanes, DTYPES[v.dtype].bits, s.target)
-    return f"{s.use(n.count)} += tp_append_{v.name}({at}, {text}, {mask});"
+    function = "tp_appendonly" if n.only else "tp_append"
+    return f"{s.use(n.count)} += {function}_{v.name}({at}, {text}, {mask});"
 
 
 def _check(n: ir.Check, s: Scope) -> str:

@@ -248,6 +248,15 @@ static inline int64_t tp_append_V(T *p, V v, M m)
     return n;
 }
 
+/* iuf: nothing behind them is written */
+static inline int64_t tp_appendonly_V(T *p, V v, M m)
+{
+    V kept = {0};
+    int64_t n = tp_append_V((T *)&kept, v, m);
+    tp_storemask_V(p, kept, tp_first_M(n));
+    return n;
+}
+
 /* iuf: the last lane in every lane */
 static inline V tp_last_V(V a) { return TP_SHUFFLE(I, a, a, EACH(L - 1)); }
 /* iuf: b moved up by a lane, behind the last of a */
