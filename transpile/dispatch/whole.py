@@ -171,8 +171,8 @@ class _Result:
     def _helped(self, returned: Returned) -> int:
         """What a function in Python makes."""
         match returned:
-            case Viewed(name, (1,), (0,), (0, str(length))):
-                return self._called(head, Same(name), Value(length, weak=True))
+            case Viewed(name, (1,), (0,), (0, str(stop))):
+                return self._called(head, Same(name), Value(stop, weak=True))
             case Viewed(name, steps, axes, numbers):
                 given = (Value(n, weak=True) if isinstance(n, str) else Literal(n) for n in numbers)
                 return self._called(viewed, Same(name), Literal(steps), Literal(axes), *given)
