@@ -78,7 +78,7 @@ class Scope:
                 return self.find(name)[1]
             case ast.Attribute(value=value, attr=attr):
                 owner = self.resolve(value)
-                return getattr(owner, attr) if _is_stored(owner, attr) else None
+                return getattr(owner, attr, None) if _is_stored(owner, attr) else None
         return None
 
 
@@ -92,7 +92,8 @@ def _is_stored(owner: object, attr: str) -> bool:
     """Whether an attribute of a module, a class or a named tuple is read without running code."""
     kind = type(owner)
     if isinstance(owner, types.ModuleType):
-        return attr in vars(owner) and kind.__getattribute__ is types.ModuleType.__getattribute__
+        plain = kind.__getattribute__ is types.ModuleType.__getattribute__
+        return plain and (attr in vars(owner) or owner is np)  # some of NumPy is imported late
     if isinstance(owner, type):
         found = next((vars(c)[attr] for c in owner.__mro__ if attr in vars(c)), None)
         return found is not None and not (is_own_class(type(found)) and hasattr(found, "__get__"))
