@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from written import written
 
 from loopir.interpret import Outcome
 from targets.build import BuildError
@@ -815,6 +816,17 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) for _ in range(2)
     ]
     assert [p.communicate()[0].strip() for p in running] == ["True 1"] * 2
+
+
+def test_what_is_nested_too_deeply_is_pythons(tmp_path: Path) -> None:
+    terms = " + ".join(f"v * {k}.0" for k in range(600))
+    text = f"def f(x):\n    s = 0.0\n    for v in x:\n        s += {terms}\n    return s\n"
+    f = written(tmp_path, text).f
+    fused = fuse(f, on_reject="silent")
+    assert fused(np.arange(3.0)) == f(np.arange(3.0))
+    assert fused.stats.replays == {"LOWER_UNSUPPORTED": 1}
+    with pytest.raises(FuseError, match="nested too deeply"):
+        fused.emit("c", np.arange(3.0))
 
 
 @pytest.mark.usefixtures("_empty_cache")

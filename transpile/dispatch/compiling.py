@@ -142,6 +142,9 @@ def rejection_of(error: Exception) -> Rejection:
         case BuildError():
             message, _, said = str(error).partition("\n")
             return Rejection("BUILD_FAILED", message.rstrip(":"), note=said or None)
+        case RecursionError():
+            message = "the function is nested too deeply, or has expressions of too many terms"
+            return Rejection("LOWER_UNSUPPORTED", message, help="write it as several statements")
         case _:
             _log.warning("transpile failed", exc_info=error)
             message = f"transpile itself failed: {type(error).__name__}: {error}"
