@@ -244,7 +244,7 @@ class _Maker(Forms):
             case 4:
                 return f"np.{self.one_of('abs', 'negative', 'square')}({a})"
             case 5:
-                made = "np.zeros(n)", "np.ones(n, dtype=x.dtype)"
+                made = "np.zeros(n)", "np.ones(n, dtype=x.dtype)", "np.full(n, 2, m.dtype)"
                 return self.one_of(f"np.zeros_like({a})", *made)
         return f"np.cumsum({a})"
 
@@ -341,7 +341,7 @@ class _Maker(Forms):
     def condition(self) -> str:
         a, b = self.number(1), self.number(1)
         plain = f"{a} {self.one_of('<', '>', '<=', '>=', '==', '!=')} {b}"
-        match self.one_of(0, 0, 0, 0, 1, 2, 3, 4):
+        match self.one_of(0, 0, 0, 0, 1, 2, 3, 4, 5):
             case 1:
                 return f"{plain} {self.one_of('and', 'or')} {self.number(0)} < {self.number(0)}"
             case 2:
@@ -350,4 +350,6 @@ class _Maker(Forms):
                 return f"{self.atom()} < {a} <= {self.atom()}"
             case 4:
                 return self.one_of("flag", "k > 0", "n > 2", plain)
+            case 5:
+                return self.one_of("y.dtype == np.float64", "isinstance(a, float)", "m.ndim > 1")
         return plain
