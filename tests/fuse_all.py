@@ -83,7 +83,8 @@ def _given(*args: Any, **kwargs: Any) -> Any:
 def _run_fused(function: FunctionType) -> None:
     """What `function` runs from now on is fused; it stays the object that it is."""
     code = function.__code__
-    if function.__closure__ or code.co_flags & _OTHERS or code.co_name == "<lambda>":
+    plain = not function.__closure__ and not code.co_flags & _OTHERS and code.co_name != "<lambda>"
+    if not plain or hasattr(function, "__signature__"):  # under a second name, it is done
         return
     try:
         source = read(function)

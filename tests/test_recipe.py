@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from transpile import fuse
 from transpile.dispatch import recipe
 
 PROGRAM = """
@@ -103,3 +105,14 @@ def test_a_recipe_without_its_object(run, tmp_path: Path) -> None:
 
 def test_another_compiler_has_recipes_of_its_own() -> None:
     assert {name for name, *_ in recipe._ours()} >= {"recipe.py", "nodes.py", "load.py", "entry.c"}
+
+
+def test_code_that_holds_objects() -> None:
+    def held(x):
+        return "here"
+
+    consts = (object() if c == "here" else c for c in held.__code__.co_consts)
+    held.__code__ = held.__code__.replace(co_consts=tuple(consts))
+    fused = fuse(held, on_reject="silent")
+    assert fused(np.ones(2)) is held(np.ones(2))
+    assert fused.stats.replays == {"SOURCE_UNAVAILABLE": 1}

@@ -61,7 +61,7 @@ def keep(
     said = replace(contract, refs=()), marks, *names
     try:
         publish(pickle.dumps(said), _key(function, types, options, target), RECIPE)
-    except (BuildError, pickle.PicklingError, AttributeError, TypeError) as error:  # of classes
+    except (BuildError, pickle.PicklingError, AttributeError, TypeError, ValueError) as error:
         _log.info("no recipe for %s: %s", function.__qualname__, error)
 
 
@@ -72,7 +72,10 @@ def find(
     """The variant that an earlier process has compiled; None where there is none that applies to a
     call with these arguments.
     """
-    path = kept(_key(function, types, options, target), RECIPE)
+    try:
+        path = kept(_key(function, types, options, target), RECIPE)
+    except ValueError:  # its code holds objects
+        return None
     if path is None:
         return None
     try:
