@@ -14,7 +14,7 @@ __all__ = ["PROGRAMS"]
     f32=lambda n, rng: (whole(n + 3, rng, F32), 2),
     i16=lambda n, rng: (whole(n + 3, rng, np.int16), 1),
 )
-def around(x, r):
+def around_by(x, r):
     u = np.pad(x, r, mode="reflect")
     for i in range(len(x)):
         x[i] = u[i] + u[i + r]

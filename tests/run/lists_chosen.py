@@ -18,7 +18,7 @@ def arrays(n: int, rng: Rng) -> tuple[Any, ...]:
     sizes=SIZES, f64=lambda n, rng: (real(n, rng),), i32=lambda n, rng: (whole(n, rng, np.int32),),
     list=lambda n, rng: (whole(n, rng).tolist(),),
 )
-def chosen(x):
+def chosen_of_lists(x):
     i = min(range(len(x)), key=lambda k: abs(x[k]))
     v, j = max((v, k) for k, v in enumerate(x))
     return i, v, j, max(x, key=abs), min(x, key=lambda e: (e - 1) ** 2), min((e, 2) for e in x)[1]
