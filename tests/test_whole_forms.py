@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import copy
 import linecache
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -138,3 +139,42 @@ def test_alone(form: str) -> None:
                 agree((form,), fused, arguments(dtype, n, layout=layout))
         for n in (5, 9):
             agree((form,), fused, arguments(dtype, n, special=True))
+
+
+AXES = """
+    x.transpose((0, 2, 1)); x.transpose(0, 3); x.transpose(3); x.transpose((3,)); x.transpose(())
+    x.transpose(-1, 0); x.transpose((1, -2)); np.transpose(x, (0, 3)); x.transpose(0, 2) * 2
+    x.swapaxes(0, 2) * 2; x.swapaxes(0, -3) * 2; np.moveaxis(x, 0, 2) * 2; np.expand_dims(x, 3) * 2
+    np.flip(x, 2) * 2; np.flip(x, -3) * 2; np.roll(x, 1, 2) * 2; np.sum(x, 2); np.cumsum(x, -3)
+    np.diff(x, axis=2); np.repeat(x, 2, axis=2); np.concatenate((x, x), 2); np.stack((x, x), 3)
+    np.argmax(x, 2); np.take(x, [0], axis=2); np.squeeze(x, 2); np.rot90(x, 1, (0, 2))
+    np.linalg.norm(x, axis=2); np.mean(x, axis=(0, 2)); np.trapezoid(x, axis=2); np.var(x, axis=-3)
+    np.gradient(x, axis=2); np.append(x, x, axis=2); np.insert(x, 0, 1, axis=2)
+    np.delete(x, 0, axis=2); np.average(x, axis=2); np.einsum('ijk->i', x); np.tensordot(x, x, 2)
+"""
+
+
+@pytest.mark.parametrize("form", re.findall(r"[^\s;][^;\n]*", AXES))
+def test_axes_that_are_not_there(form: str) -> None:
+    f, _ = function(form)
+    fused = fuse(f, on_reject="silent")
+    for x in (np.arange(4.0), np.arange(4.0).reshape(2, 2)):
+        assert_same(outcome(fused, (x,)), outcome(f, (x,)), form, ulps=2)
+
+
+@pytest.mark.parametrize("form", ["np.degrees(x)", "np.radians(x)"])
+def test_angles_of_narrow_floats(form: str) -> None:
+    f, _ = function(form)
+    fused = fuse(f, on_reject="raise")
+    for dtype in ("f2", "f4", "f8"):
+        x = (np.arange(200) * 0.37).astype(dtype)
+        assert fused(x).tobytes() == f(x).tobytes()
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_of_nothing(name: str) -> None:
+    f, names = function(*GROUPS[name])
+    fused = fuse(f, on_reject="silent")
+    given = (None,) * len(names)
+    assert outcome(fused, given).error == outcome(f, given).error
+    assert "BUILD_FAILED" not in fused.stats.replays

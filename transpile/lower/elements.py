@@ -73,8 +73,8 @@ class Elements(Slices):
                 return transposed(self.b, of)
             case ast.Call(func=ast.Attribute(value=inner, attr="transpose"), args=args,
                           keywords=[]) if (of := self._numpys(inner)) is not None:
-                order = [integer_constant(a, -1) or 0 for a in args]
-                known = sorted(order) == list(range(of.rank))
+                order = [k for a in args if (k := integer_constant(a, None)) is not None]
+                known = sorted(order) == list(range(of.rank)) and len(order) == len(args)
                 return transposed(self.b, of, order) if known else None
             case ast.Attribute(value=inner, attr="real" | "imag" as name):
                 of = self._numpys(inner)

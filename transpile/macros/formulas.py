@@ -151,7 +151,15 @@ def _sinc(given: Arguments, cx: Context, to: str) -> Applied | None:
     return Applied(f"NP.divide(NP.sin({y}), {y})", [given["x"]])
 
 
-_DEGREES = "NP.multiply(A, T({}))"
+def _scaled(over: float, under: float) -> _Row:
+    """`over` / `under` as much, which are of the dtype; of half floats computed in single ones."""
+    single = np.float32(over) / np.float32(under)
+    half = formula(f"T(NP.multiply(NP.float32(T(A)), NP.float32({single})))", "x")
+    rows = {"f16": half, "f32": formula(f"NP.multiply(A, T({single}))", "x")}
+    double = formula(f"NP.multiply(A, T({over / under}))", "x")
+    return lambda given, cx, to: rows.get(to, double)(given, cx, to)
+
+
 ROWS: dict[str, tuple[str, _Row]] = {
     "angle": ("z deg", _angle),
     "around": ("a decimals", _rounded),
@@ -163,8 +171,8 @@ ROWS: dict[str, tuple[str, _Row]] = {
     "conjugate": ("x", _conjugate),
     ".conj": ("x", _conjugate),
     ".conjugate": ("x", _conjugate),
-    "deg2rad": ("x", formula(_DEGREES.format(math.pi / 180), "x")),
-    "degrees": ("x", formula(_DEGREES.format(180 / math.pi), "x")),
+    "deg2rad": ("x", _scaled(math.pi, 180)),
+    "degrees": ("x", _scaled(180, math.pi)),
     "fix": ("x", formula("NP.trunc(A)", "x", kinds="f")),
     "fmax": ("a b", formula("T(A) if A >= B or B != B else T(B)", "a", "b", kinds="f",
                             also="NP.maximum(A, B)")),
@@ -181,8 +189,8 @@ ROWS: dict[str, tuple[str, _Row]] = {
     "nan_to_num": ("x copy nan posinf neginf", _numbers),
     "polyval": ("p x", polyval),
     "positive": ("x", formula(None, "x")),
-    "rad2deg": ("x", formula(_DEGREES.format(180 / math.pi), "x")),
-    "radians": ("x", formula(_DEGREES.format(math.pi / 180), "x")),
+    "rad2deg": ("x", _scaled(180, math.pi)),
+    "radians": ("x", _scaled(math.pi, 180)),
     "reciprocal": ("x", formula("NP.divide(T(1), A)", "x", kinds="f")),
     "round": ("a decimals", _rounded),
     "sinc": ("x", _sinc),

@@ -56,7 +56,9 @@ def _permuted(array: ast.expr, order: Sequence[int | None] | None, cx: Context) 
     if of is None:
         return None
     rank = len(of.shape)
-    axes = [k % rank for k in order if k is not None] if order else list(range(rank))[::-1]
+    axes = list(range(rank))[::-1]
+    if order is not None:
+        axes = [k % rank for k in order if k is not None and -rank <= k < rank]
     if sorted(axes) != list(range(rank)):
         return None
 

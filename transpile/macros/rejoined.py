@@ -18,7 +18,7 @@ Way = Callable[[Arguments, Context], "ast.expr | None"]
 
 def _deleted(given: Arguments, cx: Context) -> ast.expr | None:
     """One element of a vector: what is before and after it."""
-    x, at = _vector(given["arr"], cx), given.get("obj")
+    x, at = _vector(given, cx), given.get("obj")
     if x is None or at is None or not cx.fact(at).is_int:
         return None
     k = at if isinstance(at, ast.Constant) else held(at, "k", cx)
@@ -29,7 +29,7 @@ def _deleted(given: Arguments, cx: Context) -> ast.expr | None:
 
 def _inserted(given: Arguments, cx: Context) -> ast.expr | None:
     """A number into a vector, as an element of that."""
-    x, at, value = _vector(given["arr"], cx), given.get("obj"), given.get("values")
+    x, at, value = _vector(given, cx), given.get("obj"), given.get("values")
     of = cx.fact(x).array if x is not None else None
     if x is None or of is None or at is None or value is None or not cx.fact(at).is_int:
         return None
@@ -50,9 +50,10 @@ def _becomes(value: str, to: str) -> bool:
     return value == to or (kinds[1] == "f" and kinds[0] in "biuf" and to != "f16")
 
 
-def _vector(x: ast.expr, cx: Context) -> ast.expr | None:
-    """`x` by a name, where it is a vector."""
-    if cx.fact(x).rank != 1 or cx.fact(x).array is None:
+def _vector(given: Arguments, cx: Context) -> ast.expr | None:
+    """``arr`` by a name, where it is a vector, which has one axis."""
+    x, axis = given["arr"], integer_constant(given.get("axis"), 0)
+    if cx.fact(x).rank != 1 or cx.fact(x).array is None or axis not in (0, -1):
         return None
     return x if isinstance(x, ast.Name) else held(x, "a", cx)
 

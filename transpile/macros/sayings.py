@@ -52,7 +52,7 @@ def _parts(
            and not (isinstance(e, ast.Constant) and ast.unparse(e) == defaults.get(k))}
     text, wanted = " ".join((row.says, *row.first, *row.python)), row.wants.split()
     named = {*re.findall(r"[A-Z_]+", text), *(w.partition("=")[0] for w in wanted)}
-    of = cx.fact(own["A"])
+    of = cx.fact(own.get("A", ast.Constant(None)))
     if of.array is None or not own.keys() <= named or not all(_wants(w, own, cx) for w in wanted):
         return None
     shapes = row.rank in (None, of.rank) and (
