@@ -248,3 +248,25 @@ def spliced(x):
 def spliced_into_calls(x):
     t = (*x, 1)
     return max(*x, 2.0, 1.0), min(*t, 9), [v for v in (*t, 2)], len(t + (1,)), t[1:] + (0,)  # noqa: RUF005
+
+
+@trap("names swap Python's numbers and NumPy's", case(F, 0), case(F, 1), case(F, 2), case(F, 5))
+def handed_on(x, n):
+    s, t = 0.5, x[0]
+    for _ in range(n):
+        s, t = t, 1.5
+    return s, t
+
+
+@trap("names swap Python's numbers and NumPy's", case(F, 0), case(F, 1), case(F, 2), case(F, 3))
+def handed_on_twice(x, n):
+    r, s, t = 0.5, x[1], 2
+    for i in range(n):
+        r, s, t = s, t, x[i]
+    return r, s, t
+
+
+@trap("a ufunc of Python's numbers", case(1, 2), case(True, 1), case(1.5, 2), case(True, False),
+      case(2**53 + 1, 2.0**53), case(2**70, 1.0))
+def compared_by_ufuncs(a, b):
+    return np.greater(a, 1), np.less_equal(a, b), np.equal(a, b), np.not_equal(1.5, b)

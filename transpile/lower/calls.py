@@ -143,8 +143,9 @@ class Calls(ComplexCalls):
         self._count(args, op.arity, node)
         if op.name in OPERATORS and not all(n.weak for n in args):
             return self.binary(OPERATORS[op.name], args[0], args[1], node, ufunc=True)
-        if op.name in COMPARISONS and not all(n.weak for n in args):
-            return self.compare_nums(COMPARISONS[op.name](), args[0], args[1], node)
+        if op.name in COMPARISONS:
+            left, right = self._of_numpy(args, node) if all(n.weak for n in args) else args
+            return self.compare_nums(COMPARISONS[op.name](), left, right, node)
         if op.name in ("and", "or", "xor", "not"):
             return Num(
                 logic(op.name, *map(truth, args))
@@ -166,6 +167,13 @@ class Calls(ComplexCalls):
         spelled = None if function in OURS else function.__name__
         value = self.b.apply(op.name, *operands)
         return typed(self.b.warned(op.name, operands, value, spelled, node), ty, *args)
+
+    def _of_numpy(self, args: list[Num], node: ast.Call) -> list[Num]:
+        """Python's numbers, as NumPy takes them together."""
+        if any(n.strong for n in args):
+            refuse("LOWER_TYPE", f"`{ast.unparse(node)}` is of Python's numbers or NumPy's", node)
+        dtype = next(d for d in ("f64", "i64", "bool") if any(n.weak == d for n in args))
+        return [Num(convert(self.b, n, dtype, node), strong=dtype) for n in args]
 
     def _square(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)

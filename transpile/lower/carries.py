@@ -185,7 +185,8 @@ class Carries(Names):
         if end.strong and not carry.flagged and exactly(init.ir, end.strong):
             narrow = end.strong
         return replace(
-            carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, flagged=True
+            carry, var=replace(carry.var, dtype=narrow), strong=strong, weak=weak, flagged=True,
+            turning=False,
         )
 
     def more_types(
