@@ -55,10 +55,10 @@ def arguments(node: ast.AST, cx: Context, signatures: Mapping[str, str]) -> Argu
     signature = signatures.get(name, signatures.get(name.removeprefix(".")))
     if signature is None or any(isinstance(a, ast.Starred) for a in args):
         return None
-    names = _names(signature)
+    names, named = _names(signature)
     given = dict(zip(names, args, strict=False))
     for k in node.keywords:
-        if k.arg is None or k.arg not in names or k.arg in given:
+        if k.arg is None or k.arg not in (*names, *named) or k.arg in given:
             return None
         given[k.arg] = k.value
     if len(args) > len(names) or not given.keys() >= {n for n in names[:1]}:
@@ -67,8 +67,10 @@ def arguments(node: ast.AST, cx: Context, signatures: Mapping[str, str]) -> Argu
 
 
 @functools.cache
-def _names(signature: str) -> tuple[str, ...]:
-    return tuple(signature.split())
+def _names(signature: str) -> tuple[list[str], list[str]]:
+    """Those that a place gives, too, and behind a star those that only a name does."""
+    first, _, last = signature.partition("*")
+    return first.split(), last.split()
 
 
 def function_named(func: ast.expr, cx: Context) -> str:
