@@ -142,7 +142,8 @@ def test_alone(form: str) -> None:
 
 
 AXES = """
-    x.reshape(2, None); x.reshape(2, 'C'); x.reshape(4, 1, order='F'); x.reshape(()); x.reshape()
+    x.reshape(2, None); x.reshape(2, 'C'); x.reshape(shape=4); x.reshape(4, 1, order='F')
+    x.reshape(()); x.reshape()
     x.transpose((0, 2, 1)); x.transpose(0, 3); x.transpose(3); x.transpose((3,)); x.transpose(())
     x.transpose(-1, 0); x.transpose((1, -2)); np.transpose(x, (0, 3)); x.transpose(0, 2) * 2
     x.swapaxes(0, 2) * 2; x.swapaxes(0, -3) * 2; np.moveaxis(x, 0, 2) * 2; np.expand_dims(x, 3) * 2

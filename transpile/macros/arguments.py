@@ -55,10 +55,11 @@ def arguments(node: ast.AST, cx: Context, signatures: Mapping[str, str]) -> Argu
     signature = signatures.get(name, signatures.get(name.removeprefix(".")))
     if signature is None or any(isinstance(a, ast.Starred) for a in args):
         return None
-    names, named = _names(signature)
+    unnamed, either, named = _names(signature)
+    names = [*unnamed, *either]
     given = dict(zip(names, args, strict=False))
     for k in node.keywords:
-        if k.arg is None or k.arg not in (*names, *named) or k.arg in given:
+        if k.arg is None or k.arg not in (*either, *named) or k.arg in given:
             return None
         given[k.arg] = k.value
     if len(args) > len(names) or not given.keys() >= {n for n in names[:1]}:
@@ -67,10 +68,11 @@ def arguments(node: ast.AST, cx: Context, signatures: Mapping[str, str]) -> Argu
 
 
 @functools.cache
-def _names(signature: str) -> tuple[list[str], list[str]]:
-    """Those that a place gives, too, and behind a star those that only a name does."""
-    first, _, last = signature.partition("*")
-    return first.split(), last.split()
+def _names(signature: str) -> tuple[list[str], list[str], list[str]]:
+    """As Python has it: those before a slash have no names, those behind a star no places."""
+    first, _, rest = signature.rpartition("/")
+    either, _, last = rest.partition("*")
+    return first.split(), either.split(), last.split()
 
 
 def function_named(func: ast.expr, cx: Context) -> str:

@@ -285,7 +285,7 @@ _WAYS: dict[str, tuple[str, Way]] = {
     "permute_dims": ("a axes", _transposed),
     "ravel": ("a order", _shaped),
     "reshape": ("a shape order", _shaped),
-    ".reshape": ("a shape * order", _shaped),
+    ".reshape": ("a shape / * order", _shaped),
     "rot90": ("m k axes", _turned),
     "shape": ("a", _size),
     "size": ("a axis", _size),
