@@ -487,3 +487,24 @@ def test_what_a_warning_comes_to_follows_filters_and_error_states() -> None:
         fused(np.arange(9, dtype=np.uint32))
     assert in_moods(fused) == in_moods(hashed)
     assert fused.stats.compiled > 40
+
+
+FOLDS = (np.sum, np.prod, np.mean, np.cumsum, np.cumprod, np.add.accumulate)
+
+
+@pytest.mark.parametrize("fold", FOLDS, ids=lambda f: f.__name__)
+def test_folds_warn_in_their_own_words(fold: Callable[..., Any]) -> None:
+    """Call after call, where each place warns once."""
+
+    def folded(x):
+        return fold(x)
+
+    fused = fuse(folded, on_reject="silent")
+    for x in (np.full(9, 1e308), np.array([np.inf, -np.inf] * 9)):
+        told = []
+        for f in (folded, fused, fused, fused):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("default")
+                f(x)
+            told.append([str(w.message) for w in seen])
+        assert told == [told[0]] * 4
