@@ -119,3 +119,4 @@ def test_of_a_global() -> None:
         free = np.zeros(3, dtype)
         y = np.ones(3, "i1")
         assert outcome(fused, y) == outcome(like, y)
+    assert fused.stats.compiled

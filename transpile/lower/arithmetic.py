@@ -137,7 +137,7 @@ class Arithmetic(Powers):
             c = self.b.bind(c)
         value = self.b.apply(name, a, c)
         if not ty.weak or either:
-            folds = self.b.told is None or not spelled.startswith("scalar")  # in NumPy's own order
+            folds = self.b.told is None or not spelled.startswith(OPERATOR)  # in its own order
             summed = folds and any(n.ir in self.b.accumulators for n in operands)
             certain = not (summed or either)
             value = self.b.warned(name, (a, c), value, spelled, node, certain=certain)

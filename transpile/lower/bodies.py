@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from loopir.nodes import Accum, Expr, Stmt, Var
 from loopir.tree import walk
@@ -41,11 +41,8 @@ class _Turn(NamedTuple):
     left: Expr | None
 
 
-class _Settled(NamedTuple):
-    """The types that were found; and the iteration that has them, if it stands."""
-
-    carries: dict[str, Carry]
-    turn: _Turn | None
+_Settled: TypeAlias = "tuple[dict[str, Carry], _Turn | None]"
+"""The types that were found; and the iteration that has them, if it stands."""
 
 
 class Bodies(Groups):
@@ -70,12 +67,12 @@ class Bodies(Groups):
         while True:
             inits = self.inits(carried, groups, node)
             try:
-                settled = self._settle(frame, inits, inside, groups)
+                carries, turn = self._settle(frame, inits, inside, groups)
             except (MoreTypes, MoreStates) as more:
                 groups = self.wider(groups, more, node)
             else:
                 break
-        turn = settled.turn or self._turned_once(frame, settled.carries, inits, inside, groups)
+        turn = turn or self._turned_once(frame, carries, inits, inside, groups)
         self._build(frame, turn, inits, names - set(carried), groups)
 
     def _settle(
@@ -110,7 +107,7 @@ class Bodies(Groups):
             except MoreTypes as found:
                 more = more if known else more or found
             else:
-                self.before[frame.node, one_type] = inits, settled.carries
+                self.before[frame.node, one_type] = inits, settled[0]
                 return settled
             finally:
                 b.one_type = outer
@@ -152,7 +149,7 @@ class Bodies(Groups):
                 settled = better == turn.carries
                 tried.holds = lists.holds = keep and settled
             if settled:
-                return _Settled(carries, turn if keep else None)
+                return carries, turn if keep else None
             carries = better
         return refuse(
             "LOWER_JOIN", "the types of the names that the loop carries do not settle", frame.node

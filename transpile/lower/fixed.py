@@ -8,7 +8,7 @@ from loopir.nodes import Store
 from loopir.types import DTYPES
 
 from ..infer import Num, constant
-from ..macros.left import left_to_python
+from ..macros.liveness import left_to_python
 from ..ranges import integer
 from ..source import span_of
 from ..types import ArrayType

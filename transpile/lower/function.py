@@ -29,10 +29,9 @@ from ..types import (
 from .assembled import assembled
 from .builder import Builder
 from .cases import narrowed
-from .endings import leaving
 from .growing import growing, grown
 from .joint import forked, undecided
-from .lists import IsCounted
+from .lists import IsCounted, plain_lists
 from .parts import IsComplex, split
 from .refusal import NoValue, Unforeseen, refuse
 from .repeated import IsMixed
@@ -122,7 +121,7 @@ class _Function(Results):
         self.counters: set[str] = set()
         self.appending: dict[str, str] = {}
         self.written: set[str] = set()
-        self.plain = _plain_lists(tree) - known.counted
+        self.plain = plain_lists(tree) - known.counted
         self.viewed, self.whole_returned = set[str](), set[str]()
 
     def plan(self, *, telling: bool) -> Plan:
@@ -276,28 +275,3 @@ def _shapes(text: str, ty: ArgType) -> Iterator[Shape]:
     yield Shape(text, ty.kind, len(ty.parts) if ty.is_tuple else None)
     for k, (key, part) in enumerate(ty.parts):
         yield from _shapes(f"{text}[{k}]" if ty.is_tuple else f"{text}.{key}", part)
-
-
-def _plain_lists(tree: ast.FunctionDef) -> set[str]:
-    """Lists that one top-level loop fills by exactly one append an iteration."""
-    out: set[str] = set()
-    for stmt in tree.body:
-        if isinstance(stmt, ast.For) and leaving(stmt.body) is None:
-            out |= {n for s in stmt.body if (n := _appends(s)) is not None}
-    for name in list(out):
-        uses = [
-            n
-            for n in ast.walk(tree)
-            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
-        ]
-        if len(uses) != 1:
-            out.discard(name)
-    return out
-
-
-def _appends(stmt: ast.stmt) -> str | None:
-    match stmt:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"))):
-            return name
-        case _:
-            return None

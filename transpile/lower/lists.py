@@ -20,12 +20,13 @@ from ..returned import Filled, Returned
 from ..source import span_of
 from ..types import ELEMENTS, PARTS, ArrayType
 from .builder import Trial
+from .endings import leaving
 from .loops import Loops
 from .pytext import as_python
 from .refusal import refuse, unforeseen
 from .values import ArrayRef, ListRef, Made, Scalar
 
-__all__ = ["ARRAY_OF", "SLACK", "Built", "IsCounted", "Lists"]
+__all__ = ["ARRAY_OF", "SLACK", "Built", "IsCounted", "Lists", "plain_lists"]
 
 ARRAY_OF: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
 """What makes an array of a list; its elements are converted as item assignment does."""
@@ -251,3 +252,28 @@ def _of_one_type(n: Pair, built: Built) -> bool:
     if n.strong and n.weak:
         return bool(built.taken) and n.strong == n.weak
     return bool(n.strong or n.weak)
+
+
+def plain_lists(tree: ast.FunctionDef) -> set[str]:
+    """Lists that one top-level loop fills by exactly one append an iteration."""
+    out: set[str] = set()
+    for stmt in tree.body:
+        if isinstance(stmt, ast.For) and leaving(stmt.body) is None:
+            out |= {n for s in stmt.body if (n := _appends(s)) is not None}
+    for name in list(out):
+        uses = [
+            n
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
+        ]
+        if len(uses) != 1:
+            out.discard(name)
+    return out
+
+
+def _appends(stmt: ast.stmt) -> str | None:
+    match stmt:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"))):
+            return name
+        case _:
+            return None

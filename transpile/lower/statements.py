@@ -8,8 +8,7 @@ from functools import partial
 from loopir.nodes import Const, Expr, Var
 
 from ..infer import FALSE, Num, logic
-from ..macros.left import left_to_python
-from ..macros.liveness import raises, reads_on
+from ..macros.liveness import left_to_python, raises, reads_on
 from ..pair import Pair
 from .arrays import makes_array
 from .cases import narrowed

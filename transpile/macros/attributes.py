@@ -8,7 +8,7 @@ from types import MemberDescriptorType
 
 from ..types import ArrayType, ObjectType, ScalarType
 from .copying import copied
-from .left import left_to_python
+from .liveness import left_to_python
 from .names import COMPREHENSIONS
 
 __all__ = ["Stored", "attributes_set", "with_stores"]

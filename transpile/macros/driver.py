@@ -15,9 +15,8 @@ from .deciding import decided, may_decide
 from .env import Env
 from .exits import structured
 from .flow import joined
-from .left import left_to_python
 from .lifting import Lifted, lift_statement
-from .liveness import assigned, exposed, reads
+from .liveness import assigned, exposed, left_to_python, reads
 from .names import COMPREHENSIONS, rename, used
 from .tuples import untupled
 from .walrus import asked_within

@@ -9,7 +9,7 @@ from . import calls
 from .env import Env
 from .fact import INT, SCALAR, UNKNOWN, Fact, join
 from .facts import Facts
-from .left import left_to_python
+from .liveness import left_to_python
 from .names import bound
 
 __all__ = ["Flow", "joined"]

@@ -10,11 +10,23 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..below import below
-from .left import left_to_python
 
-__all__ = ["assigned", "counting", "exposed", "raises", "reads", "reads_on"]
+__all__ = [
+    "PYTHON", "assigned", "counting", "exposed", "left_to_python", "raises", "reads", "reads_on",
+]
+
+PYTHON = "Python's to answer"
+"""Stands first in a branch that macros leave as it was, beside one that is compiled."""
 
 _OF_SUMS = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
+
+
+def left_to_python(s: ast.If) -> bool:
+    """Whether the branch that `s` takes stays as it was."""
+    match s.body:
+        case [ast.Expr(value=ast.Constant(value=said)), *_]:
+            return said == PYTHON
+    return False
 
 
 class _Names(NamedTuple):

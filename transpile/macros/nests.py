@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ..types import ELEMENTS
 from .context import Context
-from .left import PYTHON
+from .liveness import PYTHON
 from .views import is_one, unique
 
 __all__ = ["Body", "allocated", "dtype", "indices", "nest", "product", "unless"]
