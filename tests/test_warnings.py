@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -513,3 +514,53 @@ def test_folds_warn_in_their_own_words(fold: Callable[..., Any]) -> None:
             told.append([str(w.message) for w in seen])
         assert told == [told[0]] * 4
     assert fused.stats.replays.keys() <= {"GUARD_FLOAT_STATUS"}  # else compiled
+
+
+def differences(x, a, b):
+    return x[0] - 1.0, a - b, x[1] + (a - b > 1)
+
+
+def products(x, a, b):
+    s = 0.0
+    for v in x:
+        s += v * (a * b)
+    return s, a * b
+
+
+def quotients_of_python(x, a, b):
+    big = [v for v in x if a // b >= 1]
+    return len(big), [v // 2 for v in x]
+
+
+def chosen(x, a, b):
+    s = x[0] if a - b > 1 else x[1]
+    return s - 2.0
+
+
+def powers(x, a, b):
+    return x[0] ** b if b < 400 else x[0] - b, a**2 if abs(a) < 1e100 else a - b
+
+
+SILENT = (differences, products, quotients_of_python, chosen, powers)
+
+
+@pytest.mark.parametrize("function", SILENT, ids=lambda f: f.__name__)
+def test_what_python_s_floats_do_is_not_told_of_numpy_s(function: Callable[..., Any]) -> None:
+    """Where both may raise the same status, and only Python's, which say nothing, have."""
+    fused = fuse(function, on_reject="silent", reassociate=False)
+    numbers = [math.inf, -math.inf, math.nan, 0.0, 2.0, 1e308, 5e-324]
+    silently = 0
+    for a, b in itertools.product(numbers, numbers):
+        told = []
+        for f in (function, fused):
+            globals().pop("__warningregistry__", None)
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("default")
+                try:
+                    got = repr(f(np.array([1.0, 2.0, -3.0]), a, b))
+                except (ZeroDivisionError, OverflowError) as error:
+                    got = repr(error)
+            told.append((got, sorted((str(w.message), w.lineno) for w in seen)))
+        assert told[0] == told[1], (a, b)
+        silently += not told[0][1]
+    assert silently and fused.stats.compiled > 20

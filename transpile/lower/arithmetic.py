@@ -141,6 +141,8 @@ class Arithmetic(Powers):
             summed = folds and any(n.ir in self.b.accumulators for n in operands)
             certain = not (summed or either)
             value = self.b.warned(name, (a, c), value, spelled, node, certain=certain)
+        if ty.weak or either:
+            self.b.silently(name)
         return typed(value, ty, *operands)
 
     def _int_shift(self, name: str, x: Num, y: Num, node: ast.AST) -> Num:

@@ -56,7 +56,7 @@ def assembled(
         writes=writes,
         rewrites=rewrites,
         temporaries=own,
-        sources=tuple(b.sources if b.told else dict.fromkeys(b.sources)),
+        sources=b.known_sources(),
         told=b.told,
     )
     copies = plan.wordless or (checked and not stops)

@@ -83,6 +83,8 @@ class Complexes(ComplexNames):
         if not ty.weak or open_:
             certain = not (open_ or self._summed(x, y))
             parts = steps.warned(name, parts, spelled, node, certain=certain)
+        if ty.weak or open_:
+            self.b.silently(name)
         return self._typed_pair(parts, ty, open_, name, x, y, node)
 
     def _summed(self, *numbers: Num | Pair) -> bool:

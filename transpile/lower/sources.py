@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import field
+from dataclasses import field, replace
 
 from loopir.nodes import Call, Check, Expr, If, Load, Store
 from loopir.ops import OPS
@@ -28,9 +28,13 @@ _CLASS = {
 
 @record
 class Sources(Conditions):
-    """``told``: the array of a kernel that tells which of its ``sources`` have raised."""
+    """``told``: the array of a kernel that tells which of its ``sources`` have raised.
+
+    ``silent``: the classes that operations of Python's floats may raise, which warn of nothing.
+    """
 
     sources: list[StatusSource] = field(default_factory=list)
+    silent: set[str] = field(default_factory=set)
     told: str | None = None
 
     def check(self, cond: Expr, status: str) -> None:
@@ -72,6 +76,17 @@ class Sources(Conditions):
             by = raised(status, op, operands, value) if telling else TRUE
             self.source(status, spelled, node, by, certain=certain)
         return value
+
+    def silently(self, op: str) -> None:
+        """Notes an `op` of Python's floats: a status may come of it, and no warning."""
+        self.silent.update(OPS[op].raises)
+
+    def known_sources(self) -> tuple[StatusSource, ...]:
+        """The sources, as the status word can tell them where the kernel does not."""
+        if self.told is not None:
+            return tuple(self.sources)
+        mute = (replace(s, certain=s.certain and s.status not in self.silent) for s in self.sources)
+        return tuple(dict.fromkeys(mute))
 
     def _tell(self, raised: Expr) -> None:
         """Notes when the latest source raised first: as the how-manieth of all."""
