@@ -494,7 +494,31 @@ def accumulated(x):
     return np.add.accumulate(x)
 
 
-FOLDS = (np.sum, np.prod, np.mean, np.cumsum, np.cumprod, accumulated)
+def products_of_matrices(x):
+    X = x.reshape(3, 3)
+    return X @ X.T, np.dot(X, X[0]), np.einsum("ij,kj->ik", X, X)
+
+
+def products_of_vectors(x):
+    return np.dot(x, x), np.inner(x, x), np.vdot(x, x), np.outer(x, x), np.linalg.norm(x)
+
+
+def slid(x):
+    return np.convolve(x, x[:3]), np.correlate(x, x)
+
+
+def weighed(x):
+    return np.bincount(np.array([0, 1, 1, 0, 2, 2, 2, 1, 0]), weights=x, minlength=3)
+
+
+def between(x):
+    return np.interp(x, x[::-1], x)
+
+
+FOLDS = (
+    np.sum, np.prod, np.mean, np.cumsum, np.cumprod, accumulated, products_of_matrices,
+    products_of_vectors, slid, weighed, between,
+)
 
 
 @pytest.mark.parametrize("fold", FOLDS, ids=lambda f: f.__name__)
@@ -505,13 +529,14 @@ def test_folds_warn_in_their_own_words(fold: Callable[..., Any]) -> None:
         return fold(x)
 
     fused = fuse(folded, on_reject="silent")
-    for x in (np.full(9, 1e308), np.array([np.inf, -np.inf] * 9)):
+    for x in (np.full(9, 1e308), np.array([np.inf, -np.inf] * 9)[:9]):
         told = []
         for f in (folded, fused, fused, fused):
             with warnings.catch_warnings(record=True) as seen:
                 warnings.simplefilter("default")
                 f(x)
             told.append([str(w.message) for w in seen])
+            globals().pop("__warningregistry__", None)
         assert told == [told[0]] * 4
     assert fused.stats.replays.keys() <= {"GUARD_FLOAT_STATUS"}  # else compiled
 
@@ -563,4 +588,5 @@ def test_what_python_s_floats_do_is_not_told_of_numpy_s(function: Callable[..., 
             told.append((got, sorted((str(w.message), w.lineno) for w in seen)))
         assert told[0] == told[1], (a, b)
         silently += not told[0][1]
-    assert silently and fused.stats.compiled > 20
+    assert silently
+    assert fused.stats.compiled > 20

@@ -1,6 +1,7 @@
-"""Where code stands that was taken from a helper: the call's place, and which of the helper's.
+"""Where code stands that was taken from a helper: the call's place, and which of the helper's; and
+whether it is a step of a function that warns in words of its own.
 
-The end column of a node has both: what is copied with a node's position keeps it.
+The end column of a node has all: what is copied with a node's position keeps it.
 """
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from typing import Any
 
 from loopir.record import record
 
-__all__ = ["Place", "column", "place_of", "put"]
+__all__ = ["Place", "column", "is_step", "mark_step", "place_of", "put"]
 
+_STEP = 1 << 19
 _COLUMNS = 1 << 20
 
 
@@ -26,7 +28,7 @@ class Place:
 
 def column(end: int) -> int:
     """The column alone of a node's ``end_col_offset``."""
-    return end % _COLUMNS
+    return end % _STEP
 
 
 def place_of(node: ast.AST) -> int:
@@ -35,9 +37,21 @@ def place_of(node: ast.AST) -> int:
     return int(end) // _COLUMNS
 
 
+def mark_step(node: ast.AST) -> None:
+    """Has `node`, and what takes its position from now on, be a step of NumPy's."""
+    node.end_col_offset = (getattr(node, "end_col_offset", None) or 0) | _STEP  # type: ignore[attr-defined]
+
+
+def is_step(node: ast.AST) -> bool:
+    """Whether NumPy, which does more at once, does not warn of `node` in its words."""
+    return bool((getattr(node, "end_col_offset", None) or 0) & _STEP)
+
+
 def put(node: ast.AST, at: ast.AST, place: int) -> None:
     """Moves `node` to where `at` is, from the place with this number."""
+    step = is_step(node)
     ast.copy_location(node, at)
     if "end_col_offset" in node._attributes:
-        end = getattr(at, "end_col_offset", None) or 0
-        node.end_col_offset = column(end) + place * _COLUMNS  # type: ignore[attr-defined]
+        end = (getattr(at, "end_col_offset", None) or 0) % _COLUMNS
+        own = end | _STEP if step else end
+        node.end_col_offset = own + place * _COLUMNS  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from loopir.ops import OPS
 from loopir.record import record
 
 from ..infer import TRUE, logic
-from ..places import place_of
+from ..places import is_step, place_of
 from ..plan import StatusSource
 from ..ranges import integer
 from ..source import span_of
@@ -52,7 +52,8 @@ class Sources(Conditions):
         """
         place = span_of(node)
         message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
-        line, known = place.line if place else 0, certain and bool(spelled)
+        line = place.line if place else 0
+        known = certain and bool(spelled) and not is_step(node)
         self.sources.append(StatusSource(status, message, line, known, place_of(node)))
         if self.told is not None:
             self._tell(raised)

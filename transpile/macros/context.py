@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from ..places import mark_step
 from .env import Env
 from .fact import UNKNOWN, Fact
 from .flow import Flow
@@ -81,6 +82,10 @@ class Context:
     def expr(self, text: str, **parts: Part) -> ast.expr:
         """The expression of `text`, likewise."""
         return expression(text, self.at, parts)
+
+    def steps(self) -> None:
+        """What is made from now on in the place of the node are steps that NumPy does not name."""
+        mark_step(self.at)
 
     def before(self, *statements: ast.stmt) -> None:
         """For a macro on an expression: `statements` run before the one it stands in."""

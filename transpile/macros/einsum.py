@@ -50,6 +50,7 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
     if out.dtype in PARTS or ELEMENTS[out.dtype].kind == "b" or out.dtype == "f16":
         return None
     name = cx.fresh("einsum")
+    cx.steps()
     return cx.made(name, lambda: _lines(name, node, *letters, operands, cx))
 
 

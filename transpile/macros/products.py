@@ -52,6 +52,7 @@ def array_product(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh("dot")
+    cx.steps()
     return cx.made(name, lambda: _lines(name, node, product, cx))
 
 

@@ -38,6 +38,8 @@ def array_told(node: ast.AST, cx: Context) -> ast.expr | None:
         name, *words = row.call.split()
         given = arguments(node, cx, {name: " ".join(w.partition("=")[0] for w in words)})
         if given is not None and (parts := _parts(row, given, words, cx)) is not None:
+            if name.startswith("linalg."):
+                cx.steps()
             return _told(row, parts, node, cx)
     return None
 

@@ -53,6 +53,7 @@ def array_worked(node: ast.AST, cx: Context) -> ast.expr | None:
     if given is None or not isinstance(node, ast.Call):
         return None
     name = cx.fresh(given.name.rpartition(".")[2])
+    cx.steps()
     return cx.made(name, lambda: _WAYS[given.name][1](given, name, node, cx))
 
 
@@ -87,6 +88,7 @@ def array_paired(node: ast.AST, cx: Context) -> ast.expr | None:
     if given is None:
         return None
     names = [cx.fresh(given.name.rpartition(".")[2]) for _ in range(2)]
+    cx.steps()
     way = _PAIRS[given.name][1]
     lines = cx.whole(lambda: way(given, names, call, cx))
     if lines is None:
