@@ -590,3 +590,27 @@ def test_what_python_s_floats_do_is_not_told_of_numpy_s(function: Callable[..., 
         silently += not told[0][1]
     assert silently
     assert fused.stats.compiled > 20
+
+
+def chosen_and_converted(x, y):
+    for i in range(len(y)):
+        for j in range(len(x)):
+            x[j] = max((y[i] + 1) * 0.5, y[1])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["u1", "u4", "u8"])
+def test_what_is_not_chosen_is_not_converted(dtype: str, target: str) -> None:
+    """It would not fit: a C compiler must not convert first, and choose then."""
+    y = np.array([-20, 100, -5, -7, -8, -9, -100], "i1")
+    x = np.zeros(7, dtype)
+    fused = fuse(chosen_and_converted, target=target, on_reject="raise")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fused(x, y)
+    globals().pop("__warningregistry__", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert warned_of(fused, "default", x, y)[0] == []
+    assert (x == 100).all()
+    assert fused.stats.compiled == 2

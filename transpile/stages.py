@@ -168,7 +168,8 @@ def _settled(plan: Plan, fusion: Fusion, vector: Kernel) -> Plan:
     snapshot = plan.snapshot and (plan.wordless or not asks_first(vector))
     bindings = tuple(b for b in plan.bindings if b.name not in fusion.contracted)
     several = len(plan.sources) > 1 and bool(plan.writes)
-    risky = several and (plan.told is not None or dear_to(fusion.kernel, plan.writes))
+    cheap = plan.told is not None or dear_to(fusion.kernel, plan.writes)
+    risky = plan.risky or (several and cheap)
     return replace(
         plan, kernel=fusion.kernel, bindings=bindings, rewrites=rewrites, snapshot=snapshot,
         risky=risky,

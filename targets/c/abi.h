@@ -15,15 +15,21 @@ typedef union {
     uint64_t u64; uint32_t u32; uint16_t u16, f16; uint8_t u8;
 } tp_scalar;
 
+/* Registers of floats, and of vectors. */
+#if defined __x86_64__
+#define TP_FLOATS "v"
+#elif defined __aarch64__
+#define TP_FLOATS "w"
+#else
+#define TP_FLOATS "m"
+#endif
+
 /* Has a value computed whether or not it is read: it may raise a flag. _V: one that lives in vector registers. */
 #define TP_COMPUTED(value) __asm__ volatile("" : : "g"(value))
-#if defined __x86_64__
-#define TP_COMPUTED_V(value) __asm__ volatile("" : : "v"(value))
-#elif defined __aarch64__
-#define TP_COMPUTED_V(value) __asm__ volatile("" : : "w"(value))
-#else
-#define TP_COMPUTED_V(value) __asm__ volatile("" : : "m"(value))
-#endif
+#define TP_COMPUTED_V(value) __asm__ volatile("" : : TP_FLOATS(value))
+
+/* A float that was chosen, and is now converted: gcc would convert all that it is chosen of, which may raise a flag. */
+#define TP_CHOSEN(value) __extension__({ __typeof__(value) one_ = (value); __asm__("" : "+" TP_FLOATS(one_)); one_; })
 
 /* The lanes of two vectors in another order; `indices` is the type of a vector of their numbers. */
 #ifdef __clang__

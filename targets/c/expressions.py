@@ -39,6 +39,8 @@ def expr(e: ir.Expr, s: Scope) -> str:
             given = tuple(expr(a, s) for a in args)
             if op == "select" and any(map(raising, args[1:])):
                 return f"tp_choose_{dtype}({', '.join(map(plain, given))})"
+            if op == "cast" and DTYPES[dtype].kind in "iu" and _is_chosen(args[0]):
+                given = (f"TP_CHOSEN({plain(given[0])})",)
             return scalar_operation(op, given, _operand(e), dtype)
         case ir.Call():
             return _vector_call(e, s)
@@ -59,6 +61,10 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return f"{fold_name('wide', r.count, r.kind)}({_registers(r)})"
         case _:
             raise AssertionError(f"not legal: {e!r}")
+
+
+def _is_chosen(e: ir.Expr) -> bool:
+    return isinstance(e, ir.Call) and e.op == "select" and e.dtype in ("f32", "f64")
 
 
 def _operand(e: ir.Call) -> str:

@@ -142,7 +142,7 @@ class Arithmetic(Powers):
             certain = not (summed or either)
             value = self.b.warned(name, (a, c), value, spelled, node, certain=certain)
         if ty.weak or either:
-            self.b.silently(name)
+            self.b.silently(name, (a, c), value, node)
         return typed(value, ty, *operands)
 
     def _int_shift(self, name: str, x: Num, y: Num, node: ast.AST) -> Num:

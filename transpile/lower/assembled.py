@@ -39,13 +39,14 @@ def assembled(
     taken = {n for n, binding in b.bindings.items() if isinstance(binding, Taken)}
     slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
     ours = b.fresh | taken | slots
-    guards = (*b.guards, *alias_guards(params, ours, b.block, b.reshaped))
     given = (Argument, Captured, Field, Held)
     theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}
     writes = tuple(sorted(written & theirs))
+    rewrites = bool(written & read & theirs)
+    sources, risky = b.known_sources(rewrites=rewrites)
+    guards = (*b.guards, *alias_guards(params, ours, b.block, b.reshaped))
     checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
     checked = checked or bool(b.strict)
-    rewrites = bool(written & read & theirs)
     stops = checked and bool(writes) and not rewrites
     strict = tuple(c for c in STATUS if c in b.strict)
     kernel = Kernel(tree.name, params, tuple(b.block), guards, strict, stops)
@@ -56,7 +57,8 @@ def assembled(
         writes=writes,
         rewrites=rewrites,
         temporaries=own,
-        sources=b.known_sources(),
+        sources=sources,
+        risky=risky,
         told=b.told,
     )
     copies = plan.wordless or (checked and not stops)

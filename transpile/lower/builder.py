@@ -8,16 +8,19 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 
 from loopir.nodes import Call, Check, Const, Dim, Disjoint, Expr, Guard, Param, Var
+from loopir.ops import OPS
 from loopir.record import record
 from loopir.tree import walk
 
 from ..bindings import Binding, Fresh, Taken
 from ..infer import TRUE, Num, logic
+from ..plan import StatusSource
 from ..ranges import Linear, integer
 from ..rejections import Refused
 from ..source import span_of
 from ..types import PARTS, ArrayType
-from .sources import Sources
+from .raised import raised
+from .sources import Silent, Sources
 from .values import ArrayRef, Value
 
 __all__ = ["Builder", "Trial", "param_of"]
@@ -140,6 +143,31 @@ class Builder(Sources):
         """What `e` is before the first statement; None where that is not known."""
         origin = self.origin(e)
         return origin if self.invariant(origin) else None
+
+    def silently(
+        self, op: str, operands: tuple[Expr, ...], value: Expr, node: ast.AST
+    ) -> None:
+        """Notes that `op` of Python's floats, which gave `value`, warns of nothing it may raise."""
+        for status in OPS[op].raises:
+            quiet = self.foreseen(logic("not", raised(status, op, operands, value)))
+            self.silent.append(Silent(status, quiet, node))
+
+    def known_sources(self, *, rewrites: bool) -> tuple[tuple[StatusSource, ...], bool]:
+        """The sources, as far as the status word tells them; and whether Python, where it does not,
+        needs what a kernel that ``rewrites`` what it reads has overwritten.
+
+        Such a kernel does not start where it can be foreseen that something raises in silence.
+        """
+        if self.told is not None:
+            return tuple(self.sources), False
+        classes = {s.status for s in self.sources}
+        silent = [s for s in self.silent if s.status in classes]
+        for s in silent if rewrites else ():
+            if s.quiet is not None:
+                self.guard(s.quiet, "GUARD_FLOAT_STATUS", s.node)
+        mute = {s.status for s in silent if s.quiet is None or not rewrites}
+        known = (replace(s, certain=s.certain and s.status not in mute) for s in self.sources)
+        return tuple(dict.fromkeys(known)), rewrites and bool(mute - {"under"})
 
     def require(self, cond: Expr, code: str, node: ast.AST) -> None:
         """Python must decide unless `cond` holds here.

@@ -12,6 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from loopir.nodes import Call, Const, Expr
+from loopir.ops import OPS
 
 from ..infer import TRUE, Num, constant, logic, result
 from ..join import join
@@ -33,6 +34,7 @@ from .pairs import (
     python_by_one,
 )
 from .refusal import refuse
+from .sources import Silent
 from .steps import BY_PARTS, Parts, Steps, nonzero, pick, power
 from .values import Cases, Scalar
 
@@ -84,7 +86,7 @@ class Complexes(ComplexNames):
             certain = not (open_ or self._summed(x, y))
             parts = steps.warned(name, parts, spelled, node, certain=certain)
         if ty.weak or open_:
-            self.b.silently(name)
+            self.b.silent += [Silent(status, None, node) for status in OPS[name].raises]
         return self._typed_pair(parts, ty, open_, name, x, y, node)
 
     def _summed(self, *numbers: Num | Pair) -> bool:

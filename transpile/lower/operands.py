@@ -16,6 +16,7 @@ from ..ranges import INT64, integer
 from ..types import ScalarType
 from .builder import Builder
 from .refusal import refuse
+from .sources import Silent
 
 __all__ = [
     "convert", "depends", "either_way", "narrowed", "rounded", "truth", "typed", "widened",
@@ -100,7 +101,11 @@ def narrowed(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
     large for the dtype, is Python's to warn of.
     """
     if n.dtype != "f64" or dtype not in _ROUNDS_TO_INF or not b.invariant(n.ir):
-        return rounded(b, n.ir, dtype, node) if DTYPES[dtype].kind == "f" else cast(n.ir, dtype)
+        if DTYPES[dtype].kind == "f":
+            return rounded(b, n.ir, dtype, node)
+        if DTYPES[n.dtype].kind == "f":
+            b.silent.append(Silent("invalid", None, node))
+        return cast(n.ir, dtype)
     if not fits(n.ir, dtype):
         size = Call("abs", (n.ir,), "f64")
         small = logic("not", Call("ge", (size, Const(_ROUNDS_TO_INF[dtype], "f64")), "bool"))

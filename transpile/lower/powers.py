@@ -63,7 +63,7 @@ class Powers(Integers):
         if not ty.weak:
             return typed(self.b.warned("pow", (a, c), value, spelled, node), ty, x, y)
         value = self.b.bind(value)
-        self.b.silently("pow")
+        self.b.silently("pow", (a, c), value, node)
         if exponent != 0.5:
             self.b.require(defined("pow", (a, c), value), "GUARD_RAISES", node)
         return typed(value, ty, x, y)
@@ -156,7 +156,7 @@ class Powers(Integers):
         product: Expr = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
         if ty.weak and DTYPES[ty.dtype].kind == "f":
             product = self.b.bind(product)
-            self.b.silently("pow")
+            self.b.silently("pow", (e,), product, node)
             self.b.require(defined("pow", (e,), product), "GUARD_RAISES", node)
         elif DTYPES[ty.dtype].kind == "f":
             product = self.b.warned("pow", (e,), product, spelled, node, ("over", "under"))
@@ -164,7 +164,7 @@ class Powers(Integers):
 
     def defined(self, op: str, operands: tuple[Expr, ...], node: ast.AST) -> Expr:
         """`op` on Python's floats: Python must decide where it would raise."""
-        self.b.silently(op)
         e = self.b.bind(self.b.apply(op, *operands))
+        self.b.silently(op, operands, e, node)
         self.b.require(defined(op, operands, e), "GUARD_RAISES", node)
         return e

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import field, replace
+from dataclasses import field
 
 from loopir.nodes import Call, Check, Expr, If, Load, Store
 from loopir.ops import OPS
@@ -16,7 +16,7 @@ from ..source import span_of
 from .conditions import Conditions
 from .raised import raised
 
-__all__ = ["Sources"]
+__all__ = ["Silent", "Sources"]
 
 _CLASS = {
     "divide": "divide by zero",
@@ -26,15 +26,26 @@ _CLASS = {
 }
 
 
+@record(frozen=True, slots=True)
+class Silent:
+    """An operation that warns of nothing, though it may raise `status`: not where ``quiet`` holds
+    before the first statement; None: that is not known then.
+    """
+
+    status: str
+    quiet: Expr | None
+    node: ast.AST
+
+
 @record
 class Sources(Conditions):
     """``told``: the array of a kernel that tells which of its ``sources`` have raised.
 
-    ``silent``: the classes that operations of Python's floats may raise, which warn of nothing.
+    ``silent``: what may raise, and is not one of them.
     """
 
     sources: list[StatusSource] = field(default_factory=list)
-    silent: set[str] = field(default_factory=set)
+    silent: list[Silent] = field(default_factory=list)
     told: str | None = None
 
     def check(self, cond: Expr, status: str) -> None:
@@ -77,17 +88,6 @@ class Sources(Conditions):
             by = raised(status, op, operands, value) if telling else TRUE
             self.source(status, spelled, node, by, certain=certain)
         return value
-
-    def silently(self, op: str) -> None:
-        """Notes an `op` of Python's floats: a status may come of it, and no warning."""
-        self.silent.update(OPS[op].raises)
-
-    def known_sources(self) -> tuple[StatusSource, ...]:
-        """The sources, as the status word can tell them where the kernel does not."""
-        if self.told is not None:
-            return tuple(self.sources)
-        mute = (replace(s, certain=s.certain and s.status not in self.silent) for s in self.sources)
-        return tuple(dict.fromkeys(mute))
 
     def _tell(self, raised: Expr) -> None:
         """Notes when the latest source raised first: as the how-manieth of all."""
