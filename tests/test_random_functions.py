@@ -43,7 +43,7 @@ class Run:
         self.functions += 1
         function = self.function(text)
         fused = fuse(function, on_reject="silent", reassociate=False)
-        moods = ["always", "default", *(["raise"] if self.functions % 4 == 0 else [])]
+        moods = ["always", "ignore", "default", *(["raise"] if self.functions % 4 == 0 else [])]
         self._agree(fused, function, text, tape, moods)
         if self.functions % 5 == 0:
             self._agree(fused, function, text, tape[::-1], moods[:1])

@@ -21,6 +21,7 @@ from .types import ELEMENTS, ScalarType
 
 __all__ = [
     "FALSE", "TRUE", "HasType", "Num", "cast", "constant", "exactly", "fits", "logic", "result",
+    "results",
 ]
 
 TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
@@ -122,8 +123,13 @@ def result(operation: Callable[..., Any], *operands: HasType) -> ScalarType | No
     """The type that a Python operator or NumPy function gives; None where it is not one of ours, or
     depends on which of its types an operand has.
     """
-    answers = {_probe(operation, types) for types in _alternatives(operands)}
+    answers = results(operation, *operands)
     return answers.pop() if len(answers) == 1 else None
+
+
+def results(operation: Callable[..., Any], *operands: HasType) -> set[ScalarType | None]:
+    """All types that it may give, whichever of its types each operand has."""
+    return {_probe(operation, types) for types in _alternatives(operands)}
 
 
 def _alternatives(operands: tuple[HasType, ...]) -> list[tuple[tuple[str, bool], ...]]:

@@ -9,7 +9,7 @@ from typing import Any
 from loopir.nodes import Call, Const, Expr
 from loopir.types import DTYPES
 
-from ..infer import Num, cast, constant, logic, result
+from ..infer import Num, cast, constant, logic, result, results
 from ..pair import Pair
 from ..ranges import integer
 from ..types import ScalarType
@@ -95,8 +95,8 @@ class Arithmetic(Powers):
         if ty is not None:
             return ty
         if any(n.either for n in operands):
-            strong, weak = either_way(function, operands)
-            if strong and weak and strong.dtype == weak.dtype:
+            _, weak = either_way(function, operands)
+            if weak and {ty and ty.dtype for ty in results(function, *operands)} == {weak.dtype}:
                 return weak
             return refuse("LOWER_JOIN", "the type of the operation depends on the data", node)
         kinds = ", ".join(str(n.strong or n.weak) for n in operands)

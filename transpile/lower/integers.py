@@ -110,11 +110,12 @@ class Integers:
     def _either_int(self, name: str, x: Num, y: Num, node: ast.AST, spelled: str) -> Num | None:
         """``+ - *`` of integers that may be NumPy's or Python's, in 64 bits.
 
-        The two agree unless NumPy's overflows, and then it warns. None where that is not the
-        case, or the values are known as Python's.
+        The two agree unless NumPy's overflows: then it warns, and wraps. None where that is not
+        the case, or the values are known as Python's.
         """
         turning = any(n.ir in self.b.starts for n in (x, y))
-        if turning or name not in _BINARY:
+        mixed = x.either and y.either and x.strong != y.strong and x.weak_now != y.weak_now
+        if turning or mixed or name not in _BINARY:
             return None
         strong, weak = either_way(_BINARY[name], (x, y))
         if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
@@ -132,6 +133,8 @@ class Integers:
                 Call("le", (e, integer(to.high)), "bool"),
             )
             self._fits(logic("or", is_weak, inside), strong, node, spelled)
+            wrapped = cast(cast(e, strong.dtype), "i64")
+            e = self.b.bind(Call("select", (is_weak, e, wrapped), "i64"))
         return Num(e, strong.dtype, "i64", is_weak, interval=(lo, hi))
 
     def _remainder(self, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:

@@ -11,7 +11,7 @@ import numpy as np
 from loopir.nodes import Call, Const, Expr
 from loopir.types import DTYPES
 
-from ..infer import FALSE, TRUE, Num, cast, fits, logic, result
+from ..infer import FALSE, TRUE, Num, cast, fits, logic, result, results
 from ..ranges import INT64, integer
 from ..types import ScalarType
 from .builder import Builder
@@ -127,10 +127,5 @@ def depends(function: Callable[..., Any], *operands: Num) -> bool:
     """Whether the dtype of the operation depends on which of its types an operand has."""
     if not any(n.either for n in operands):
         return False
-    strong, weak = either_way(function, operands)
-    return (
-        strong is None
-        or weak is None
-        or strong.dtype != weak.dtype
-        or not all(n.exact for n in operands)
-    )
+    dtypes = {ty and ty.dtype for ty in results(function, *operands)}
+    return None in dtypes or len(dtypes) > 1 or not all(n.exact for n in operands)

@@ -1,0 +1,154 @@
+"""Numbers that are Python's or NumPy's, as the data decide: the type that operations on them have.
+
+Also where several of them meet, and of several NumPy types; with overflows that nobody is told of.
+"""
+# ruff: noqa: B007 (as people write them)
+from __future__ import annotations
+
+import itertools
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+
+DTYPES = ("i8", "i4", "u1", "i2", "f8", "f4")
+
+
+def added_where(m, x, k, flag):
+    s = 0
+    for i in range(len(x)):
+        if m[i] > 0:
+            s += x[i]
+    return s
+
+
+def added_twice(m, x, k, flag):
+    s = 0
+    for i in range(len(x)):
+        s += m[i] if flag else k
+        if x[i] > 0:
+            s += x[i]
+    return s
+
+
+def handed_on(m, x, k, flag):
+    s = 0
+    t = 0
+    for i in range(len(x)):
+        if m[i] > 0:
+            s = t
+        t += x[i] if flag else k
+    return s, t
+
+
+def bounded_below(m, x, k, flag):
+    s = 0
+    for i in range(len(x)):
+        s = (k if flag else x[i]) + s
+        s = max(s, k)
+    return s
+
+
+def nested(m, x, k, flag):
+    s = 0
+    for v in x:
+        for w in m:
+            s += w if flag else k
+        s += v if flag else k
+    return s
+
+
+def parted(m, x, k, flag):
+    s = 0
+    for v in x:
+        if flag:
+            s += v
+        else:
+            s -= k
+    return s
+
+
+def crossed(m, x, k, flag):
+    s = t = 0
+    for v in x:
+        s += k if v > 0 else t
+        t += k if v < 1 else v
+    return s, t
+
+
+def summed(m, x, k, flag):
+    return sum(k if flag else x[0] for v in x if m.ndim == 1)
+
+
+def largest(m, x, k, flag):
+    s = 0.0
+    for i in range(len(m)):
+        s -= (i - max(i, x[k])) * 0.5
+    return s
+
+
+def in_floats(m, x, k, flag):
+    s = 0.0
+    for i in range(len(m)):
+        s += m[i] if flag else 0.5
+        s *= x[i] if x[i] > 1 else 1.5
+    return s
+
+
+FUNCTIONS = (
+    added_where, added_twice, handed_on, bounded_below, nested, parted, crossed, summed, largest,
+    in_floats,
+)
+
+
+def answer(function: Callable[..., Any], *args: Any) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return repr(function(*args))
+        except Exception as error:
+            return repr(error)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_types_are_python_s(function: Callable[..., Any]) -> None:
+    fused = fuse(function, on_reject="raise", reassociate=False)
+    for of_m, of_x, fill, flag in itertools.product(DTYPES, DTYPES, (1, -2, 100), (True, False)):
+        m = np.array([1, 0, -1, 1, 0]).astype(of_m)
+        x = np.full(5, fill).astype(of_x)
+        for mode in ("warn", "ignore"):
+            with np.errstate(all=mode):
+                assert answer(fused, m, x, 3, flag) == answer(function, m, x, 3, flag), (m, x, flag)
+    assert fused.stats.compiled >= len(DTYPES) ** 2
+
+
+OPERATORS = (
+    operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod,
+    operator.and_, operator.or_, operator.xor, operator.lt, max, min,
+)
+
+
+@pytest.mark.parametrize("operate", OPERATORS, ids=lambda f: f.__name__)
+def test_what_overflows_wraps_unless_it_is_python_s(operate: Callable[..., Any]) -> None:
+    def operated(m, x, k):
+        out = 0.0
+        for i in range(len(m)):
+            a, b = max(i, m[i]), min(k, x[i])
+            out += operate(a, b) * 0.5 + operate(a, i) + operate(k, b)
+        return out
+
+    fused = fuse(operated, on_reject="silent", reassociate=False)
+    compiled = 0
+    for of_m, of_x in itertools.product(("i8", "i4", "u1", "i2"), repeat=2):
+        m = np.array([1, 0, 100, 251, 7]).astype(of_m)
+        x = np.array([200, 3, 131, 1, 255]).astype(of_x)
+        for k in (2, 5, 250):
+            with np.errstate(all="ignore"):
+                assert answer(fused, m, x, k) == answer(operated, m, x, k), (m, x, k)
+    compiled += fused.stats.compiled
+    assert compiled
