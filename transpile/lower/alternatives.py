@@ -63,8 +63,7 @@ class Alternatives(Complexes):
         before = len(b.sources)
         with b.under(cond):
             yield
-        if b.told is None:
-            b.sources[before:] = [replace(s, certain=False) for s in b.sources[before:]]
+        b.in_vain(before)
 
     def present(self, several: Cases, node: ast.AST) -> list[Case]:
         """What `several` may be here; where it is no number, Python must answer."""

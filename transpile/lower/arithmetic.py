@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from loopir.nodes import Call, Const, Expr
 from loopir.types import DTYPES
 
@@ -127,9 +129,14 @@ class Arithmetic(Powers):
         node: ast.AST,
         spelled: str,
     ) -> Num:
-        twice = name == "mod" and DTYPES[ty.dtype].wide  # NumPy divides too, and warns of that
-        if name in ("div", "floordiv", "mod") and (ty.weak or twice):
+        wide = DTYPES[ty.dtype].wide
+        if name in ("div", "floordiv", "mod") and ty.weak:
             self._nonzero(operands[1], c, node)
+        if name in ("floordiv", "mod") and wide:  # NumPy does more at once, and warns of that
+            a, c = self.b.bind(a), self.b.bind(c)
+            quotient = Call("abs", (Call("div", (cast(a, wide), cast(c, wide)), wide),), wide)
+            fits = Call("le", (quotient, Const(float(np.finfo(np.float16).max), wide)), "bool")
+            self.b.require(fits, "GUARD_FLOAT_STATUS", node)
         if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
             refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
         either = any(n.either for n in operands)

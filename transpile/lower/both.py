@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from loopir.types import DTYPES
 
@@ -34,8 +33,7 @@ def both(b: Builder, operands: tuple[Num, ...], operate: Callable[..., Num]) -> 
         first = operate(*python)
     with b.under(logic("not", is_weak)):
         later = operate(*numpy)
-    if b.told is None:
-        b.sources[before:] = [replace(s, certain=False) for s in b.sources[before:]]
+    b.in_vain(before)
     out = join(b.bind(is_weak, "py"), first, later)
     if out is not None and out.either:
         b.starts[out.ir] = first

@@ -163,7 +163,7 @@ class Builder(Sources):
         classes = {s.status for s in self.sources}
         silent = [s for s in self.silent if s.status in classes]
         for s in silent if rewrites else ():
-            if s.quiet is not None:
+            if s.quiet is not None and s.node is not None:
                 self.guard(s.quiet, "GUARD_FLOAT_STATUS", s.node)
         mute = {s.status for s in silent if s.quiet is None or not rewrites}
         known = (replace(s, certain=s.certain and s.status not in mute) for s in self.sources)

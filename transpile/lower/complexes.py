@@ -86,7 +86,7 @@ class Complexes(ComplexNames):
             certain = not (open_ or self._summed(x, y))
             parts = steps.warned(name, parts, spelled, node, certain=certain)
         if ty.weak or open_:
-            self.b.silent += [Silent(status, None, node) for status in OPS[name].raises]
+            self.b.silent += map(Silent, OPS[name].raises)
         return self._typed_pair(parts, ty, open_, name, x, y, node)
 
     def _summed(self, *numbers: Num | Pair) -> bool:

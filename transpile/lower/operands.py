@@ -104,7 +104,7 @@ def narrowed(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
         if DTYPES[dtype].kind == "f":
             return rounded(b, n.ir, dtype, node)
         if DTYPES[n.dtype].kind == "f":
-            b.silent.append(Silent("invalid", None, node))
+            b.silent.append(Silent("invalid"))
         return cast(n.ir, dtype)
     if not fits(n.ir, dtype):
         size = Call("abs", (n.ir,), "f64")

@@ -33,8 +33,8 @@ class Silent:
     """
 
     status: str
-    quiet: Expr | None
-    node: ast.AST
+    quiet: Expr | None = None
+    node: ast.AST | None = None
 
 
 @record
@@ -88,6 +88,10 @@ class Sources(Conditions):
             by = raised(status, op, operands, value) if telling else TRUE
             self.source(status, spelled, node, by, certain=certain)
         return value
+
+    def in_vain(self, before: int) -> None:
+        """Notes that what the sources but the first `before` raise may be of no operation."""
+        self.silent += [Silent(s.status, None) for s in self.sources[before:]]
 
     def _tell(self, raised: Expr) -> None:
         """Notes when the latest source raised first: as the how-manieth of all."""
