@@ -2,7 +2,7 @@
 
 Also where several of them meet, and of several NumPy types; with overflows that nobody is told of.
 """
-# ruff: noqa: B007 (as people write them)
+
 from __future__ import annotations
 
 import itertools

@@ -26,7 +26,9 @@ PARAMETERS = (
     ("flag", "bool"),
 )
 COMPILED_SHARE = 0.3
-IN_PLACE = re.compile(r"^ *[xym]\[.*=|^ *[xy] .= ", re.MULTILINE)
+IN_PLACE = re.compile(r"^ *[xym]\[.*=|^ *[xy] .= |scaled\(", re.MULTILINE)
+SUMMED = re.compile(r"np\.sum\(")
+"""Floats then have an order that is not NumPy's: values are near, and other partial sums infinite."""
 
 
 class Run:
@@ -62,12 +64,13 @@ class Run:
             return given
 
         names = function.__globals__
+        nearly(1e-5 if SUMMED.search(text) else 0.0)
         for mood in moods:
-            wanted, theirs = seen(function, case, mood, names), held(memory)
+            wanted, theirs = unordered(seen(function, case, mood, names)), held(memory)
             loose = mood == "default" and IN_PLACE.search(text)
             wanted = classes(wanted) if loose else wanted
             for again in ("first", "second"):
-                got, ours = seen(fused, case, mood, names), held(memory)
+                got, ours = unordered(seen(fused, case, mood, names)), held(memory)
                 got = classes(got) if loose else got
                 where = f"{again} call, {mood}, {fused.stats}\n{text}\n{recipe}"
                 assert got == wanted, f"{where}\n{differs(got, wanted)}"
@@ -90,6 +93,11 @@ def held(memory: list[Any]) -> list[bytes]:
     """The bytes of arrays, in which all NaNs are one: what they are is not promised."""
     return [(np.where(m != m, m.dtype.type(0), m) if m.dtype.kind == "f" else m).tobytes()
             + (m != m).tobytes() for m in memory]
+
+
+def unordered(of: Seen) -> Seen:
+    """Without the warnings of NumPy's sums, which depend on their order."""
+    return of._replace(warned=tuple(w for w in of.warned if not w[1].endswith(" in reduce")))
 
 
 def classes(of: Seen) -> Seen:
@@ -125,7 +133,6 @@ def test_random_functions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, start: int
 ) -> None:
     monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
-    nearly(0.0)
     run = Run(tmp_path)
     count = 20_000 if request.config.getoption("--long") else 40
     say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled

@@ -7,10 +7,12 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from written import written
 
 from loopir.ops import STATUS
 from targets.host import available
@@ -614,3 +616,37 @@ def test_what_is_not_chosen_is_not_converted(dtype: str, target: str) -> None:
         assert warned_of(fused, "default", x, y)[0] == []
     assert (x == 100).all()
     assert fused.stats.compiled == 2
+
+
+SUMS = "s * -3|s * 3|s * -1|s + s|s * s|-s|s - t|s + t|s * t|s * 7 + s|abs(s)|s - (-5)|s + 1"
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "u1", "u8", "i1"])
+@pytest.mark.parametrize("text", SUMS.split("|"))
+def test_overflows_of_numbers_that_are_given(text: str, dtype: str, tmp_path: Path) -> None:
+    """As arguments, as elements, and in the condition of a loop that does little."""
+    functions = [
+        written(tmp_path, f"def f(x, s, t):\n    {line}\n").f for line in (
+            f"return {text}",
+            f"s, t = x[0], x[1]\n    return {text}",
+            f"k = 3\n    while k > 0 and 1 > ({text}):\n        k = k - 1\n    return k",
+        )
+    ]
+    ends = np.iinfo(dtype)
+    numbers = [ends.max, ends.min, ends.max // 2 + 1, ends.max // 3 + 1, 3]
+    for function in functions:
+        fused = fuse(function, on_reject="silent")
+        for s, t in itertools.product(numbers, [ends.max, ends.min, 3]):
+            told = []
+            x = np.array([s, t], dtype)
+            for f in (function, fused):
+                with warnings.catch_warnings(record=True) as seen:
+                    warnings.simplefilter("always")
+                    try:
+                        got = repr(f(x, x[0], x[1]))
+                    except OverflowError as error:
+                        got = repr(error)
+                told.append((got, [str(w.message) for w in seen]))
+            assert told[0] == told[1], (s, t)
+        refused = "(-" in text or "* -" in text
+        assert fused.stats.compiled or (refused and dtype[0] == "u")

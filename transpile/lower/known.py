@@ -16,12 +16,14 @@ __all__ = ["Known"]
 class Known:
     """``intervals``: noted for an expression. ``deltas``: that an accumulator is another expression
     and a summand in an interval. ``spans``: linear forms between which an expression lies.
+    ``relied``: parameters whose interval was asked for.
     """
 
     params: dict[str, Param] = field(default_factory=dict)
     intervals: dict[Expr, Interval] = field(default_factory=dict)
     deltas: dict[Expr, tuple[Expr, Interval]] = field(default_factory=dict)
     spans: dict[Expr, tuple[Linear, Linear]] = field(default_factory=dict)
+    relied: set[str] = field(default_factory=set)
 
     def interval(self, atom: Expr) -> Interval:
         """An interval of an i64 expression."""
@@ -33,6 +35,7 @@ class Known:
             case Dim():
                 return LENGTH
             case Var(name) if name in self.params:
+                self.relied.add(name)
                 return ARGUMENT
             case Call("max" | "min" as op, (p, q), "i64"):
                 pick = max if op == "max" else min

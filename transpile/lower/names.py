@@ -75,10 +75,14 @@ class Names(Stores):
         return Num(var, weak="i64", linear=Linear.of(var), interval=ARGUMENT)
 
     def guard_int_params(self, tree: ast.AST) -> None:
-        """Python ints are taken to be below 2**62, so that sums of a few cannot overflow."""
+        """Python's ints, and NumPy's where it matters, are taken to be below 2**62, so that sums of
+        a few cannot overflow.
+        """
         for name, binding in self.b.bindings.items():
             ty = getattr(binding, "type", None)
-            if ty == ScalarType("i64", weak=True):
+            if ty == ScalarType("i64", weak=True) or (
+                ty == ScalarType("i64") and name in self.b.relied
+            ):
                 var = Var(name, "i64")
                 for op, limit in (("ge", ARGUMENT[0]), ("le", ARGUMENT[1])):
                     self.b.guard(Call(op, (var, integer(limit)), "bool"), "GUARD_INT_RANGE", tree)
