@@ -28,7 +28,7 @@ PARAMETERS = (
 COMPILED_SHARE = 0.3
 IN_PLACE = re.compile(r"^ *[xym]\[.*=|^ *[xy] .= |scaled\(", re.MULTILINE)
 SUMMED = re.compile(r"np\.sum\(")
-"""Floats then have an order that is not NumPy's: values are near, and other partial sums infinite."""
+"""Floats then have an order that is not NumPy's: near values, other infinite partial sums."""
 
 
 class Run:

@@ -115,3 +115,11 @@ def anew(n):
         for line in grid:
             total += sum(line)
     return total
+
+
+@program(sizes=SIZES, float=lambda n, rng: (whole(n, rng),))
+def buckets(x):
+    sums = [0] * 4
+    for i in range(len(x)):
+        sums[i % 4] += x[i]
+    return sums

@@ -314,3 +314,28 @@ def set_later(n, v):
     c[1] = v
     b[0] = 3.0
     return a, b, c is b
+
+
+@trap("a list of ints that gets floats keeps what is still an int", case(floats(9), 4),
+      case(lambda: np.float32([0.5, -1.5, NAN]), 5), case(floats(3), 9),
+      case(lambda: [1.5], 3),
+      case(lambda: np.array([1 << 62, 5]), 3), case(floats(4), 0))
+def binned(x, n):
+    acc, last, seen = [0] * n, [1] * n, [0] * n
+    for i in range(len(x)):
+        acc[i % n] += x[i]
+        last[i % n] = x[i]
+        seen[i % n] += 1
+    acc[0] = acc[-1]
+    return acc, last, seen, [v / 2 for v in acc]
+
+
+@trap("an int in such a list stays exact", case(floats(3), 1 << 53),
+      case(floats(3), (1 << 53) + 1), case(floats(3), -7),
+      case(lambda: np.float32([1.5]), (1 << 24) + 1), compiled=False)
+def counted_beside(x, k):
+    acc = [0] * 6
+    for i in range(len(x)):
+        acc[i] += x[i]
+        acc[i + 3] = k + i
+    return acc

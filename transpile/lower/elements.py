@@ -176,7 +176,7 @@ class Elements(Slices):
         if array.flags is not None:
             flag = Load(array.flags, index, "bool", span=load.span)
             is_weak = flag if needed is None else self._inside(needed, flag)
-            return Num(e, dtype, dtype, self.b.bind(is_weak, "py"))
+            return Num(e, dtype, array.python or dtype, self.b.bind(is_weak, "py"))
         return Num(e, weak=dtype) if array.weak else Num(e, strong=dtype)
 
     def _whole_field(self, array: ArrayRef, needed: Expr | None, node: ast.AST) -> ArrayRef:

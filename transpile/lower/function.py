@@ -63,7 +63,7 @@ class _Found:
     """
 
     names: Mapping[str, bool] = field(default_factory=dict)
-    mixed: frozenset[str] = frozenset()
+    mixed: Mapping[str, str | None] = field(default_factory=dict)
     counted: frozenset[str] = frozenset()
     holds: Mapping[str, Holding] = field(default_factory=dict)
     unforeseen: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ def _lowered(
     except IsComplex as found:
         known = replace(known, names={**known.names, found.name: found.python})
     except IsMixed as found:
-        known = replace(known, mixed=known.mixed | {found.name})
+        known = replace(known, mixed={**known.mixed, found.name: found.dtype})
     except IsCounted as found:
         known = replace(known, counted=known.counted | {found.name})
     except Unforeseen as found:

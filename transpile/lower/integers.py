@@ -15,6 +15,7 @@ from ..types import ScalarType
 from .builder import Builder
 from .implied import is_sure
 from .operands import either_way, typed
+from .sources import Silent
 
 __all__ = ["OPERATOR", "Integers"]
 
@@ -94,6 +95,8 @@ class Integers:
             self.b.require(ok, "GUARD_INT_RANGE", node)
         elif spelled.startswith(OPERATOR) or spelled == "floor_divide":
             self.b.check(ok, "over")
+            if not certain:
+                self.b.silent.append(Silent("over"))
             certain = certain or self.b.told is not None
             self.b.source("over", spelled, node, logic("not", ok), certain=certain)
 

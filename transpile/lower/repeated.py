@@ -4,12 +4,12 @@ fills, and changes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from loopir.nodes import Call, Const, Expr, Interval, Loop, Stmt, Store, Var
 from loopir.types import DTYPES, INDEX
 
-from ..infer import Num, constant
+from ..infer import TRUE, Num, cast, constant, exactly
 from ..macros.liveness import reads
 from ..pair import Pair
 from ..ranges import LENGTH, integer
@@ -25,17 +25,17 @@ __all__ = ["IsMixed", "Repeated"]
 
 
 class IsMixed(Exception):
-    """The list of this name holds Python's numbers and NumPy's."""
+    """The list of this name holds Python's numbers and NumPy's, of this dtype if of another."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, dtype: str | None = None) -> None:
         super().__init__(name)
-        self.name = name
+        self.name, self.dtype = name, dtype
 
 
 class Repeated(Fixed):
     """Lowers such lists. ``mixed``: those that tell of each item whose number it is."""
 
-    mixed: frozenset[str]
+    mixed: Mapping[str, str | None]
     repeated: dict[str, str]
     """By their arrays."""
 
@@ -54,6 +54,10 @@ class Repeated(Fixed):
             refuse("LOWER_TYPE", f"the items of `{name}` are of type {one.dtype}", value)
         if one.strong is not None and name not in self.mixed:
             raise IsMixed(name)
+        if (to := self.mixed.get(name)) is not None:
+            if one.strong is not None or not exactly(one.ir, to):
+                refuse("LOWER_JOIN", "the items of a list have several types", value)
+            one = Num(cast(one.ir, to), strong=to, weak=one.weak, is_weak=TRUE)
         array, flags = self._filled(name, one, lengths, value), None
         if name in self.mixed:
             flags = self._filled(f"{name}_py", Num(one.weak_now), lengths, value)
@@ -63,7 +67,9 @@ class Repeated(Fixed):
             b.roomy.add(array)
         kinds = (list,) * len(shape)
         weak, unit = flags is None, len(shape) - 1
-        b.env[name] = ArrayRef(array, one.dtype, unit, shape, weak=weak, flags=flags, kinds=kinds)
+        b.env[name] = ArrayRef(
+            array, one.dtype, unit, shape, weak=weak, flags=flags, kinds=kinds,
+            python=one.weak if to else None)
         return True
 
     def _length_of(self, times: ast.expr, name: str) -> Expr:
@@ -125,7 +131,9 @@ class Repeated(Fixed):
         name = self.repeated[array.name]
         if isinstance(value, Pair):
             refuse("LOWER_COMPLEX", f"a complex number is put into the list `{name}`", node)
-        self.belongs(value, array.dtype, node)
+        if array.flags is None and array.dtype == "i64" and value.strong in ("f32", "f64"):
+            raise IsMixed(name, value.strong)
+        self.belongs(value, array.dtype, node, array.python)
         if array.flags is None and value.strong is not None:
             raise IsMixed(name)
 
@@ -136,5 +144,5 @@ class Repeated(Fixed):
             return None
         if array.name in self.b.roomy:
             refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
-        dtype = array.dtype if array.flags else None
+        dtype = array.python or array.dtype if array.flags else None
         return Listed(array.name, None, array.weak, array.flags, dtype)

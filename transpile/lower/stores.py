@@ -3,9 +3,12 @@ from __future__ import annotations
 
 import ast
 
-from loopir.nodes import Expr, If, Span, Store
+import numpy as np
 
-from ..infer import Num, constant
+from loopir.nodes import Call, Expr, If, Span, Store
+from loopir.types import DTYPES
+
+from ..infer import Num, constant, logic
 from ..pair import Pair
 from ..ranges import integer
 from ..source import span_of
@@ -33,7 +36,7 @@ class Stores(Elements):
         stmts = self.stores(array.name, array.dtype, index, value, node, place)
         if array.flags is not None:
             assert isinstance(value, Num)
-            self.belongs(value, array.dtype, node)
+            self.belongs(value, array.dtype, node, array.python)
             stmts = (*stmts, Store(array.flags, index, value.weak_now, span=place))
         if needed is None:
             self.b.block.extend(stmts)
@@ -41,11 +44,21 @@ class Stores(Elements):
             self.b.emit(If(needed, stmts, span=place))
         self.written.add(array.name)
 
-    def belongs(self, n: Num, dtype: str, node: ast.AST) -> None:
-        """Refuses an item that has another type than the rest of its list."""
-        other = n.dtype != dtype or n.strong not in (None, dtype) or n.weak not in (None, dtype)
+    def belongs(self, n: Num, dtype: str, node: ast.AST, python: str | None = None) -> None:
+        """Refuses an item that has another type than the rest of its list, in which Python's are of
+        dtype `python` if that is another; as the list has them, they must be the same numbers.
+        """
+        whole = python is not None and n.strong is None and n.dtype == python
+        other = not whole and n.dtype != dtype
+        other = other or n.strong not in (None, dtype) or n.weak not in (None, python or dtype)
         if other or n.boxed or not n.exact:
             refuse("LOWER_JOIN", "the items of a list have several types", node)
+        most = 1 << np.finfo(DTYPES[dtype].numpy).nmant if whole else 0
+        if whole and not (-most <= n.interval[0] and n.interval[1] <= most):
+            low, high = integer(-most), integer(most)
+            fits = logic(
+                "and", Call("le", (low, n.ir), "bool"), Call("le", (n.ir, high), "bool"))
+            self.b.require(fits, "GUARD_INT_RANGE", node)
 
     def _target(self, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
         """The array, what must hold for an element of it to be written, and which one."""

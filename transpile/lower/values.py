@@ -37,8 +37,8 @@ class Along:
 class ArrayRef:
     """An array parameter of the kernel, or a view of it, whose ``places`` say for each axis of the
     parameter which subscript it has. ``shape`` is the view's. ``weak``: its elements are Python's;
-    with ``flags``, a bool array, those for which it holds. ``kinds``, where it stands for lists:
-    list or tuple, of each axis.
+    with ``flags``, a bool array, those for which it holds, of dtype ``python`` if that is another.
+    ``kinds``, where it stands for lists: list or tuple, of each axis.
     """
 
     name: str
@@ -48,6 +48,7 @@ class ArrayRef:
     places: tuple[Num | Along, ...] = field(default=(), hash=False)
     weak: bool = False
     flags: str | None = None
+    python: str | None = None
     kinds: tuple[type, ...] = ()
 
     @property
