@@ -205,3 +205,17 @@ def swapped(x, i, j):
     for k in range(x.shape[1]):
         x[i, k], x[j, k] = x[j, k], x[i, k]
     return x
+
+
+@trap("what is changed in place keeps its type", case(F, ints(9)), case(floats(9, np.float32), Z),
+      case(floats(9, np.float32), F), case(lambda: np.arange(9.0)[::2], lambda: np.arange(5)))
+def type_of_sums(y, x):
+    y += x
+    if y.dtype == np.float64:
+        s = 0.0
+        for v in y:
+            s += v
+        return s, np.zeros(3, y.dtype)
+    else:
+        y *= 2.0
+        return y[0], np.zeros(2, y.dtype), y.dtype == np.float32

@@ -5,6 +5,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
+from ..types import ArrayType
 from . import calls
 from .env import Env
 from .fact import INT, SCALAR, UNKNOWN, Fact, join
@@ -43,7 +44,9 @@ class Flow(Facts):
                 self._bind(target, value)
             case ast.AugAssign(target=ast.Name(id=name) as target, value=value):
                 left = self.known.get(name, UNKNOWN)
-                self.known[name] = self.binary(s.op, left, self.of(value))
+                if not (left.kinds and all(isinstance(t, ArrayType) for t in left.kinds)):
+                    left = self.binary(s.op, left, self.of(value))
+                self.known[name] = left
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=args)
             ):
