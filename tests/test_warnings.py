@@ -170,6 +170,32 @@ def unread_sum(x, y):
 
 
 @listed
+def returned_in_one_branch(x, y):
+    halves = [v / 2 for v in y]
+    s = 1.5
+    if not len(x) < 60:
+        return s
+    for _ in range(3):
+        for i in range(len(x)):
+            s *= x[i]
+    return halves
+
+
+@listed
+def returned_by_one_of_two_loops(x, y):
+    s, t = 1.5, 0.5
+    if y[0] > 3:
+        for v in x:
+            s = s * v - 0.5
+    elif y[0] < 1e300:
+        for v in x:
+            t = t * v
+    if y[0] > 3:
+        return s
+    return None
+
+
+@listed
 def only_where_chosen(x, y):
     return np.array([a / b if b != 0 else 0.0 for a, b in zip(x, y)], dtype=np.float64)
 

@@ -1,15 +1,14 @@
 """Legal IR → C: the kernel's frame. No decision is left to take here."""
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from loopir import nodes as ir
 from loopir.algebra.values import raising
 from loopir.exhaustive import unhandled
 from loopir.names import used
 from loopir.ops import OPS, STATUS
-from loopir.tree import walk
+from loopir.tree import children, walk
 from loopir.types import DTYPES
 
 from ..target import Target
@@ -134,7 +133,7 @@ def _flagging(kernel: ir.Kernel) -> frozenset[str]:
     selected = (e for n in nodes if isinstance(n, ir.Call) and n.op == "select" for e in n.args[1:])
     perhaps = used(*branches, *chosen, *(e for e in selected if e.lanes == 1))
     bound = [n for n in nodes if isinstance(n, _Bound)]
-    live = _live(nodes, bound)
+    live = _live(kernel, bound)
     return frozenset(
         n.name
         for n in bound
@@ -142,21 +141,33 @@ def _flagging(kernel: ir.Kernel) -> frozenset[str]:
     )
 
 
-def _live(nodes: Sequence[ir.Node], bound: Sequence[_Bound]) -> set[str]:
-    """Names that something reads which is no name, or one of those."""
-    reads: dict[str, Counter[str]] = {}
+def _live(kernel: ir.Kernel, bound: Iterable[_Bound]) -> set[str]:
+    """Names that something reads which is no name, or one of those, and is in no branch: where
+    none is gone, a C compiler leaves out even the loop that computes the value.
+    """
+    reads: dict[str, set[str]] = {}
     for n in bound:
-        reads.setdefault(n.name, Counter()).update(_names(walk(n)))
-    rest = Counter(_names(nodes))
-    for names in reads.values():
-        rest.subtract(names)
-    found, todo = set[str](), [name for name, times in rest.items() if times > 0]
+        if not isinstance(n, ir.Yield):
+            reads.setdefault(n.name, set()).update(_names(walk(n)))
+    found, todo = set[str](), [*_names(_outside(kernel))]
     while todo:
         name = todo.pop()
         if name not in found:
             found.add(name)
             todo += reads.get(name, ())
     return found
+
+
+def _outside(kernel: ir.Kernel) -> Iterator[ir.Node]:
+    """What is in no branch, and no part of what has a name."""
+    waiting: list[ir.Node] = [kernel]
+    while waiting:
+        n = waiting.pop()
+        yield n
+        if isinstance(n, ir.If):
+            waiting.append(n.cond)
+        elif not isinstance(n, _Bound):
+            waiting += children(n)
 
 
 def _names(nodes: Iterable[ir.Node]) -> Iterator[str]:
