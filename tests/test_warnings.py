@@ -196,6 +196,18 @@ def returned_by_one_of_two_loops(x, y):
 
 
 @listed
+def left_by_what_nobody_asks(x, y):
+    for v in y[::-1]:
+        if 0.5 / v > len(x):
+            break
+    for i in range(len(x)):
+        t = y[i] * 0.5
+        if not t - x[i] < 1e300:
+            break
+    return len(x)
+
+
+@listed
 def only_where_chosen(x, y):
     return np.array([a / b if b != 0 else 0.0 for a, b in zip(x, y)], dtype=np.float64)
 
@@ -676,3 +688,35 @@ def test_overflows_of_numbers_that_are_given(text: str, dtype: str, tmp_path: Pa
             assert told[0] == told[1], (s, t)
         refused = "(-" in text or "* -" in text
         assert fused.stats.compiled or (refused and dtype[0] == "u")
+
+
+KINDS: tuple[Any, ...] = (
+    int, float, np.int8, np.int32, np.uint8, np.uint64, np.float32, np.float64,
+)
+EXTREMES = (0, 1, -3, 1 << 40, 1e308)
+
+
+@pytest.mark.parametrize("operator", ["+", "*", "/", "%", "**"])
+def test_operators_of_two_types_warn_as_numpy_does(operator: str, tmp_path: Path) -> None:
+    """One that has to convert both numbers is that of arrays."""
+    function = written(tmp_path, f"def f(a, b):\n    return a {operator} b\n").f
+    fused = fuse(function, on_reject="silent")
+    for p, q in itertools.product(KINDS, KINDS):
+        if {p, q} <= {int, float}:
+            continue
+        for a, b in itertools.product(EXTREMES, EXTREMES):
+            with np.errstate(all="ignore"):
+                numbers = [np.array([n]).astype(t)[0] if t not in (int, float) else t(n)
+                           for t, n in ((p, a), (q, b))]
+            told = []
+            for f in (function, fused, fused, fused):
+                function.__globals__.pop("__warningregistry__", None)
+                with warnings.catch_warnings(record=True) as seen:
+                    warnings.simplefilter("default")
+                    try:
+                        got = repr(f(*numbers))
+                    except (OverflowError, ValueError, ZeroDivisionError) as error:
+                        got = repr(error)
+                told.append((got, sorted(str(w.message) for w in seen)))
+            assert told == [told[0]] * 4, numbers
+    assert fused.stats.compiled > 40

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import get_args
 
 from loopir import nodes as ir
 from loopir.algebra.values import raising
@@ -149,6 +150,10 @@ def _live(kernel: ir.Kernel, bound: Iterable[_Bound]) -> set[str]:
     for n in bound:
         if not isinstance(n, ir.Yield):
             reads.setdefault(n.name, set()).update(_names(walk(n)))
+    for loop in walk(kernel):
+        if isinstance(loop, ir.Loop) and loop.until is not None:  # what it carries depends on it
+            for acc in loop.accs:
+                reads[acc.name].update(_names(walk(loop.until)))
     found, todo = set[str](), [*_names(_outside(kernel))]
     while todo:
         name = todo.pop()
@@ -159,15 +164,25 @@ def _live(kernel: ir.Kernel, bound: Iterable[_Bound]) -> set[str]:
 
 
 def _outside(kernel: ir.Kernel) -> Iterator[ir.Node]:
-    """What is in no branch, and no part of what has a name."""
+    """What is in no branch, no part of what has a name, and does not end a loop that does nothing
+    but carry values.
+    """
     waiting: list[ir.Node] = [kernel]
     while waiting:
         n = waiting.pop()
         yield n
         if isinstance(n, ir.If):
             waiting.append(n.cond)
+        elif isinstance(n, ir.Loop) and n.until is not None and not _acts(n):
+            waiting += (n.range, *n.body)
         elif not isinstance(n, _Bound):
             waiting += children(n)
+
+
+def _acts(loop: ir.Loop) -> bool:
+    """Whether it does more than to name values."""
+    calm = (*get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), ir.If, ir.Loop)
+    return not all(isinstance(n, calm) for n in walk(loop))
 
 
 def _names(nodes: Iterable[ir.Node]) -> Iterator[str]:

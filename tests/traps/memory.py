@@ -216,6 +216,5 @@ def type_of_sums(y, x):
         for v in y:
             s += v
         return s, np.zeros(3, y.dtype)
-    else:
-        y *= 2.0
-        return y[0], np.zeros(2, y.dtype), y.dtype == np.float32
+    y *= 2.0
+    return y[0], np.zeros(2, y.dtype), y.dtype == np.float32

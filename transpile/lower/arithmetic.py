@@ -61,8 +61,11 @@ class Arithmetic(Powers):
             if got is not None:
                 return got
             x, y = self.settled(x, node), self.settled(y, node)
-        if "bool" in (x.strong, y.strong if x.strong is None else None):
-            spelled = spelled.removeprefix(OPERATOR)  # NumPy's bools have operators of arrays
+        common = result(operator.add, x, y)
+        if "bool" in (x.strong, y.strong if x.strong is None else None) or (
+            common and not common.weak and common.dtype not in (x.strong, y.strong)
+        ):
+            spelled = spelled.removeprefix(OPERATOR)  # such numbers have operators of arrays
         if name == "pow":
             return self.power(x, y, node, spelled, ufunc=ufunc)
         ty = self._result(function, (x, y), node)

@@ -185,9 +185,11 @@ class Builder(Sources):
     def _has_checked(self, name: Var) -> bool:
         return any(isinstance(s, Check) and s.cond == name for s in self.block)
 
-    def guard(self, cond: Expr, code: str, node: ast.AST) -> None:
-        """`cond` must hold before the kernel starts, unless an enclosing loop has no iteration."""
-        for frame in self.frames:
+    def guard(self, cond: Expr, code: str, node: ast.AST, *, anyway: bool = False) -> None:
+        """`cond` must hold before the kernel starts, unless an enclosing loop has no iteration, or
+        `anyway`.
+        """
+        for frame in self.frames if not anyway else ():
             if self.invariant(frame.trips) and self.low(Linear.of(frame.trips)) < 1:
                 cond = logic("or", cond, Call("le", (frame.trips, integer(0)), "bool"))
         if cond != TRUE and not any(isinstance(g, Guard) and g.cond == cond for g in self.guards):

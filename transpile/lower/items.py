@@ -8,7 +8,7 @@ from loopir.types import DTYPES
 
 from ..infer import Num, cast, logic
 from .builder import Builder
-from .operands import convert, rounded, truth, widened
+from .operands import convert, narrowed, truth, widened
 
 __all__ = ["as_item"]
 
@@ -25,7 +25,7 @@ def as_item(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
     if dtype == "bool":
         return truth(n)
     if to.kind == "f":
-        return rounded(b, n.ir, dtype, node)
+        return narrowed(b, n, dtype, node)
     if kind == "f":
         e = widened(n.ir)
         whole = b.bind(Call("trunc", (e,), e.dtype))

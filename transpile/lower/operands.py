@@ -110,7 +110,7 @@ def narrowed(b: Builder, n: Num, dtype: str, node: ast.AST) -> Expr:
         size = Call("abs", (n.ir,), "f64")
         small = logic("not", Call("ge", (size, Const(_ROUNDS_TO_INF[dtype], "f64")), "bool"))
         infinite = Call("gt", (size, Const(float(np.finfo(np.float64).max), "f64")), "bool")
-        b.guard(logic("or", small, infinite), "GUARD_FLOAT_STATUS", node)
+        b.guard(logic("or", small, infinite), "GUARD_FLOAT_STATUS", node, anyway=True)
     return cast(n.ir, dtype)
 
 

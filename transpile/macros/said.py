@@ -69,7 +69,8 @@ SAYINGS: tuple[Saying, ...] = (
     Saying(call="average a axis=None weights returned keepdims=False", wants="WEIGHTS",
            alike="WEIGHTS", first=("S = NP.sum(WEIGHTS, axis=AXIS, dtype=T, keepdims=KEEPDIMS)",),
            python=("S == 0",),
-           says="NP.sum(NP.multiply(A, WEIGHTS), axis=AXIS, keepdims=KEEPDIMS) / S"),
+           says="NP.sum(NP.asarray(A, dtype=T) * NP.asarray(WEIGHTS, dtype=T), axis=AXIS, "
+                "keepdims=KEEPDIMS) / S"),
     Saying(call=f"corrcoef {_COV}", rank=2, python=_UNSURE,
            first=("C = NP.cov(A)", "S = NP.sqrt(NP.diag(C))"), says=_BY_ROOTS),
     Saying(call=f"corrcoef {_COV}", wants="ROWVAR=False", rank=2, python=_UNSURE,
