@@ -208,6 +208,19 @@ def left_by_what_nobody_asks(x, y):
 
 
 @listed
+def counted_for_nobody(x, y):
+    count, best = 0, None
+    for v in y:
+        if v * -3 >= 2 and (best is None or v / 2 < best):
+            best = v
+        if v > 0:
+            if v - x[0] > 1:
+                count += 1
+    y[0] = 1
+    return len(x)
+
+
+@listed
 def only_where_chosen(x, y):
     return np.array([a / b if b != 0 else 0.0 for a, b in zip(x, y)], dtype=np.float64)
 

@@ -1,20 +1,18 @@
 """Legal IR → C: the kernel's frame. No decision is left to take here."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import get_args
+from collections.abc import Iterable
 
 from loopir import nodes as ir
-from loopir.algebra.values import raising
 from loopir.exhaustive import unhandled
-from loopir.names import used
 from loopir.ops import OPS, STATUS
-from loopir.tree import children, walk
+from loopir.tree import walk
 from loopir.types import DTYPES
 
 from ..target import Target
 from .definitions import definitions
 from .expressions import expr
+from .flagging import names_that_flag, with_named_conditions
 from .headers import header
 from .scope import Scope
 from .statements import block
@@ -41,6 +39,7 @@ def unit(text: str, target: Target) -> str:
 
 def body(kernel: ir.Kernel, target: Target) -> str:
     """The function ``tp_body``, which does the work and returns the status of the checks."""
+    kernel = with_named_conditions(kernel)
     frame = _Frame(kernel, target)
     work = [*block(kernel.body, frame.scope), "return status;"]
     head = f"static __attribute__((noinline)) int64_t tp_body{_GIVEN}"
@@ -123,79 +122,13 @@ def _function(head: str, lines: Iterable[str]) -> str:
     return "\n".join(out) + "\n"
 
 
-_Bound = ir.Assign | ir.Accum | ir.Yield
-
-
-def _flagging(kernel: ir.Kernel) -> frozenset[str]:
-    """Names whose values may raise a flag and that nothing reads, or not in all cases."""
-    nodes = list(walk(kernel))
-    branches = (part for n in nodes if isinstance(n, ir.If) for part in (*n.then, *n.orelse))
-    chosen = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
-    selected = (e for n in nodes if isinstance(n, ir.Call) and n.op == "select" for e in n.args[1:])
-    perhaps = used(*branches, *chosen, *(e for e in selected if e.lanes == 1))
-    bound = [n for n in nodes if isinstance(n, _Bound)]
-    live = _live(kernel, bound)
-    return frozenset(
-        n.name
-        for n in bound
-        if raising(n) and (n.name not in live or (isinstance(n, ir.Assign) and n.name in perhaps))
-    )
-
-
-def _live(kernel: ir.Kernel, bound: Iterable[_Bound]) -> set[str]:
-    """Names that something reads which is no name, or one of those, and is in no branch: where
-    none is gone, a C compiler leaves out even the loop that computes the value.
-    """
-    reads: dict[str, set[str]] = {}
-    for n in bound:
-        if not isinstance(n, ir.Yield):
-            reads.setdefault(n.name, set()).update(_names(walk(n)))
-    for loop in walk(kernel):
-        if isinstance(loop, ir.Loop) and loop.until is not None:  # what it carries depends on it
-            for acc in loop.accs:
-                reads[acc.name].update(_names(walk(loop.until)))
-    found, todo = set[str](), [*_names(_outside(kernel))]
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found.add(name)
-            todo += reads.get(name, ())
-    return found
-
-
-def _outside(kernel: ir.Kernel) -> Iterator[ir.Node]:
-    """What is in no branch, no part of what has a name, and does not end a loop that does nothing
-    but carry values.
-    """
-    waiting: list[ir.Node] = [kernel]
-    while waiting:
-        n = waiting.pop()
-        yield n
-        if isinstance(n, ir.If):
-            waiting.append(n.cond)
-        elif isinstance(n, ir.Loop) and n.until is not None and not _acts(n):
-            waiting += (n.range, *n.body)
-        elif not isinstance(n, _Bound):
-            waiting += children(n)
-
-
-def _acts(loop: ir.Loop) -> bool:
-    """Whether it does more than to name values."""
-    calm = (*get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), ir.If, ir.Loop)
-    return not all(isinstance(n, calm) for n in walk(loop))
-
-
-def _names(nodes: Iterable[ir.Node]) -> Iterator[str]:
-    return (n.name for n in nodes if isinstance(n, ir.Var))
-
-
 class _Frame:
     """Parameters as C locals; only those declared that are used."""
 
     def __init__(self, kernel: ir.Kernel, target: Target) -> None:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}
         read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
-        flagging = _flagging(kernel)
+        flagging = names_that_flag(kernel)
         stops = kernel.stops or any(isinstance(n, ir.While) for n in walk(kernel))
         self.scope = Scope(target, arrays, {}, set(), set(), read, flagging, stops)
         self._values: dict[str, str] = {}
