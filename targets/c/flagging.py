@@ -1,7 +1,7 @@
 """What may raise a flag and a C compiler might not compute, for nothing needs the value."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import get_args
@@ -44,7 +44,7 @@ def names_that_flag(kernel: ir.Kernel) -> frozenset[str]:
     selected = (e for n in nodes if isinstance(n, ir.Call) and n.op == "select" for e in n.args[1:])
     perhaps = used(*branches, *chosen, *(e for e in selected if e.lanes == 1)) - _conditions(kernel)
     bound = [n for n in nodes if isinstance(n, _Bound)]
-    live = _live(kernel, bound)
+    live = _live(kernel)
     return frozenset(
         n.name
         for n in bound
@@ -64,44 +64,65 @@ def _conditions(kernel: ir.Kernel) -> frozenset[str]:
     )
 
 
-def _live(kernel: ir.Kernel, bound: Iterable[_Bound]) -> set[str]:
-    """Names that something reads which acts, and is in no branch, or one of those names.
+_Path = tuple[tuple[int, bool], ...]
+"""The branches around: which If, and whether its first."""
+
+
+def _live(kernel: ir.Kernel) -> set[str]:
+    """Names that something reads which acts, or one of those names, in the branch that binds them.
 
     Where none is gone, a C compiler leaves out even the loop that computes the value.
     """
-    reads: dict[str, set[str]] = {}
-    for n in bound:
-        if not isinstance(n, ir.Yield):
-            reads.setdefault(n.name, set()).update(_names(walk(n)))
-    for s in walk(kernel):  # what decides a value
-        decided: Sequence[ir.Accum | ir.Yield] = ()
-        if isinstance(s, ir.If):
-            decided, by = s.yields, s.cond
-        elif isinstance(s, ir.Loop) and s.until is not None:
-            decided, by = s.accs, s.until
-        for value in decided:
-            reads.setdefault(value.name, set()).update(_names(walk(by)))
-    found, todo = set[str](), [*_names(_outside(kernel))]
+    reads: dict[str, list[tuple[str, _Path]]] = {"": []}
+    for by, e, path in _reads(kernel.body, ()):
+        reads.setdefault(by, []).extend((name, path) for name in _names(e))
+    paths = dict(_bound(kernel.body, ()))
+    found, todo = set[str](), [""]
     while todo:
-        name = todo.pop()
-        if name not in found:
-            found.add(name)
-            todo += reads.get(name, ())
+        for name, path in reads.get(todo.pop(), ()):
+            if name not in found and paths.get(name) == path:
+                found.add(name)
+                todo.append(name)
     return found
 
 
-def _outside(kernel: ir.Kernel) -> Iterator[ir.Node]:
-    """What is in no branch, no part of what has a name, and decides more than values."""
-    waiting: list[ir.Node] = [kernel]
-    while waiting:
-        n = waiting.pop()
-        yield n
+def _bound(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, _Path]]:
+    for n in block:
+        if isinstance(n, _Bound):
+            yield n.name, path
         if isinstance(n, ir.If):
-            waiting += (n.cond,) if _acts(n) else ()
-        elif isinstance(n, ir.Loop) and not _acts(n):
-            waiting += (n.range, *n.body)
-        elif not isinstance(n, _Bound):
-            waiting += children(n)
+            yield from _bound(n.yields, path)
+            yield from _bound(n.then, (*path, (id(n), True)))
+            yield from _bound(n.orelse, (*path, (id(n), False)))
+        else:
+            yield from _bound(children(n), path)
+
+
+def _reads(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, ir.Node, _Path]]:
+    """What reads which code, where: a name, or "" for what does more than to name values."""
+    for n in block:
+        match n:
+            case ir.If(cond, then, orelse, yields):
+                first, other = (*path, (id(n), True)), (*path, (id(n), False))
+                for y in yields:
+                    yield y.name, y.then, first
+                    yield y.name, y.orelse, other
+                    yield y.name, cond, path
+                if _acts(n):
+                    yield "", cond, path
+                yield from _reads(then, first)
+                yield from _reads(orelse, other)
+            case ir.Loop(until=until) if until is not None and not _acts(n):
+                for acc in n.accs:
+                    yield acc.name, until, path
+                yield "", n.range, path
+                yield from _reads((*n.accs, *n.body), path)
+            case ir.Assign(name) | ir.Accum(name):
+                yield from ((name, part, path) for part in children(n))
+            case _ if isinstance(n, get_args(ir.Expr)):
+                yield "", n, path
+            case _:
+                yield from _reads(children(n), path)
 
 
 def _acts(n: ir.If | ir.Loop) -> bool:
@@ -109,5 +130,5 @@ def _acts(n: ir.If | ir.Loop) -> bool:
     return not all(isinstance(part, _CALM) for part in walk(n))
 
 
-def _names(nodes: Iterable[ir.Node]) -> Iterator[str]:
-    return (n.name for n in nodes if isinstance(n, ir.Var))
+def _names(code: ir.Node) -> Iterator[str]:
+    return (n.name for n in walk(code) if isinstance(n, ir.Var))
