@@ -1,5 +1,5 @@
 """What is warned of is what Python warns of: in the same words, at the same lines."""
-# ruff: noqa: B007, B905, F841 (as people write them)
+# ruff: noqa: SIM102, B007, B905, F841 (as people write them)
 from __future__ import annotations
 
 import contextlib
