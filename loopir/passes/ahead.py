@@ -1,8 +1,9 @@
 """Checks ahead: a loop that updates what it reads asks first whether Python must decide."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from ..algebra.values import literal
 from ..analysis.memory import Memory, loaded, written
@@ -27,8 +28,9 @@ from ..ops import OPS
 from ..tree import ends, walk
 from .blocks import Block, map_inner
 
-__all__ = ["ahead", "asks_first"]
+__all__ = ["ahead", "asks_first", "checks_of"]
 
+_Overlap: TypeAlias = Callable[[frozenset[str], frozenset[str]], bool]
 _LEAVES = (Break, Return, While, Scan, Zip)
 
 
@@ -68,14 +70,23 @@ def ahead(kernel: Kernel) -> Kernel:
     updates = written((loop,)) & loaded((loop,))
     if not isinstance(loop, Loop) or not updates or written(before):
         return kernel
-    asked = _asked((loop,), set())
-    if not _can_move(asked, loop, kernel):
+    first = checks_of(loop, Memory(kernel).overlap, Fresh(kernel).name)
+    if first is None:
         return kernel
-    fresh = Fresh(kernel)
-    names = {name: fresh.name(name) for name in sorted(bound(*asked))}
-    first = tuple(rename(s, names) for s in asked)
     body = (*before, *first, map_inner(loop, _trusting), *kernel.body[k + 1 :])
     return replace(kernel, body=body, stops=True)
+
+
+def checks_of(loop: Loop, overlap: _Overlap, name: Callable[[str], str]) -> tuple[Stmt, ...] | None:
+    """A loop of the checks in `loop`, if it has any; None where they cannot go before it.
+
+    ``overlap``: of arrays read, and written; ``name`` makes a name new.
+    """
+    asked = _asked((loop,), set())
+    if not _can_move(asked, loop, overlap):
+        return None
+    names = {n: name(n) for n in sorted(bound(*asked))}
+    return tuple(rename(s, names) for s in asked)
 
 
 def asks_first(kernel: Kernel) -> bool:
@@ -111,7 +122,9 @@ def _asked(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
     return tuple(reversed(kept))
 
 
-def _can_move(asked: tuple[Stmt, ...], loop: Loop, kernel: Kernel) -> bool:
+def _can_move(
+    asked: tuple[Stmt, ...], loop: Loop, overlap: _Overlap
+) -> bool:
     """Whether `asked` says before `loop` exactly what the checks in it would say.
 
     Not where it rests on what the loop writes or carries, on how far it comes, or on functions that
@@ -123,7 +136,7 @@ def _can_move(asked: tuple[Stmt, ...], loop: Loop, kernel: Kernel) -> bool:
     whole = not any(
         isinstance(n, _LEAVES) or (isinstance(n, Loop) and n.until is not None) for n in walk(loop)
     )
-    still = not Memory(kernel).overlap(loaded(asked), written((loop,)))
+    still = not overlap(loaded(asked), written((loop,)))
     return steady and exact and whole and still
 
 

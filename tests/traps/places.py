@@ -214,3 +214,29 @@ def steps(a, b, c):
 @trap("a float is no index", case(F, 2), case(F, 2.0), case(F, np.int8(-2)), case(F, np.float64(1)))
 def by_number(x, k):
     return x[k]
+
+
+BEYOND = (case(floats(4), lambda: np.array([1, -4, 3])),
+          case(floats(4), lambda: np.array([1, 2, 7])),
+          case(floats(4), lambda: np.array([2, -5])), case(floats(4), lambda: np.array([9])))
+
+
+@trap("index arrays are looked at before the first element is written", *BEYOND)
+def put(x, p):
+    x[p] = 0.5
+
+
+@trap("index arrays are looked at before the first element is written", *BEYOND)
+def put_after_others(x, p):
+    x[0] = 5.0
+    x[p] = x[0]
+    x[p[::-1]] = np.arange(len(p))
+
+
+@trap("index arrays are looked at before the first element is written", *BEYOND)
+def put_where_found(x, p):
+    x[0] = p[0]
+    found = np.flatnonzero(p != 1) + p[0]
+    for k in range(3):
+        x[found] = k
+    return x

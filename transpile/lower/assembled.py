@@ -47,7 +47,7 @@ def assembled(
     guards = (*b.guards, *alias_guards(params, ours, b.block, b.reshaped))
     checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
     checked = checked or bool(b.strict)
-    stops = checked and bool(writes) and not rewrites
+    stops = checked and bool(writes) and not (rewrites or b.copied)
     strict = tuple(c for c in STATUS if c in b.strict)
     kernel = Kernel(tree.name, params, tuple(b.block), guards, strict, stops)
     plan = Plan(

@@ -49,7 +49,8 @@ class Builder(Sources):
     is where it is Python's. ``empty``: what holds where a loop had no iteration. ``made``: the
     arrays that stand for what one call makes, which is looked at for each way to come there.
     ``forks``: how often it is asked around here which of several arrays a name is. ``unsure``:
-    conditions of elements of views that may have none at all, not even the first.
+    conditions of elements of views that may have none at all, not even the first. ``copied``: what
+    is written must be brought back where Python has to decide.
     """
 
     env: dict[str, Value] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class Builder(Sources):
     constants: dict[Expr, Num] = field(default_factory=dict)
     empty: set[Expr] = field(default_factory=set)
     forks: int = 0
+    copied: bool = False
     unsure: set[Expr] = field(default_factory=set)
     made: dict[ast.Call, tuple[ArrayRef, ...]] = field(default_factory=dict)
 

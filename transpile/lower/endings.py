@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from loopir.analysis.memory import loaded, written
 from loopir.nodes import Accum, Assign, Call, Expr, Interval, Loop, Stmt, Var, While
+from loopir.passes.ahead import checks_of
 from loopir.tree import walk
 
 from ..infer import FALSE, Num, logic
+from ..places import is_step
 from ..ranges import INT64, Linear, integer
 from ..source import span_of
 from .carries import Carry
@@ -76,16 +78,26 @@ class Endings(Trips):
             accs.append(Accum(name, FALSE, left))
         return Var(name, "bool")
 
+    def _at_once(self, loop: Loop) -> tuple[Stmt, ...]:
+        """`loop`, which NumPy does at once: where it raises, it has written nothing."""
+        if written((loop,)) <= self.b.fresh:
+            return (loop,)
+        checks = checks_of(loop, lambda p, q: not p.isdisjoint(q), self.b.name)
+        self.b.copied = self.b.copied or checks is None
+        return (*(checks or ()), loop)
+
     def emit_loop(
         self, frame: Frame, body: list[Stmt], accs: list[Accum], until: Expr | None
     ) -> None:
         place = span_of(frame.node)
         if isinstance(frame.node, ast.For):
             domain = Interval(integer(0), frame.trips)
-            loop: Stmt = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
+            loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
+            whole = is_step(frame.node) and not any(is_step(f.node) for f in self.b.frames)
+            self.b.block += self._at_once(loop) if whole else (loop,)
         else:
             counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))
             k = Accum(frame.var.name, integer(0), (Linear.of(frame.var) + Linear({}, 1)).expr())
             assert until is not None
-            loop = While(until, tuple(body), (*accs, k) if counted else tuple(accs), span=place)
-        self.b.emit(loop)
+            carried = (*accs, k) if counted else tuple(accs)
+            self.b.emit(While(until, tuple(body), carried, span=place))
