@@ -1,5 +1,5 @@
 """Where code stands that was taken from a helper: the call's place, and which of the helper's; and
-whether it is a step of a function that warns in words of its own.
+whether it is a step of a function that warns in words of its own, or of what NumPy does at once.
 
 The end column of a node has all: what is copied with a node's position keeps it.
 """
@@ -10,8 +10,11 @@ from typing import Any
 
 from loopir.record import record
 
-__all__ = ["Place", "column", "is_step", "mark_step", "place_of", "put"]
+__all__ = [
+    "Place", "column", "is_at_once", "is_step", "mark_at_once", "mark_step", "place_of", "put",
+]
 
+_AT_ONCE = 1 << 18
 _STEP = 1 << 19
 _COLUMNS = 1 << 20
 
@@ -28,30 +31,46 @@ class Place:
 
 def column(end: int) -> int:
     """The column alone of a node's ``end_col_offset``."""
-    return end % _STEP
+    return end % _AT_ONCE
 
 
 def place_of(node: ast.AST) -> int:
     """The number of a node's place; 0: it stands where its position says."""
-    end = getattr(node, "end_col_offset", None) or 0
-    return int(end) // _COLUMNS
+    return _end(node) // _COLUMNS
 
 
 def mark_step(node: ast.AST) -> None:
     """Has `node`, and what takes its position from now on, be a step of NumPy's."""
-    node.end_col_offset = (getattr(node, "end_col_offset", None) or 0) | _STEP  # type: ignore[attr-defined]
+    _mark(node, _STEP)
 
 
 def is_step(node: ast.AST) -> bool:
     """Whether NumPy, which does more at once, does not warn of `node` in its words."""
-    return bool((getattr(node, "end_col_offset", None) or 0) & _STEP)
+    return bool(_end(node) & _STEP)
+
+
+def mark_at_once(node: ast.AST) -> None:
+    """Has loops that take the position of `node` from now on write nothing where they raise."""
+    _mark(node, _AT_ONCE)
+
+
+def is_at_once(node: ast.AST) -> bool:
+    """Whether the loop `node` writes nothing where it raises."""
+    return bool(_end(node) & _AT_ONCE)
+
+
+def _mark(node: ast.AST, mark: int) -> None:
+    node.end_col_offset = _end(node) | mark  # type: ignore[attr-defined]
+
+
+def _end(node: ast.AST) -> int:
+    return getattr(node, "end_col_offset", None) or 0
 
 
 def put(node: ast.AST, at: ast.AST, place: int) -> None:
     """Moves `node` to where `at` is, from the place with this number."""
-    step = is_step(node)
+    marks = _end(node) & (_STEP | _AT_ONCE)
     ast.copy_location(node, at)
     if "end_col_offset" in node._attributes:
-        end = (getattr(at, "end_col_offset", None) or 0) % _COLUMNS
-        own = end | _STEP if step else end
+        own = _end(at) % _COLUMNS | marks
         node.end_col_offset = own + place * _COLUMNS  # type: ignore[attr-defined]

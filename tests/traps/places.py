@@ -240,3 +240,27 @@ def put_where_found(x, p):
     for k in range(3):
         x[found] = k
     return x
+
+
+@trap("what is chosen is all there before the first element is written", *BEYOND)
+def copied_from(x, p):
+    y = x
+    y[: len(p)] = np.sqrt(np.arange(4.0))[p] * 2
+
+
+TAKEN = (case(floats(4), lambda: np.array([1, -4, 3]), floats(3)),
+         case(floats(4), lambda: np.array([1, 2, 7]), floats(3)),
+         case(floats(4), lambda: np.array([2, -5, 0]), floats(3)))
+
+
+@trap("what is chosen is all there before the first element is written", *TAKEN)
+def taken_out(x, p, y):
+    y[:] = x[p]
+    np.add(x[p], 1, out=y)
+
+
+@trap("what is chosen is all there before the first element is written", *TAKEN)
+def taken_where(x, p, y):
+    for _ in range(2):
+        y[1:] = np.where(p > 0, x[p], 0.5)[1:]
+    y[x[p] > 0] = 5

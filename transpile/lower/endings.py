@@ -11,7 +11,7 @@ from loopir.passes.ahead import checks_of
 from loopir.tree import walk
 
 from ..infer import FALSE, Num, logic
-from ..places import is_step
+from ..places import is_at_once
 from ..ranges import INT64, Linear, integer
 from ..source import span_of
 from .carries import Carry
@@ -93,7 +93,7 @@ class Endings(Trips):
         if isinstance(frame.node, ast.For):
             domain = Interval(integer(0), frame.trips)
             loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
-            whole = is_step(frame.node) and not any(is_step(f.node) for f in self.b.frames)
+            whole = is_at_once(frame.node) and not any(is_at_once(f.node) for f in self.b.frames)
             self.b.block += self._at_once(loop) if whole else (loop,)
         else:
             counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))

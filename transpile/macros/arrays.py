@@ -187,8 +187,7 @@ def _stored(
         return None
     if where is not None and _reads_elsewhere(into, mask, cx.fact(target).owner, cx):
         mask = materialised(cx.expr("NP.copy(E)", NP=cx.numpy, E=where), cx)
-    if isinstance(target, ast.Subscript) and is_gathered(target, cx):
-        cx.steps()  # all places are looked at before the first is written
+    cx.at_once()
     both = broadcast([into, of, mask], lambda parts: parts[1], cx)
     test = broadcast([into, of, mask], lambda parts: parts[2], cx)
     if list(map(ast.dump, both.shape)) != list(map(ast.dump, into.shape)):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ..places import mark_step
+from ..places import mark_at_once, mark_step
 from .env import Env
 from .fact import UNKNOWN, Fact
 from .flow import Flow
@@ -86,6 +86,10 @@ class Context:
     def steps(self) -> None:
         """What is made from now on in the place of the node are steps that NumPy does not name."""
         mark_step(self.at)
+
+    def at_once(self) -> None:
+        """What is made from now on in the place of the node writes nothing where it raises."""
+        mark_at_once(self.at)
 
     def before(self, *statements: ast.stmt) -> None:
         """For a macro on an expression: `statements` run before the one it stands in."""
