@@ -28,7 +28,7 @@ from ..ops import OPS
 from ..tree import ends, walk
 from .blocks import Block, map_inner
 
-__all__ = ["ahead", "asks_first", "checks_of"]
+__all__ = ["ahead", "asks_first", "checks_of", "trusting"]
 
 _Overlap: TypeAlias = Callable[[frozenset[str], frozenset[str]], bool]
 _LEAVES = (Break, Return, While, Scan, Zip)
@@ -73,7 +73,7 @@ def ahead(kernel: Kernel) -> Kernel:
     first = checks_of(loop, Memory(kernel).overlap, Fresh(kernel).name)
     if first is None:
         return kernel
-    body = (*before, *first, map_inner(loop, _trusting), *kernel.body[k + 1 :])
+    body = (*before, *first, trusting(loop), *kernel.body[k + 1 :])
     return replace(kernel, body=body, stops=True)
 
 
@@ -87,6 +87,11 @@ def checks_of(loop: Loop, overlap: _Overlap, name: Callable[[str], str]) -> tupl
         return None
     names = {n: name(n) for n in sorted(bound(*asked))}
     return tuple(rename(s, names) for s in asked)
+
+
+def trusting(loop: Loop) -> Stmt:
+    """`loop` after all of its checks have held, in a kernel that stops where one does not."""
+    return map_inner(loop, _trusting)
 
 
 def asks_first(kernel: Kernel) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from loopir.nodes import Append, Check, Kernel, Load, Store
 from loopir.ops import STATUS
-from loopir.tree import walk
+from loopir.passes.ahead import trusting
+from loopir.tree import bottom_up, walk
 
 from ..bindings import Argument, Captured, Field, Held, Taken
 from ..plan import Plan
@@ -49,7 +50,10 @@ def assembled(
     checked = checked or bool(b.strict)
     stops = checked and bool(writes) and not (rewrites or b.copied)
     strict = tuple(c for c in STATUS if c in b.strict)
-    kernel = Kernel(tree.name, params, tuple(b.block), guards, strict, stops)
+    body = tuple(b.block)
+    if stops and b.asked:
+        body = tuple(bottom_up(s, lambda n: trusting(n) if n in b.asked else n) for s in body)
+    kernel = Kernel(tree.name, params, body, guards, strict, stops)
     plan = Plan(
         kernel=kernel,
         bindings=tuple(b.bindings[p.name] for p in params),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
 
-from loopir.nodes import Call, Check, Const, Dim, Disjoint, Expr, Guard, Param, Var
+from loopir.nodes import Call, Check, Const, Dim, Disjoint, Expr, Guard, Loop, Param, Var
 from loopir.ops import OPS
 from loopir.record import record
 from loopir.tree import walk
@@ -50,7 +50,8 @@ class Builder(Sources):
     arrays that stand for what one call makes, which is looked at for each way to come there.
     ``forks``: how often it is asked around here which of several arrays a name is. ``unsure``:
     conditions of elements of views that may have none at all, not even the first. ``copied``: what
-    is written must be brought back where Python has to decide.
+    is written must be brought back where Python has to decide. ``asked``: loops whose checks stand
+    before them, too.
     """
 
     env: dict[str, Value] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class Builder(Sources):
     empty: set[Expr] = field(default_factory=set)
     forks: int = 0
     copied: bool = False
+    asked: set[Loop] = field(default_factory=set)
     unsure: set[Expr] = field(default_factory=set)
     made: dict[ast.Call, tuple[ArrayRef, ...]] = field(default_factory=dict)
 

@@ -84,6 +84,8 @@ class Endings(Trips):
             return (loop,)
         checks = checks_of(loop, lambda p, q: not p.isdisjoint(q), self.b.name)
         self.b.copied = self.b.copied or checks is None
+        if checks:
+            self.b.asked.add(loop)
         return (*(checks or ()), loop)
 
     def emit_loop(
