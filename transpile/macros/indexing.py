@@ -5,6 +5,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from .context import Context
+from .elementwise import is_elementwise
 from .gathering import gathered, is_gathered
 from .integers import integer_constant, minus, plus
 from .respelled import respelled
@@ -80,7 +81,8 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
     if not all(map(_is_simple, items)):
         array = held(array, "a", cx) if isinstance(array, ast.Call) else array
         return materialised(cx.expr("X[I]", X=array, I=index), cx)
-    of = view(array, cx)
+    # all of what is computed may raise, or warn
+    of = materialised(array, cx) if is_elementwise(array, cx) else view(array, cx)
     if of is None:
         return None
     items = _whole(items, len(of.shape))
