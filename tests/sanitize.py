@@ -20,7 +20,7 @@ TESTS = (
     "test_run.py", "test_ops.py", "test_dispatch.py", "test_wrapper.py", "test_whole.py",
     "test_warnings.py", "test_exits.py", "test_stops.py", "test_complexes.py", "test_records.py",
     "test_traps.py", "test_regressions.py", "test_strides.py", "test_random.py",
-    "test_random_functions.py",
+    "test_random_functions.py", "test_either.py", "test_at_once.py", "test_indexing.py",
 )
 _FINDING = re.compile(r"(ERROR: AddressSanitizer: \S+|\S+: runtime error: .*)")
 
@@ -51,7 +51,8 @@ def main(arguments: list[str]) -> int:
                           "-p", "no:cacheprovider", *chosen])
     for finding, count in found.most_common():
         print(f"{count:6} {finding}")
-    print(f"sanitizers: {len(found)} findings")
+    ended = "" if status == 0 else f"; pytest ended with {status}: not all passed, or ran"
+    print(f"sanitizers: {len(found)} findings{ended}")
     return int(bool(found) or status != 0)
 
 
