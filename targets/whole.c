@@ -105,7 +105,7 @@ static int shelved(const whole *w, object **given)
         int64_t size = w->params[w->writes[i]].bytes;
         for (int axis = 0; axis < a->rank; axis++) size *= a->dims[axis];
         if (!(a->flags & ONE_BLOCK) || size > w->shelf->bytes - at) return 0;
-        __builtin_memcpy(w->shelf->data + at, a->data, (uint64_t)size);
+        if (size) __builtin_memcpy(w->shelf->data + at, a->data, (uint64_t)size);
         at += size;
     }
     return w->shelf->busy = 1;
