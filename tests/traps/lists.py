@@ -339,3 +339,16 @@ def counted_beside(x, k):
         acc[i] += x[i]
         acc[i + 3] = k + i
     return acc
+
+
+@trap("a list of ints gets what may be of no type yet", case(floats(9), 1), case(floats(9), 0),
+      case(lambda: -np.ones(3), 1), compiled=False)
+def filled_with_the_last(x, k):
+    s = None
+    for v in x:
+        if v > 0:
+            s = v
+    last = [0] * 3
+    for i in range(3):
+        last[i] = s if k > 0 else x[0]
+    return last

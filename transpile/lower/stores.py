@@ -31,6 +31,8 @@ class Stores(Elements):
         """``a[i] = value``."""
         array, needed, at = self._target(target)
         self.belongs_to(array, value, node)
+        if array.flags is not None:
+            value = self.single(value, node)
         index = places_of(self.b, array, at)
         place = span_of(target)
         stmts = self.stores(array.name, array.dtype, index, value, node, place)
