@@ -143,12 +143,10 @@ def test_what_overflows_wraps_unless_it_is_python_s(operate: Callable[..., Any])
         return out
 
     fused = fuse(operated, on_reject="silent", reassociate=False)
-    compiled = 0
     for of_m, of_x in itertools.product(("i8", "i4", "u1", "i2"), repeat=2):
         m = np.array([1, 0, 100, 251, 7]).astype(of_m)
         x = np.array([200, 3, 131, 1, 255]).astype(of_x)
         for k in (2, 5, 250):
             with np.errstate(all="ignore"):
                 assert answer(fused, m, x, k) == answer(operated, m, x, k), (m, x, k)
-    compiled += fused.stats.compiled
-    assert compiled
+    assert fused.stats.compiled

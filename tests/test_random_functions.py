@@ -64,13 +64,16 @@ class Run:
             return given
 
         names = function.__globals__
-        nearly(1e-5 if SUMMED.search(text) else 0.0)
+        summed = SUMMED.search(text) is not None
+        nearly(1e-5 if summed else 0.0)
         for mood in moods:
-            wanted, theirs = unordered(seen(function, case, mood, names)), held(memory)
+            wanted, theirs = seen(function, case, mood, names), held(memory)
             loose = mood == "default" and IN_PLACE.search(text)
+            wanted = unordered(wanted) if summed else wanted
             wanted = classes(wanted) if loose else wanted
             for again in ("first", "second"):
-                got, ours = unordered(seen(fused, case, mood, names)), held(memory)
+                got, ours = seen(fused, case, mood, names), held(memory)
+                got = unordered(got) if summed else got
                 got = classes(got) if loose else got
                 where = f"{again} call, {mood}, {fused.stats}\n{text}\n{recipe}"
                 assert got == wanted, f"{where}\n{differs(got, wanted)}"

@@ -68,11 +68,10 @@ class Plan:
     restored. ``snapshot``: Python may have to take over after the kernel has written, so the
     ``writes`` are copied before each call. ``risky``: only Python knows which of several operations
     warns first, and copies cost little, or whether any does: copies are made where the kernel
-    overwrites what it reads.
-    ``temporaries``: fresh arrays that do not escape. ``told``: an array in which element k + 1 says
-    when ``sources[k]`` raised first, as the how-manieth of them; 0: it did not. ``homes``: names
-    that are read before all else, in order. ``short``: the slot that tells that a list had too
-    little room; the call is then done again with more.
+    overwrites what it reads. ``temporaries``: fresh arrays that do not escape. ``told``: an array
+    in which element k + 1 says when ``sources[k]`` raised first, as the how-manieth of them; 0: it
+    did not. ``homes``: names that are read before all else, in order. ``short``: the slot that
+    tells that a list had too little room; the call is then done again with more.
     """
 
     kernel: Kernel

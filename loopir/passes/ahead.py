@@ -127,9 +127,7 @@ def _asked(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
     return tuple(reversed(kept))
 
 
-def _can_move(
-    asked: tuple[Stmt, ...], loop: Loop, overlap: _Overlap
-) -> bool:
+def _can_move(asked: tuple[Stmt, ...], loop: Loop, overlap: _Overlap) -> bool:
     """Whether `asked` says before `loop` exactly what the checks in it would say.
 
     Not where it rests on what the loop writes or carries, on how far it comes, or on functions that

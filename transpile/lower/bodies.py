@@ -210,7 +210,7 @@ class Bodies(Groups):
                 self.more_types(n, (v,), f"the type of `{n}` depends on the data", node)
         for group in groups:
             out |= group.spread(self.b, env)
-        return {n: _scalar(v) for n, v in out.items()}
+        return {n: v if isinstance(v, (Num, Unbound)) else Unbound() for n, v in out.items()}
 
     def _turn(self, frame: Frame, carries: dict[str, Carry]) -> AbstractContextManager[None]:
         """What the condition of a ``while`` says of the names at the start of an iteration."""
@@ -297,6 +297,3 @@ def _bound(linear: Linear, names: set[str]) -> bool:
     """Whether some of `names` occur in `linear`."""
     return any(isinstance(n, Var) and n.name in names for a in linear.terms for n in walk(a))
 
-
-def _scalar(v: Value | None) -> Num | Unbound:
-    return v if isinstance(v, (Num, Unbound)) else Unbound()

@@ -154,7 +154,8 @@ class Builder(Sources):
         """Notes that `op` of Python's floats, which gave `value`, warns of nothing it may raise."""
         for status in OPS[op].raises:
             quiet = self.foreseen(logic("not", raised(status, op, operands, value)))
-            self.silent.append(Silent(status, quiet, node))
+            guard = Guard(quiet, "GUARD_FLOAT_STATUS", span=span_of(node)) if quiet else None
+            self.silent.append(Silent(status, guard))
 
     def known_sources(self, *, rewrites: bool) -> tuple[tuple[StatusSource, ...], bool]:
         """The sources, as far as the status word tells them; and whether Python, where it does not,
@@ -166,9 +167,9 @@ class Builder(Sources):
             return tuple(self.sources), False
         classes = {s.status for s in self.sources}
         silent = [s for s in self.silent if s.status in classes]
-        for s in silent if rewrites else ():
-            if s.quiet is not None and s.node is not None:
-                self.guard(s.quiet, "GUARD_FLOAT_STATUS", s.node)
+        if rewrites:
+            guards = dict.fromkeys(s.quiet for s in silent if s.quiet is not None)
+            self.guards += (g for g in guards if g.cond != TRUE)
         mute = {s.status for s in silent if s.quiet is None or not rewrites}
         known = (replace(s, certain=s.certain and s.status not in mute) for s in self.sources)
         return tuple(dict.fromkeys(known)), rewrites and bool(mute - {"under"})

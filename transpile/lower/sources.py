@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from dataclasses import field
 
-from loopir.nodes import Call, Check, Expr, If, Load, Store
+from loopir.nodes import Call, Check, Expr, Guard, If, Load, Store
 from loopir.ops import OPS
 from loopir.record import record
 
@@ -28,13 +28,12 @@ _CLASS = {
 
 @record(frozen=True, slots=True)
 class Silent:
-    """An operation that warns of nothing, though it may raise `status`: not where ``quiet`` holds
-    before the first statement; None: that is not known then.
+    """An operation that warns of nothing, though it may raise `status`; not where ``quiet`` holds,
+    if that is known before the first statement.
     """
 
     status: str
-    quiet: Expr | None = None
-    node: ast.AST | None = None
+    quiet: Guard | None = None
 
 
 @record
@@ -91,7 +90,7 @@ class Sources(Conditions):
 
     def in_vain(self, before: int) -> None:
         """Notes that what the sources but the first `before` raise may be of no operation."""
-        self.silent += [Silent(s.status, None) for s in self.sources[before:]]
+        self.silent += [Silent(s.status) for s in self.sources[before:]]
 
     def _tell(self, raised: Expr) -> None:
         """Notes when the latest source raised first: as the how-manieth of all."""

@@ -39,7 +39,7 @@ def array_told(node: ast.AST, cx: Context) -> ast.expr | None:
         given = arguments(node, cx, {name: " ".join(w.partition("=")[0] for w in words)})
         if given is not None and (parts := _parts(row, given, words, cx)) is not None:
             if name.startswith("linalg."):
-                cx.steps()
+                cx.steps()  # NumPy's norms are dot products
             return _told(row, parts, node, cx)
     return None
 
