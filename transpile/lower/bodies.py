@@ -68,11 +68,11 @@ class Bodies(Groups):
             inits = self.inits(carried, groups, node)
             try:
                 carries, turn = self._settle(frame, inits, inside, groups)
+                turn = turn or self._standing(frame, carries, inits, inside, groups)
             except (MoreTypes, MoreStates) as more:
                 groups = self.wider(groups, more, node)
             else:
                 break
-        turn = turn or self._turned_once(frame, carries, inits, inside, groups)
         self._build(frame, turn, inits, names - set(carried), groups)
 
     def _settle(
@@ -167,6 +167,16 @@ class Bodies(Groups):
         named = {n: self._with_own_names(n, c) for n, c in carries.items()}
         body: list[Stmt] = []
         return _Turn(named, body, *self._run(frame, named, inits, live, groups, body))
+
+    def _standing(
+        self, frame: Frame, carries: dict[str, Carry], inits: dict[str, Num | Unbound],
+        live: frozenset[str], groups: Sequence[Group],
+    ) -> _Turn:
+        """The iteration that stands, unless it shows that there are more types."""
+        with self.b.trial() as tried, self.tried_lists() as lists:
+            turn = self._turned_once(frame, carries, inits, live, groups)
+            tried.holds = lists.holds = True
+        return turn
 
     def _run(
         self,

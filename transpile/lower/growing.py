@@ -151,21 +151,6 @@ def _is_plain(
     return True
 
 
-_UNSURE = (ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.ListComp, ast.GeneratorExp)
-
-
-class _Replaced(ast.NodeTransformer):
-    """A pop of that list is what was popped, under this name."""
-
-    def __init__(self, of: str, name: str) -> None:
-        self.of, self.name = of, name
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        if _method(node) == (self.of, "pop") and not node.args:
-            return ast.copy_location(ast.Name(self.name, ast.Load()), node)
-        return self.generic_visit(node)
-
-
 class _Apart(ast.NodeTransformer):
     def __init__(self, lists: Mapping[str, int], last: str) -> None:
         self.lists, self.last = lists, last
@@ -194,33 +179,20 @@ class _Apart(ast.NodeTransformer):
             items = [self._push(name, e, node) for e in node.value.elts]
             return [self._counted(name, ast.Constant(0), node), *items]
         match node.targets, node.value, _method(node.value):
-            case [target], ast.Call(args=[], keywords=[]), (of, "pop") if of in self.lists:
+            case [ast.Name() | ast.Tuple() as target], ast.Call(args=[], keywords=[]), (
+                of, "pop"
+            ) if of in self.lists:
                 return self._popped(of, target, node)
             case [ast.Tuple(elts=targets)], ast.Subscript(value=of, slice=at), _ if self._list(of):
                 return self._taken(self._list(of), targets, self.visit(at), node)
-        return self._popped_first(node)
-
-    def _popped_first(
-        self, node: ast.Assign | ast.AugAssign | ast.Expr
-    ) -> ast.AST | list[ast.stmt]:
-        of = self._popped_within(node)
-        if not of:
-            return self.generic_visit(node)
-        before = self._popped(of, ast.Name(self.last, ast.Store()), node)
-        node.value = _Replaced(of, self.last).visit(node.value)
-        after = self.visit(node) if isinstance(node, ast.Expr) else self.generic_visit(node)
-        return [*before, *(after if isinstance(after, list) else [after])]
-
-    def _popped_within(self, node: ast.Assign | ast.AugAssign | ast.Expr) -> str:
-        """The list that the value of an assignment pops from once, of which nothing else is read in
-        it, and which it surely comes to.
-        """
-        nodes = [*ast.walk(node.value)]
-        popped = [m[0] for n in nodes if (m := _method(n)) is not None and m[1] == "pop"]
-        sure = not any(isinstance(n, _UNSURE) for n in nodes)
-        read = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
-        known = len(popped) == 1 and self.lists.get(popped[0]) == 0
-        return popped[0] if known and sure and read.count(popped[0]) == 1 else ""
+            case [ast.Subscript(value=ast.Name() as to, slice=place)], ast.Subscript(
+                value=of, slice=at
+            ), _ if self.lists.get(self._list(of)) and self._list(to) == self._list(of):
+                parts = parts_of_list(to.id, self.lists[to.id])
+                names = (ast.Name(part, ast.Load()) for part in parts)
+                places = [ast.Subscript(x, copied(place), ast.Store()) for x in names]
+                return self._taken(to.id, places, self.visit(at), node)
+        return self.generic_visit(node)
 
     def _popped(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         last = ast.BinOp(self._count(name, node), ast.Sub(), ast.Constant(1))
@@ -247,8 +219,6 @@ class _Apart(ast.NodeTransformer):
             return self.generic_visit(node)
         name = found[0]
         match found[1], node.value.args:
-            case "append", [_] if self._popped_within(node):
-                return self._popped_first(node)
             case "append", [item]:
                 return self._push(name, item, node)
             case "extend", [ast.List(elts=items)]:
@@ -256,7 +226,9 @@ class _Apart(ast.NodeTransformer):
             case "clear", []:
                 return self._counted(name, ast.Constant(0), node)
             case "pop", []:
-                return self._popped(name, ast.Name(self.last, ast.Store()), node)
+                last: list[ast.expr] = [ast.Name(self.last, ast.Store())]
+                items = last * max(self.lists[name], 1)
+                return self._popped(name, ast.Tuple(items, ast.Store()), node)
         return self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
@@ -264,7 +236,7 @@ class _Apart(ast.NodeTransformer):
         match node.op, node.value:
             case ast.Add(), ast.List(elts=items) if name in self.lists:
                 return [self._push(name, e, node) for e in items]
-        return self._popped_first(node)
+        return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         match node:

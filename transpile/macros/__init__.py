@@ -53,6 +53,8 @@ from .running import array_place, array_scan
 from .sayings import array_told
 from .scattering import array_scattered
 from .shaping import array_shaped
+from .shifting import list_shifted
+from .sorting import list_sorted
 from .stacking import array_rows
 from .subscripts import lists_indexed, row_element
 from .tuples import (
@@ -77,7 +79,9 @@ MACROS: tuple[Macro, ...] = (
     list_moved,          # a = b, a, b = b, a
     list_made,           # a = xs[1:], list(range(n)), [s] + xs
     list_extended,       # a += [v * 2 for v in x]
-    list_turned,         # a.reverse(), a.insert(0, s)
+    list_shifted,        # a.insert(0, s), a.pop(i), del a[i], a.remove(s)
+    list_sorted,         # a.sort(), sorted(x)
+    list_turned,         # a.reverse()
     walrus,              # (t := e)
     annotated,           # s: float = 0.0
     chained,             # a = b = e

@@ -5,12 +5,12 @@ import ast
 
 from ..types import ScalarType
 from .context import Context
-from .listlike import is_list, loops_in
+from .listlike import is_flat
 from .nests import unless
 from .tupled import is_steady
 from .views import held
 
-__all__ = ["list_found", "list_turned"]
+__all__ = ["list_found", "list_turned", "place_of"]
 
 _WHOLE = frozenset({"i64", "bool", "i32", "i16", "i8"})
 
@@ -60,17 +60,10 @@ def list_found(node: ast.AST, cx: Context) -> ast.expr | None:
             name, text = "place", ""
         case _:
             return None
-    known = _is_flat(of, cx) and cx.means("any", "sum", "range", "len", "bool")
+    known = is_flat(of, cx) and cx.means("any", "sum", "range", "len", "bool")
     if not known or cx.fact(wanted).rank != 0:
         return None
     return _looked_for(node, of, wanted, name, text, cx)
-
-
-def _is_flat(of: ast.expr, cx: Context) -> bool:
-    """Whether it is a list of numbers, in a function that has loops."""
-    fact = cx.fact(of)
-    flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
-    return flat and is_list(of, cx) and loops_in(cx.tree)
 
 
 def _looked_for(
@@ -79,7 +72,7 @@ def _looked_for(
 ) -> ast.expr:
     asked = wanted if is_steady(wanted) else held(wanted, "e", cx)
     found = cx.fresh(name)
-    lines = _placed(found, of, asked, cx) if not text else cx.code(
+    lines = place_of(found, of, asked, cx) if not text else cx.code(
         f"NAME = {text}", NAME=found, V=cx.fresh("v"), X=of, W=asked
     )
     types = cx.fact(wanted).types
@@ -101,7 +94,7 @@ def _asked_with(node: ast.Compare | ast.Call, wanted: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Call(node.func, [wanted], []), node)
 
 
-def _placed(name: str, of: ast.expr, wanted: ast.expr, cx: Context) -> list[ast.stmt]:
+def place_of(name: str | ast.expr, of: ast.expr, wanted: ast.expr, cx: Context) -> list[ast.stmt]:
     """The place of the first; -1 where there is none."""
     text = """
         NAME = -1
@@ -112,36 +105,25 @@ def _placed(name: str, of: ast.expr, wanted: ast.expr, cx: Context) -> list[ast.
 
 
 def list_turned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """The last item becomes the first; one is put in front of all.
+    """The last item becomes the first.
 
         u = [n]
         for i in range(n):
-            u.insert(0, i)
+            u.append(i)
         u.reverse()
     →
         u = [n]
         for i in range(n):
-            _e = i
-            u.append(_e)
-            for _i in range(len(u) - 1, 0, -1):
-                u[_i] = u[_i - 1]
-            u[0] = _e
-        for _i_1 in range(len(u) // 2):
-            _t = u[_i_1]
-            u[_i_1] = u[len(u) - 1 - _i_1]
-            u[len(u) - 1 - _i_1] = _t
+            u.append(i)
+        for _i in range(len(u) // 2):
+            _t = u[_i]
+            u[_i] = u[len(u) - 1 - _i]
+            u[len(u) - 1 - _i] = _t
     """
     match node:
         case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr=method), args=args)
-        ):
-            known = _is_flat(of, cx) and cx.means("range", "len")
-        case _:
-            return None
-    if not known:
-        return None
-    match method, args:
-        case "reverse", []:
+            value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr="reverse"), args=[])
+        ) if is_flat(of, cx) and cx.means("range", "len"):
             text = """
                 for I in range(len(X) // 2):
                     T = X[I]
@@ -149,13 +131,4 @@ def list_turned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                     X[len(X) - 1 - I] = T
             """
             return cx.code(text, I=cx.fresh("i"), X=of, T=cx.fresh("t"))
-        case "insert", [ast.Constant(value=0), item] if cx.fact(item).rank == 0:
-            text = """
-                E = ITEM
-                X.append(E)
-                for I in range(len(X) - 1, 0, -1):
-                    X[I] = X[I - 1]
-                X[0] = E
-            """
-            return cx.code(text, I=cx.fresh("i"), X=of, E=cx.fresh("e"), ITEM=item)
     return None

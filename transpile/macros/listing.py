@@ -11,10 +11,11 @@ from .comprehensions import nested, own_names, waits
 from .context import Context
 from .fact import INT_TYPES
 from .listlike import is_list, loops_in
+from .listuse import grows, is_read_only, is_remade
 from .names import bound, free_of
 from .streams import extent, stream
 
-__all__ = ["list_extended", "list_made", "list_returned"]
+__all__ = ["list_extended", "list_made", "list_returned", "listed"]
 
 
 class _Part(NamedTuple):
@@ -50,7 +51,8 @@ def list_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            name in cx.facts.own and not _is_plain(value, cx) and not _is_read_only(name, value, cx)
+            name in cx.facts.own and not is_read_only(name, value, cx)
+            and (not _is_plain(value, cx) or is_remade(name, value, cx))
         ):
             parts = _parts(value, cx) if loops_in(cx.tree) else None
         case _:
@@ -63,7 +65,7 @@ def list_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             *_appended(other, parts, cx),
             *_appended(name, [_Part("each", ast.Name(other, ast.Load()))], cx),
         ]
-    filled = None if _grows(name, cx) else cx.whole(lambda: _filled(name, parts, cx))
+    filled = None if grows(name, cx) else cx.whole(lambda: _filled(name, parts, cx))
     return filled or _appended(name, parts, cx)
 
 
@@ -134,31 +136,10 @@ def list_extended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return [*_appended(other, parts, cx), *_appended(name, more, cx)[1:]]
 
 
-def _is_read_only(name: str, value: ast.expr, cx: Context) -> bool:
-    """Whether it is a slice of a list of which nothing is set, and none is of it."""
-    match value:
-        case ast.Subscript(value=ast.Name(id=of), slice=ast.Slice()):
-            return not _others(name, cx) and not _others(of, cx) - {"append", "return"}
-    return False
-
-
-def _others(name: str, cx: Context) -> set[str]:
-    """What is done to a list but reading it: methods that are called, items set, its return."""
-    out: set[str] = set()
-    for n in ast.walk(cx.tree):
-        match n:
-            case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
-                while isinstance(of, ast.Subscript):
-                    of = of.value
-                out |= {"set"} if isinstance(of, ast.Name) and of.id == name else set()
-            case ast.Attribute(value=ast.Name(id=of), attr=method) if of == name:
-                out.add(method)
-            case ast.Return(value=ast.expr() as value):
-                items = value.elts if isinstance(value, ast.Tuple) else [value]
-                out |= {"return" for e in items if isinstance(e, ast.Name) and e.id == name}
-            case ast.AugAssign(target=ast.Name(id=of)) if of == name:
-                out.add("extend")
-    return out
+def listed(name: str, of: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    """`name` becomes a list of all that an iterable of numbers gives."""
+    parts = _iterated(of, cx) if cx.means("range", "len") else None
+    return None if parts is None else _appended(name, parts, cx)
 
 
 def _is_plain(e: ast.expr, cx: Context) -> bool:
@@ -284,11 +265,3 @@ def _types(p: _Part, cx: Context) -> Sequence[object]:
         return [*INT_TYPES]
     fact = cx.fact(p.of)
     return [fact.listed.item] if fact.listed else [None, 0]
-
-
-def _grows(name: str, cx: Context) -> bool:
-    """Whether more is done to `name` than its items being set."""
-    lines = [n for n in ast.walk(cx.tree) if isinstance(n, (ast.Assign, ast.AugAssign))]
-    targets = [t for n in lines for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
-    bindings = sum(name in bound(t) for t in targets)
-    return bindings > 1 or bool(_others(name, cx) - {"set", "return", "reverse"})

@@ -5,7 +5,14 @@ import ast
 
 from .context import Context
 
-__all__ = ["is_list", "loops_in"]
+__all__ = ["is_flat", "is_list", "loops_in"]
+
+
+def is_flat(of: ast.expr, cx: Context) -> bool:
+    """Whether it is a list of numbers, in a function that has loops."""
+    fact = cx.fact(of)
+    flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
+    return flat and is_list(of, cx) and loops_in(cx.tree)
 
 
 def is_list(e: ast.expr, cx: Context, asked: frozenset[str] = frozenset()) -> bool:

@@ -1,0 +1,94 @@
+"""What is done to lists that grow and shrink: one, two or three statements by chance, in a loop."""
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from written import written
+
+from transpile import fuse
+
+STATEMENTS = (
+    "s = u[-1] - u.pop()", "s = len(u) * u.pop()", "s = u.pop() - u[-1]", "s += u.pop()",
+    "t[int(u.pop()) % 10] = u.pop()", "s = u[int(u.pop()) % 3]", "s = s < 5 and u.pop()",
+    "s = s + max(u[0], u.pop(0), len(u))", "s = u.pop() if s < 3 else 0", "s = u.pop() * len(u)",
+    "s = s + u.pop(0) * u[0]", "s = u[0] + u.pop(0) * u[0]", "s += u.pop(i) + u[-1]",
+    "if u and u.pop() > 2: s += len(u)", "if u and u.pop(0) > 2: s += len(u)",
+    "u.append(u.pop(0))", "u.append(u.pop(0) + u[0])", "u.append(u[0] + u.pop(0))",
+    "u.insert(1, u.pop())", "u.insert(u.pop() > 2, s)", "u.insert(i, u[0])", "u.append(u[-1])",
+    "u.insert(len(u) - 1, u.pop(0))", "del u[i]", "del u[-1]", "del u[len(u) // 2]",
+    "s, r = u.pop(), u.pop(0)", "s, r = u[0], u.pop(0)", "r, s = u.pop(0), u[0]",
+    "u[0], u[1] = u.pop(), u.pop()", "u[0] = u.pop()", "u[-1] = u.pop()", "u[-1] += u.pop()",
+    "u[-1] += u.pop(0)", "u[u.pop() > 1] = u.pop()", "s += sum([u.pop(), u.pop(0)])",
+    "u.remove(u[-1])", "u.remove(s)", "u.remove(u.pop())", "u.sort()", "u.sort(reverse=True)",
+    "u = sorted(u)", "u = sorted(u)[::-1]", "s = sorted(u)[0]", "s = sorted(u)[i]",
+    "s = sorted(u)[-1] - sorted(u, reverse=True)[-1]", "s = sum(sorted(u)[:2])",
+    "u = sorted(u[1:] + [u[0]])", "s = u[0] + sorted(u)[0] * u.pop()",
+    "for j, w in enumerate(sorted(u)): s = s * j + w", "w = sorted([u[0], u[-1]]); s = w[1]",
+    "u = [q for q in u if q != s]; s += len(u)", "u = [q + 1 for q in u]", "u = u[1:]",
+    "s = max(u) - min(u); u.pop(u.index(max(u)))", "u.reverse(); u.pop()", "s = u.pop(-1)",
+    "while len(u) > 2 and u.pop(0) < 3: s += u[0]", "u.pop(-2)", "u.pop(i - 1)", "x[i] = u.pop()",
+    "x[len(u) % 3] = u.pop()", "x[0] += u.pop(1)", "u.insert(-1, u[0])", "u.insert(100, u[0])",
+    "assert u.pop(0) < 4", "s = (lambda a: a * 2)(u.pop())", "s = abs(u.pop(0)) if u else -1",
+    "s = u.pop(0) < u[0] < u.pop()", "u = u[::-1]", "u.clear()", "u.extend([u[0], u.pop()])",
+)
+KINDS = ("i8", "f8", "f4", "ints", "floats", "zeros", "nan")
+
+
+def program(rng: random.Random) -> str:
+    lines = [
+        f"        {line}" for s in rng.choices(STATEMENTS, k=rng.choice((1, 1, 2, 3)))
+        for line in ([s] if ": " in s else s.split("; "))
+    ]
+    head = ["u = []", "for v in x:", "    u.append(v)", "s, r = 0, 0", "t = [0] * 10",
+            "for i in range(k):"]
+    return "\n".join(["def f(x, k):", *(f"    {h}" for h in head), *lines,
+                      "    return s, r, u, t, len(u)\n"])
+
+
+def values(kind: str, n: int, rng: np.random.Generator) -> Any:
+    whole = rng.integers(0, 5, n)
+    match kind:
+        case "ints":
+            return whole.tolist()
+        case "floats":
+            return whole.astype(float).tolist()
+        case "zeros":
+            return rng.choice([0.0, -0.0, 1.0], n)
+        case "nan":
+            return rng.choice([0.5, np.nan, 1.0, np.inf], n)
+    return (whole + (kind == "f8") * rng.random(n)).astype(kind)
+
+
+def seen(function: Any, x: Any, k: int) -> tuple[str, str]:
+    x = x.copy()
+    with np.errstate(all="ignore"):
+        try:
+            out = repr(function(x, k))
+        except (ArithmeticError, AssertionError, IndexError, ValueError, TypeError) as e:
+            out = repr(e)
+    return out, repr(x)
+
+
+def test_what_is_done_to_lists(
+    tmp_path: Path, start: int, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng, compiled = random.Random(start), 0
+    count = 1000 if request.config.getoption("--long") else 30
+    for _ in range(count):
+        text = program(rng)
+        function = written(tmp_path, text).f
+        fused = fuse(function, on_reject="silent", reassociate=False)
+        for kind in rng.sample(KINDS, 2):
+            for n in rng.sample((0, 1, 2, 3, 5, 8, 40), 4):
+                x = values(kind, n, np.random.default_rng(rng.randrange(1 << 30)))
+                k = rng.choice((0, 1, 2, 5))
+                wanted = seen(function, x, k)
+                for _ in range(2):
+                    assert seen(fused, x, k) == wanted, f"{text}\n{x!r}, {k}"
+        compiled += fused.stats.compiled > 0
+        assert not caplog.records, text
+    assert compiled > 0.7 * count

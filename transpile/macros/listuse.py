@@ -1,0 +1,55 @@
+"""What is done to a list, by its name."""
+from __future__ import annotations
+
+import ast
+
+from .context import Context
+from .listlike import is_list
+from .names import bound
+
+__all__ = ["grows", "is_read_only", "is_remade"]
+
+
+def is_read_only(name: str, value: ast.expr, cx: Context) -> bool:
+    """Whether it is a slice of a list of which nothing is set, and none is of it."""
+    match value:
+        case ast.Subscript(value=ast.Name(id=of), slice=ast.Slice()):
+            return not _others(name, cx) and not _others(of, cx) - {"append", "return"}
+    return False
+
+
+def _others(name: str, cx: Context) -> set[str]:
+    """What is done to a list but reading it: methods that are called, items set, its return."""
+    out: set[str] = set()
+    for n in ast.walk(cx.tree):
+        match n:
+            case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
+                while isinstance(of, ast.Subscript):
+                    of = of.value
+                out |= {"set"} if isinstance(of, ast.Name) and of.id == name else set()
+            case ast.Attribute(value=ast.Name(id=of), attr=method) if of == name:
+                out.add(method)
+            case ast.Return(value=ast.expr() as value):
+                items = value.elts if isinstance(value, ast.Tuple) else [value]
+                out |= {"return" for e in items if isinstance(e, ast.Name) and e.id == name}
+            case ast.AugAssign(target=ast.Name(id=of)) if of == name:
+                out.add("extend")
+    return out
+
+
+def is_remade(name: str, value: ast.expr, cx: Context) -> bool:
+    """Whether it takes all of an iterable, and the list of that name is made anew in a loop."""
+    taken = isinstance(value, ast.ListComp) or cx.builtin(value) == "list"
+    if not taken or not is_list(ast.Name(name, ast.Load()), cx):
+        return False
+    loops = (n for n in ast.walk(cx.tree) if isinstance(n, (ast.For, ast.While)))
+    assigned = (n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Assign))
+    return any(isinstance(t, ast.Name) and t.id == name for n in assigned for t in n.targets)
+
+
+def grows(name: str, cx: Context) -> bool:
+    """Whether more is done to `name` than its items being set."""
+    lines = [n for n in ast.walk(cx.tree) if isinstance(n, (ast.Assign, ast.AugAssign))]
+    targets = [t for n in lines for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
+    bindings = sum(name in bound(t) for t in targets)
+    return bindings > 1 or bool(_others(name, cx) - {"set", "return", "reverse"})
