@@ -75,6 +75,8 @@ class Run:
                 got, ours = seen(fused, case, mood, names), held(memory)
                 got = unordered(got) if summed else got
                 got = classes(got) if loose else got
+                if summed and any(_in_sum(of) for of in (got, wanted)):
+                    continue
                 where = f"{again} call, {mood}, {fused.stats}\n{text}\n{recipe}"
                 assert got == wanted, f"{where}\n{differs(got, wanted)}"
                 assert ours == theirs or mood == "raise", f"{where}\nleaves other memory"
@@ -101,6 +103,11 @@ def held(memory: list[Any]) -> list[bytes]:
 def unordered(of: Seen) -> Seen:
     """Without the warnings of NumPy's sums, which depend on their order."""
     return of._replace(warned=tuple(w for w in of.warned if not w[1].endswith(" in reduce")))
+
+
+def _in_sum(of: Seen) -> bool:
+    """Whether it ended with an error that a sum raised, of the infinities that its order met."""
+    return of.error is not None and of.error[1].endswith(" in reduce")
 
 
 def classes(of: Seen) -> Seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..algebra.index import least, less, minus, plus
 from ..algebra.rules import rewrite
 from ..algebra.values import integer, literal, trips
 from ..names import Fresh, reads, rename
@@ -13,18 +14,21 @@ from ..nodes import (
     Call,
     Check,
     Expr,
+    If,
     Interval,
     Kernel,
     Loop,
     RangeDesc,
     Stmt,
     Var,
+    Yield,
 )
 from ..types import DTYPES, INDEX
 from .blocks import map_stmts, needed
 from .extrema import Place, place_of
 from .if_convert import straight
 from .legality import explain
+from .strip_mine import longest
 
 __all__ = ["places"]
 
@@ -35,40 +39,46 @@ CHUNK_BYTES = 256  # of terms that are searched one by one
 def places(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """An extremum that others follow is found by blocks; what follows is taken from its place.
 
-    The block of the best term is searched by chunks, and the chunk term by term. Before::
+    The block of the best term is searched by chunks; a chunk, or few terms, one by one. Before::
 
-        def k(x: f64[::1], best: mut(f64[()]), at: mut(i64[()])):
-            disjoint(x, best)
+        def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)
             for i in loop(0, x.shape[0], least=f64("inf"), k=-1):
                 m = x[i] < least
                 least = step(select(m, x[i], least))
                 k = step(select(m, i, k))
-            best[()] = least
             at[()] = k
 
     after::
 
-        def k(x: f64[::1], best: mut(f64[()]), at: mut(i64[()])):
-            disjoint(x, best)
+        def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)
-            for block in loop(range(0, x.shape[0], 1024), least_1=f64("inf"), start=x.shape[0]):
-                for i_1 in loop(block, min(block + 1024, x.shape[0]), least_2=f64("inf")):
-                    least_2 = step(min(least_2, x[i_1]))
-                least_1 = step(min(least_1, least_2))
-                start = step(select(least_2 < least_1, block, start))
-            end = min(start + 1024, x.shape[0])
-            for chunk in loop(range(start, end, 32), first=end):
-                for i_2 in loop(chunk, min(chunk + 32, end), some=False):
-                    some = step(some | (x[i_2] == least_1))
-                first = step(chunk)
-                until(some)
-            for i_3 in loop(first, min(first + 32, end), least=f64("inf"), k=-1):
-                found = x[i_3] == least_1
-                least = step(select(found, x[i_3], least))
-                k = step(select(found, i_3, k))
-                until(found)
-            best[()] = least
+            if x.shape[0] < 33:
+                for i_4 in loop(0, min(x.shape[0], 32), least_3=f64("inf"), k_1=-1):
+                    m_1 = x[i_4] < least_3
+                    least_3 = step(select(m_1, x[i_4], least_3))
+                    k_1 = step(select(m_1, i_4, k_1))
+                least = give(least_3)
+                k = give(k_1)
+            else:
+                for block in loop(range(0, x.shape[0], 1024), least_1=f64("inf"), start=x.shape[0]):
+                    for i_1 in loop(block, min(block + 1024, x.shape[0]), least_2=f64("inf")):
+                        least_2 = step(min(least_2, x[i_1]))
+                    least_1 = step(min(least_1, least_2))
+                    start = step(select(least_2 < least_1, block, start))
+                end = min(start + 1024, x.shape[0])
+                for chunk in loop(range(start, end, 32), first=end):
+                    for i_2 in loop(chunk, min(chunk + 32, end), some=False):
+                        some = step(some | (x[i_2] == least_1))
+                    first = step(chunk)
+                    until(some)
+                for i_3 in loop(first, min(first + 32, end), least_4=f64("inf"), k_2=-1):
+                    found = x[i_3] == least_1
+                    least_4 = step(select(found, x[i_3], least_4))
+                    k_2 = step(select(found, i_3, k_2))
+                    until(found)
+                least = give(least_4)
+                k = give(k_2)
             at[()] = k
     """
     fresh = Fresh(kernel)
@@ -77,16 +87,18 @@ def places(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         found = _found(s, kernel, fresh) if isinstance(s, Loop) else None
         made = tuple(found.statements(fresh)) if found else ()
         inner = made and next(x for x in made if isinstance(x, Loop)).body[0]
-        if not isinstance(inner, Loop) or explain(inner, kernel, reassociate=reassociate):
+        if not found or not isinstance(inner, Loop) or (
+            explain(inner, kernel, reassociate=reassociate)
+        ):
             return s
-        return made
+        return found.unless_short(made, fresh)
 
     return map_stmts(kernel, edit)
 
 
 def _found(s: Loop, kernel: Kernel, fresh: Fresh) -> _Search | None:
     """`s`, if all it does is to look for places and to fold."""
-    count = trips(s.range) if isinstance(s.range, Interval) else 0
+    count = longest(s.range) if isinstance(s.range, Interval) else 0
     loop = straight(s, kernel, fresh) or s
     plain = all(isinstance(x, Assign | Check) for x in loop.body)
     if not plain or s.until or (count is not None and count < 2 * CHUNK_BYTES):
@@ -99,14 +111,14 @@ def _found(s: Loop, kernel: Kernel, fresh: Fresh) -> _Search | None:
     others = tuple(a for a in loop.accs if a.name not in folded)
     if not found or (own | folded) & reads(*kept, *(a.step for a in others)):
         return None
-    return _Search(replace(loop, body=kept, accs=others), tuple(found))
+    return _Search(loop, replace(loop, body=kept, accs=others), tuple(found))
 
 
 class _Search:
     """A loop without its places, and those."""
 
-    def __init__(self, loop: Loop, found: tuple[Place, ...]) -> None:
-        self.loop, self.found = loop, found
+    def __init__(self, whole: Loop, loop: Loop, found: tuple[Place, ...]) -> None:
+        self.whole, self.loop, self.found = whole, loop, found
         widest = max(DTYPES[p.value.dtype].bytes for p in found)
         self.block, self.chunk = BLOCK_BYTES // widest, CHUNK_BYTES // widest
 
@@ -121,6 +133,24 @@ class _Search:
             end = Var(fresh.name("end"), INDEX)
             yield Assign(end.name, _until(start, self.block, rng.hi))
             yield from self._search(p, best, Interval(start, end), fresh)
+
+    def unless_short(self, made: tuple[Stmt, ...], fresh: Fresh) -> tuple[Stmt, ...]:
+        """What was `made` of the loop; where it has no more terms than a chunk, the loop itself."""
+        rng = self.loop.range
+        assert isinstance(rng, Interval)
+        if trips(rng) is not None:
+            return made
+        few = replace(rng, hi=least(rng.hi, plus(rng.lo, self.chunk)))
+        names = fresh.names(self.whole)
+        short = rename(replace(self.whole, range=few), names)
+        inner = {a.name: fresh.name(a.name) for a in self.whole.accs}
+        gives = (
+            Yield(a.name, Var(names[a.name], a.init.dtype), Var(inner[a.name], a.init.dtype))
+            for a in self.whole.accs
+        )
+        is_short = less(minus(rng.hi, rng.lo), self.chunk + 1)
+        long = tuple(rename(x, inner) for x in made)
+        return (If(is_short, (short,), long, tuple(gives), span=self.loop.span),)
 
     def _blocks(
         self, rng: Interval, starts: dict[str, str], places: dict[str, Var], fresh: Fresh
