@@ -681,6 +681,10 @@ FORMS: dict[str, str] = {
         np.bincount(k, minlength=9)
         np.bincount(k, weights=y, minlength=9)
         np.bincount(k, None, n + 4)
+        np.bincount(k)
+        np.bincount(k, weights=y)
+        np.bincount(k[1:]) * 2
+        np.bincount(k, y, 0) + 1
     """,
     "histogram": """
         np.histogram(x, 4)
