@@ -443,6 +443,11 @@ FORMS: dict[str, str] = {
     "squeeze": """
         np.squeeze(X[:, :1], axis=1)
         X[:1].squeeze(axis=0)
+        x.squeeze()
+        np.squeeze(x) * 2
+        x[:, None].squeeze()
+        x[None, :, None].squeeze((0, 2)) + 1
+        X.sum(axis=1, keepdims=True).squeeze()
     """,
     "expand_dims": """
         np.expand_dims(x, 0)

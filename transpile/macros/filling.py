@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,9 @@ def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None
             return cx.whole(lambda: _filled(name, call, of, cx))
         case ast.Call() as call if (
             any(cx.resolve(call.func) is f for f in (np.full, np.full_like))
-            and (of := _given(call)) is not None and _is_computed(_fill(call), cx)
+            and (like := _given(call)) is not None and _is_computed(_fill(call), cx)
         ):
-            made, like = cx.fresh("full"), of
-            return cx.made(made, lambda: _filled(made, call, like, cx))
+            return cx.made(made := cx.fresh("full"), partial(_filled, made, call, like, cx))
     return None
 
 
