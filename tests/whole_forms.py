@@ -204,6 +204,10 @@ FORMS: dict[str, str] = {
         np.einsum('ij->', X)
         np.einsum('ii->', X[:4, :4])
         np.einsum('ij,ij->i', X, Y)
+        np.einsum('ii->i', X[:4, :4]) * 2
+        np.einsum('ii->i', X[:4, :4]).sum()
+        np.einsum('ii,i->i', X[:4, :4], z)
+        np.einsum('iij->j', A[:, :2])
         np.einsum('i,j->ij', x, y)
         np.einsum('i,i,i', x, y, x)
         np.einsum('ijk,k->ij', A, x[:3])

@@ -14,8 +14,9 @@ RESIZING = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "r
 
 VIEWING = frozenset(
     {
-        "asarray", "ascontiguousarray", "broadcast_to", "diag", "diagonal", "expand_dims", "flip",
-        "fliplr", "flipud", "moveaxis", "ravel", "reshape", "squeeze", "swapaxes", "transpose",
+        "asarray", "ascontiguousarray", "broadcast_to", "diag", "diagonal", "einsum", "expand_dims",
+        "flip", "fliplr", "flipud", "moveaxis", "ravel", "reshape", "squeeze", "swapaxes",
+        "transpose",
     }
 )
 """Functions and methods that may give a view of their first operand."""
