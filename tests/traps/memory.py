@@ -283,3 +283,21 @@ def cut_short(x):
     for i in range(len(u)):
         u[i] = 1.0
     return u
+
+
+CUBE = lambda: np.arange(60.0).reshape(3, 4, 5)  # noqa: E731
+FLAT = lambda: np.arange(20.0).reshape(4, 5)  # noqa: E731
+DEEP = lambda: np.asfortranarray(CUBE())  # noqa: E731
+UPRIGHT = lambda: np.asfortranarray(FLAT())  # noqa: E731
+
+
+@trap("what is computed lies as its operands do, two axes as in C where one of them has that",
+      case(CUBE, FLAT), case(DEEP, FLAT), case(DEEP, UPRIGHT), case(CUBE, UPRIGHT))
+def stacked(x, y):
+    return x + y, y[None] - x, np.where(x > y, x, 0)
+
+
+@trap("what is computed lies as its operands do, two axes as in C where one of them has that",
+      case(CUBE, FLAT), case(DEEP, FLAT), case(DEEP, UPRIGHT), case(CUBE, UPRIGHT), compiled=False)
+def stacked_on_end(x, y):
+    return x.T + y.T[:, :, None], y.T[:, :, None] * x[0, 0, :4, None][:, :1].T, y.T[:, None] * 2
