@@ -1,6 +1,7 @@
 """How long an array may turn out whose length is computed: a bound known before the first loop."""
 from __future__ import annotations
 
+from loopir.analysis.memory import written
 from loopir.nodes import Call, Const, Expr, Load, Var
 from loopir.tree import walk
 from loopir.types import DTYPES
@@ -46,7 +47,7 @@ def _bound(b: Builder, e: Expr, up: bool) -> Expr | None:
             return _bound(b, b.values[name], up)
         case Load(array) if up and DTYPES[e.dtype].kind in "biu":
             of = b.reshaped.get(array, array)
-            given = isinstance(b.bindings.get(of), Argument)
+            given = isinstance(b.bindings.get(of), Argument) and of not in written(b.block)
             return Call(GREATEST, (Var(of, e.dtype),), "i64") if given else None
         case Call("cast", (p,)) if DTYPES[p.dtype].kind in "biu" and e.dtype == "i64" != p.dtype:
             return _bound(b, p, up) if p.dtype != "u64" else None
