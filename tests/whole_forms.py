@@ -204,6 +204,10 @@ FORMS: dict[str, str] = {
         np.einsum('ij->', X)
         np.einsum('ii->', X[:4, :4])
         np.einsum('ij,ij->i', X, Y)
+        np.einsum('ii->i', X[:4, :4]) * 2
+        np.einsum('ii->i', X[:4, :4]).sum()
+        np.einsum('ii,i->i', X[:4, :4], z)
+        np.einsum('iij->j', A[:, :2])
         np.einsum('i,j->ij', x, y)
         np.einsum('i,i,i', x, y, x)
         np.einsum('ijk,k->ij', A, x[:3])
@@ -443,6 +447,11 @@ FORMS: dict[str, str] = {
     "squeeze": """
         np.squeeze(X[:, :1], axis=1)
         X[:1].squeeze(axis=0)
+        x.squeeze()
+        np.squeeze(x) * 2
+        x[:, None].squeeze()
+        x[None, :, None].squeeze((0, 2)) + 1
+        X.sum(axis=1, keepdims=True).squeeze()
     """,
     "expand_dims": """
         np.expand_dims(x, 0)
@@ -681,6 +690,10 @@ FORMS: dict[str, str] = {
         np.bincount(k, minlength=9)
         np.bincount(k, weights=y, minlength=9)
         np.bincount(k, None, n + 4)
+        np.bincount(k)
+        np.bincount(k, weights=y)
+        np.bincount(k[1:]) * 2
+        np.bincount(k, y, 0) + 1
     """,
     "histogram": """
         np.histogram(x, 4)

@@ -84,7 +84,7 @@ class Part:
 @record(frozen=True, slots=True)
 class Fresh:
     """An array made for this call by ``expr``: Python source over the function's parameters and
-    globals, ``_np`` being NumPy, ``_max`` and ``_min`` Python's own.
+    globals, ``_np`` being NumPy, ``_max`` and ``_min`` Python's own, ``_greatest`` that of ints.
     """
 
     name: str

@@ -6,6 +6,7 @@ sample of each type, so that the answer is that of the NumPy in use.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -108,7 +109,8 @@ class HasType(Protocol):
 @functools.lru_cache(maxsize=4096)
 def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -> ScalarType | None:
     samples = [_WEAK[d](1) if weak else ELEMENTS[d].numpy.type(1) for d, weak in types]
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
             out = operation(*samples)
         except (TypeError, ValueError, ArithmeticError):

@@ -270,3 +270,15 @@ def handed_on_twice(x, n):
       case(2**53 + 1, 2.0**53), case(2**70, 1.0))
 def compared_by_ufuncs(a, b):
     return np.greater(a, 1), np.less_equal(a, b), np.equal(a, b), np.not_equal(1.5, b)
+
+
+@trap("what decides is asked of numbers, too", case(F, 2.5), case(F, F), case(F, np.float32(2.5)),
+      case(F, True), case(F, lambda: np.array(2.5)), case(F, lambda: [2.5]))
+def weighed(x, w):
+    total = 0.0
+    for i in range(len(x)):
+        if np.ndim(w) == 0:
+            total += x[i] * w
+        elif not np.isscalar(w):
+            total += x[i] * w[i]
+    return total, np.ndim(w)

@@ -218,3 +218,86 @@ def type_of_sums(y, x):
         return s, np.zeros(3, y.dtype)
     y *= 2.0
     return y[0], np.zeros(2, y.dtype), y.dtype == np.float32
+
+
+COUNTS = lambda: np.array([3, 0, 5, 3, 1])  # noqa: E731
+HUGE = lambda: np.array([1 << 40, 2])  # noqa: E731
+BELOW = lambda: np.array([-1, 2])  # noqa: E731
+
+
+@trap("what an array is filled with is read at its place", case(F, 20), case(Z, 3), case(N, 3))
+def filled_late(x, n):
+    x[0] = 7
+    u = np.full(n, x[0])
+    w = np.full_like(x, x[0] + 1)
+    for i in range(n):
+        u[i] += i
+    return u, w
+
+
+@trap("a length is read at its place", case(COUNTS), case(F), case(floats(9, np.float32)),
+      case(N), case(lambda: np.zeros(2, np.uint8)), compiled=False)
+def made_late(x):
+    x[0] = 7
+    u = np.zeros(int(x[0]))
+    for i in range(len(u)):
+        u[i] = i
+    return u
+
+
+@trap("a length is an element", case(COUNTS), case(HUGE), case(BELOW), case(N))
+def counted_out(x):
+    u = np.zeros(int(x[0]) + 1, np.int32)
+    for i in range(len(u)):
+        u[i] += i
+    return u, len(u)
+
+
+@trap("a length is the greatest element", case(COUNTS), case(BELOW), case(ints(0)), case(HUGE),
+      case(lambda: np.array([255, 3], np.uint8)), case(lambda: np.array([True, False])))
+def places_counted(x):
+    n = x.max() + 1
+    u = np.zeros(n, np.int64)
+    for v in x:
+        u[v] += 1
+    total = 0
+    for i in range(len(u)):
+        total += u[i] * i
+    return u, total
+
+
+@trap("a length is the greatest element", case(COUNTS, ints(9)), case(BELOW, ints(9)),
+      case(ints(0), ints(9)), case(lambda: np.array([255, 3], np.uint8), ints(9)))
+def counted_in_rows(x, out):
+    for i in range(len(x)):
+        seen = np.bincount(x[i:])
+        out[i] = seen[-1] + len(seen)
+    return out
+
+
+@trap("an array is cut to no more than it has", case(COUNTS), case(HUGE), case(BELOW), case(N),
+      case(lambda: np.array([600])))
+def cut_short(x):
+    u = np.zeros(5)
+    u.resize(int(x[0]), refcheck=False)
+    for i in range(len(u)):
+        u[i] = 1.0
+    return u
+
+
+CUBE = lambda: np.arange(60.0).reshape(3, 4, 5)  # noqa: E731
+FLAT = lambda: np.arange(20.0).reshape(4, 5)  # noqa: E731
+DEEP = lambda: np.asfortranarray(CUBE())  # noqa: E731
+UPRIGHT = lambda: np.asfortranarray(FLAT())  # noqa: E731
+
+
+@trap("what is computed lies as its operands do, two axes as in C where one of them has that",
+      case(CUBE, FLAT), case(DEEP, FLAT), case(DEEP, UPRIGHT), case(CUBE, UPRIGHT))
+def stacked(x, y):
+    return x + y, y[None] - x, np.where(x > y, x, 0)
+
+
+@trap("what is computed lies as its operands do, two axes as in C where one of them has that",
+      case(CUBE, FLAT), case(DEEP, FLAT), case(DEEP, UPRIGHT), case(CUBE, UPRIGHT), compiled=False)
+def stacked_on_end(x, y):
+    return x.T + y.T[:, :, None], y.T[:, :, None] * x[0, 0, :4, None][:, :1].T, y.T[:, None] * 2

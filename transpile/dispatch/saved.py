@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LITTLE", "Saved", "apart", "copies", "more", "share"]
+__all__ = ["LITTLE", "Saved", "apart", "copies", "greatest", "more", "share"]
 
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
@@ -29,6 +29,13 @@ def more(status: int, short: np.ndarray, room: list[int]) -> bool:
     if wanted:
         room[0] *= 8
     return wanted
+
+
+def greatest(array: np.ndarray) -> int:
+    """The greatest element of ints, or 0 where that is less. Raises TypeError of others."""
+    if array.dtype.kind not in "biu":
+        raise TypeError(array.dtype)
+    return int(array.max(initial=0))
 
 
 def apart(lists: Iterable[object]) -> bool:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from loopir.nodes import Append, Call, Dim, Param, Var
+from loopir.nodes import Append, Call, Dim, Expr, Param, Var
 from loopir.types import DTYPES
 
 from ..bindings import Argument, Fresh
-from ..infer import Num, constant
+from ..infer import Num, cast, constant
 from ..macros.calls import reshaping
 from ..ranges import LENGTH, integer
 from ..rejections import Refused
@@ -22,10 +22,11 @@ from ..types import ELEMENTS, ArrayType
 from .arrays import BLANK, READY, allocation, ones, ready, unfilled
 from .beside import made_before, made_beside
 from .compactions import Compaction
+from .implied import is_sure
 from .lists import SLACK
 from .pytext import as_python, inlined
 from .refusal import refuse
-from .room import room
+from .room import is_guess, room
 from .stacks import Stacks
 from .values import ArrayRef
 
@@ -70,8 +71,35 @@ class Allocations(Stacks):
         elif None in (known := [b.foreseen(n.ir) for n in shape]):
             rows = ty.unit == ty.rank - 1 and None not in known[1:]
             (b.cut if rows and not b.frames else b.roomy).add(unique)
+            shape = self._within(unique, shape, call)
         b.env[name] = made = ArrayRef(unique, ty.dtype, ty.unit, shape)
         b.made[call] = *(of for of in b.made.get(call, ()) if of.name != unique), made
+
+    def _within(self, array: str, shape: Sequence[Num], call: ast.Call) -> tuple[Num, ...]:
+        """The lengths where it was guessed how much room they need, for which there has to be
+        enough. Names of them stand for what is left.
+        """
+        b, out = self.b, list(shape)
+        for axis, n in enumerate(shape):
+            longest = room(b, n.ir)
+            if longest is None or b.foreseen(n.ir) is not None or not is_guess(longest):
+                continue
+            out[axis] = self._cropped(n, Dim(array, axis), call)
+            b.most[out[axis].ir] = longest
+            if not b.frames and not b.branches:
+                ints = {k: v for k, v in b.env.items() if isinstance(v, Num) and v.python_int}
+                b.env |= {k: out[axis] for k, v in ints.items() if v.ir == n.ir}
+        return tuple(out)
+
+    def _cropped(self, n: Num, most: Expr, node: ast.AST) -> Num:
+        """`n`, which has to be within its array: it is in any case, for a kernel goes on where a
+        check fails.
+        """
+        b = self.b
+        for op, end in (("ge", integer(0)), ("le", most)):
+            b.require(Call(op, (n.ir, end), "bool"), "GUARD_BOUNDS", node)
+        least = Call("min", (n.ir, most), "i64")
+        return b.integer_num(b.bind(Call("max", (least, integer(0)), "i64"), "n"), LENGTH)
 
     def can_compact(self, found: Compaction) -> bool:
         """Whether the array of a compaction has one axis of real numbers."""
@@ -132,8 +160,9 @@ class Allocations(Stacks):
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is not compiled here", node)
         if len(shape) != whole.rank or [n.ir for n in shape[1:]] != [n.ir for n in whole.shape[1:]]:
             refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` changes other axes", node)
-        for op, end in (("ge", integer(0)), ("le", whole.shape[0].ir)):
-            b.require(Call(op, (shape[0].ir, end), "bool"), "GUARD_BOUNDS", node)
+        left = b.linear(whole.shape[0].ir) - b.linear(shape[0].ir)
+        if not (is_sure(b, left) and is_sure(b, b.linear(shape[0].ir))):
+            shape = self._cropped(shape[0], whole.shape[0].ir, node), *shape[1:]
         if (most := room(b, whole.shape[0].ir)) is not None:
             b.most[shape[0].ir] = most
         b.env[name] = replace(whole, shape=shape)
@@ -149,12 +178,12 @@ class Allocations(Stacks):
         named = repr(ELEMENTS[ty.dtype].numpy.str)
         origins = [b.foreseen(n.ir) for n in shape or ()]
         known = shape is not None and None not in origins
-        if shape is not None and not known and function is np.empty:
+        if shape is not None and not known and function in (np.empty, np.zeros):
             longest = [room(b, n.ir) for n in shape]
             order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""
             if None not in longest:
                 said = "".join(f"{as_python(n)}, " for n in longest if n is not None)
-                return f"_np.empty(({said}), {named}{order})", False
+                return f"_np.{function.__name__}(({said}), {named}{order})", False
         ours = unfilled(function, call) if ty.dtype == "bool" else None
         try:
             return inlined(ours or call, b, own), ours is not None
@@ -212,6 +241,8 @@ class Allocations(Stacks):
 
     def _extent(self, node: ast.expr) -> Num:
         n = self.num(node)
+        if n.weak is None and n.strong in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
+            n = self.b.integer_num(cast(n.ir, "i64"), n.interval)
         if not n.python_int:
             refuse("LOWER_UNSUPPORTED", f"the length `{ast.unparse(node)}` is not an int", node)
         return replace(n, interval=(max(0, n.interval[0]), min(LENGTH[1], n.interval[1])))

@@ -22,6 +22,7 @@ from ..source import span_of
 from ..types import PARTS, ListType
 from .cases import possible
 from .refusal import refuse
+from .room import most
 from .slices import Slices, out_of_bounds
 from .subscripts import inside, parts_of
 from .values import Absent, ArrayRef, Cases, ListRef, Made
@@ -193,4 +194,7 @@ class Elements(Slices):
         zero = Const(DTYPES[load.dtype].numpy.type(0).item(), load.dtype)
         y = Yield(b.name(hint), load, zero)
         b.emit(If(needed, (), (), (y,), span=load.span))
-        return Var(y.name, load.dtype)
+        value = Var(y.name, load.dtype)
+        if (above := most(b, load)) is not None:
+            b.most[value] = above
+        return value

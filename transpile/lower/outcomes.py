@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from loopir.nodes import Accum, Call, Const, Expr
+from loopir.nodes import Accum, Call, Const, Expr, Var
 from loopir.types import DTYPES
 
 from ..infer import FALSE, TRUE, Num, cast, logic
 from ..ranges import ANY, INT64, Linear, integer
 from .carries import Carries, Carry
+from .room import most
 from .values import Case, Cases, Frame, Unbound, Value
 
 __all__ = ["Outcomes"]
@@ -70,6 +71,7 @@ class Outcomes(Carries):
         frame: Frame,
     ) -> Value:
         some = frame.some
+        self._note_most(c, init, end)
         n = Num(c.var, c.strong, c.weak)
         if c.partial:
             value = end.value if isinstance(end, Unbound) else end
@@ -96,6 +98,18 @@ class Outcomes(Carries):
                 return replace(n, is_weak=logic("and", init.weak_now, logic("not", replaced)))
             return replace(n, is_weak=c.flag)
         return self._settled(n, c, init, end, frame)
+
+    def _note_most(self, c: Carry, init: Num | Unbound, end: Num | Unbound) -> None:
+        """The greatest of several ints is at most what each of them is at most."""
+        if isinstance(init, Num) and isinstance(end, Num) and DTYPES[c.var.dtype].kind in "iu":
+            step = end.ir
+            while isinstance(step, Var) and step.name in self.b.values:
+                step = self.b.values[step.name]
+            match step:
+                case Call("max" | "maximum", (first, e)) if first == c.var:
+                    sides = most(self.b, init.ir), most(self.b, e)
+                    if sides[0] is not None and sides[1] is not None:
+                        self.b.most[c.var] = Call("max", (sides[0], sides[1]), "i64")
 
     def _turned(self, c: Carry, init: Num, some: Expr) -> Value:
         """A Python scalar before the loop that its first iteration turns into something else."""

@@ -26,6 +26,8 @@ def as_python(e: Expr) -> str:
             return f"{array}.shape[{axis}]"
         case Call("neg", (a,)):
             return f"(-{as_python(a)})"
+        case Call("greatest", (Var(array),)):
+            return f"_greatest({array})"
         case Call("max" | "min" as op, (a, c)):
             return f"_{op}({as_python(a)}, {as_python(c)})"
         case Call("select", (Call("eq", (a, Const(0))), Const(1), c)) if a == c:
@@ -39,8 +41,10 @@ def as_python(e: Expr) -> str:
 
 
 def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
-    """`node` as source over arguments and globals: local names give way to what they stand for."""
+    """`node` as source over arguments and globals: local names give way to what they stand for.
 
+    Elements of arrays are not asked for: what comes before `node` may have written them.
+    """
     class Inline(ast.NodeTransformer):
         def visit_Subscript(self, n: ast.Subscript) -> ast.expr:
             length = _length(n, b)
@@ -50,6 +54,9 @@ def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
 
         def visit_Name(self, n: ast.Name) -> ast.expr:
             value = b.env.get(n.id)
+            if isinstance(value, (ArrayRef, RecordsRef)) and id(n) not in kept:
+                said = f"`{ast.unparse(node)}` reads elements of `{n.id}`"
+                return refuse("LOWER_UNSUPPORTED", said, n)
             if value is None or (n.id in arguments and _is_own(n.id, value)):
                 return n
             if isinstance(value, ArrayRef) and not value.places and value.name not in b.fresh:
@@ -64,8 +71,21 @@ def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
     copied = ast.parse(ast.unparse(node), mode="eval").body
     for n in ast.walk(copied):
         ast.copy_location(n, node)
+    kept = {id(of) for n in ast.walk(copied) for of in _kept(n)}
     out: ast.expr = Inline().visit(copied)
     return ast.unparse(ast.fix_missing_locations(out))
+
+
+def _kept(n: ast.AST) -> list[ast.expr]:
+    """What `n` asks for nothing that a store changes."""
+    match n:
+        case ast.Attribute(value=of, attr="shape" | "size" | "ndim" | "dtype"):
+            return [of]
+        case ast.Call(func=ast.Name(id="len") | ast.Attribute(attr="len"), args=[of]):
+            return [of]
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name.endswith("_like"):
+            return [*n.args[:1], *(k.value for k in n.keywords if k.arg in ("a", "prototype"))]
+    return []
 
 
 def _length(n: ast.Subscript, b: Builder) -> Num | None:

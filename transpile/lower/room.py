@@ -1,13 +1,20 @@
-"""How long an array may turn out that is made inside loops: a bound known before the first."""
+"""How long an array may turn out whose length is computed: a bound known before the first loop."""
 from __future__ import annotations
 
-from loopir.nodes import Call, Const, Expr, Var
+from loopir.analysis.memory import written
+from loopir.nodes import Call, Const, Expr, Load, Var
+from loopir.tree import walk
+from loopir.types import DTYPES
 
+from ..bindings import Argument
 from ..ranges import Linear, integer
 from .builder import Builder
 from .implied import extreme
 
-__all__ = ["room"]
+__all__ = ["GREATEST", "is_guess", "most", "room"]
+
+GREATEST = "greatest"
+"""The greatest element of an array that is given, as it is before the first statement."""
 
 
 def room(b: Builder, length: Expr) -> Expr | None:
@@ -15,8 +22,18 @@ def room(b: Builder, length: Expr) -> Expr | None:
 
     ``max(n - i, 0)`` for ``i in range(n)`` → ``max(n, 0)``.
     """
-    most = _bound(b, length, True)
-    return None if most is None else Call("max", (most, integer(0)), "i64")
+    above = most(b, length)
+    return None if above is None else Call("max", (above, integer(0)), "i64")
+
+
+def most(b: Builder, e: Expr) -> Expr | None:
+    """What `e` is at most."""
+    return _bound(b, e, True)
+
+
+def is_guess(room: Expr) -> bool:
+    """Whether it holds only as long as nothing is written into the arrays that it speaks of."""
+    return any(isinstance(e, Call) and e.op == GREATEST for e in walk(room))
 
 
 def _bound(b: Builder, e: Expr, up: bool) -> Expr | None:
@@ -28,6 +45,12 @@ def _bound(b: Builder, e: Expr, up: bool) -> Expr | None:
     match e:
         case Var(name) if name in b.values:
             return _bound(b, b.values[name], up)
+        case Load(array) if up and DTYPES[e.dtype].kind in "biu":
+            of = b.reshaped.get(array, array)
+            given = isinstance(b.bindings.get(of), Argument) and of not in written(b.block)
+            return Call(GREATEST, (Var(of, e.dtype),), "i64") if given else None
+        case Call("cast", (p,)) if DTYPES[p.dtype].kind in "biu" and e.dtype == "i64" != p.dtype:
+            return _bound(b, p, up) if p.dtype != "u64" else None
         case Call("max" | "min" | "select" as op, (*_, p, q)):
             sides = [s for s in (_bound(b, p, up), _bound(b, q, up)) if s is not None]
             if len(sides) == 2:

@@ -33,6 +33,8 @@ class Called(Asked):
             return INT
         if (found := calls.reshaping(e, target)) is not None:
             return self._reshaped(*found)
+        if calls.is_squeezed(e, target):
+            return UNKNOWN  # its lengths tell how many axes are left
         if target is np.broadcast_to and len(e.args) == 2 and not e.keywords:
             return self._reshaped(e.args[0], getattr(e.args[1], "elts", e.args[1:]))
         facts = [self.of(a) for a in e.args]

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["RESIZING", "VIEWING", "rank_of", "rank_of_method", "reshaping"]
+__all__ = ["RESIZING", "VIEWING", "is_squeezed", "rank_of", "rank_of_method", "reshaping"]
 
 RESIZING = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "resize"})
 """Methods that change how many elements there are."""
 
 VIEWING = frozenset(
     {
-        "asarray", "ascontiguousarray", "broadcast_to", "diag", "diagonal", "expand_dims", "flip",
-        "fliplr", "flipud", "moveaxis", "ravel", "reshape", "squeeze", "swapaxes", "transpose",
+        "asarray", "ascontiguousarray", "broadcast_to", "diag", "diagonal", "einsum", "expand_dims",
+        "flip", "fliplr", "flipud", "moveaxis", "ravel", "reshape", "squeeze", "swapaxes",
+        "transpose",
     }
 )
 """Functions and methods that may give a view of their first operand."""
@@ -55,6 +56,14 @@ def reshaping(
         case "reshape", [_, *_]:
             return array, args
     return None
+
+
+def is_squeezed(call: ast.Call, function: object | None) -> bool:
+    """Whether it takes axes of one element away, of an array; the function is None where it is a
+    method.
+    """
+    method = isinstance(call.func, ast.Attribute) and call.func.attr == "squeeze"
+    return function is np.squeeze or (function is None and method)
 
 
 def rank_of(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:

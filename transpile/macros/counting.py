@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ..types import ELEMENTS
 from .arguments import Arguments, flag
 from .context import Context
+from .integers import integer_constant
 from .nests import dtype, nest, unless
 from .searching import Way, search, steady
 from .template import Part
@@ -38,17 +39,22 @@ _WEIGHED = """
 
 
 def _counted(given: Arguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
-    """Of so many numbers that all are below. Weights of nothing are ints."""
+    """Of so many numbers that all are below, or as many as there are up to the greatest. Weights of
+    nothing are ints.
+    """
     of, weights = cx.fact(given["x"]).array, given.get("weights")
-    length = given.get("minlength")
-    if of is None or of.rank != 1 or not _is(of.dtype, "iu") or of.dtype == "u64":
+    length = given.given.get("minlength", ast.Constant(0))
+    if of is None or of.rank != 1 or not _is(of.dtype, "biu") or of.dtype == "u64":
         return None
-    if length is None or not cx.fact(length).is_int:
+    if not cx.fact(length).is_int:
         return None
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("i", "most", "least")}
     parts |= {"K": steady(given["x"], cx), "NAME": name, "NP": cx.numpy}
     parts["LENGTH"] = length if isinstance(length, ast.Constant) else steady(length, cx)
     checks = ["LEAST < 0", "MOST >= LENGTH"]
+    if integer_constant(length, None) == 0:
+        parts["LENGTH"] = cx.fresh("length")
+        checks = ["LEAST < 0"]
     if weights is not None:
         own = cx.fact(weights).array
         if own is None or own.rank != 1 or not _is(own.dtype, "biuf"):
@@ -58,7 +64,8 @@ def _counted(given: Arguments, name: str, node: ast.Call, cx: Context) -> list[a
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     lines = cx.code(_COUNTED if weights is None else _WEIGHED, **parts)
     tests = [cx.expr(text, **parts) for text in checks]
-    return [*cx.code(_MOST, **parts), *unless(tests, original, lines, cx)]
+    before = _MOST + ("" if "MOST >= LENGTH" in checks else "    LENGTH = MOST + 1\n")
+    return [*cx.code(before, **parts), *unless(tests, original, lines, cx)]
 
 
 _PLACED = """

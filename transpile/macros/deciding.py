@@ -101,9 +101,8 @@ def _truth(node: ast.expr, cx: Context) -> bool | None:
             known = types is not None and cx.resolve(func) is isinstance
             if types and known:
                 return _is_one(_classes(of, cx), types.value)
-            found = known_as(node, cx)
-            return found.value if found and isinstance(found.value, bool) else None
-    return None
+    found = known_as(node, cx) if isinstance(node, ast.Call) else None
+    return found.value if found and isinstance(found.value, bool) else None
 
 
 def _compared(op: ast.cmpop, a: object, b: object) -> bool | None:
@@ -142,6 +141,12 @@ def known_as(e: ast.expr, cx: Context) -> Exactly | None:
             func=ast.Name(id="len"), args=[ast.Attribute(attr="shape", value=of)]
         ) if (fact := cx.fact(of)).types and fact.rank:
             return Exactly(fact.rank, int)
+        case ast.Call(func=func, args=[of], keywords=[]) if (
+            (fact := cx.fact(of)).types and fact.rank is not None
+            and (cx.resolve(func) is np.ndim or cx.resolve(func) is np.isscalar)
+        ):
+            asked: object = not fact.rank if cx.resolve(func) is np.isscalar else fact.rank
+            return Exactly(asked, type(asked))
         case ast.Attribute(attr="dtype", value=of) if types := cx.fact(of).types:
             strong = {None if isinstance(t, ScalarType) and t.weak else t.dtype for t in types}
             name = strong.pop()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ SMALL = 16
 _LIKE = (np.zeros_like, np.ones_like, np.full_like, np.empty_like)
 
 
-def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Outside loops and branches it comes as it is asked for, unless it is small.
+def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
+    """Outside loops and branches it comes as it is asked for, unless it is small or filled with
+    what is computed.
 
         for i in range(n):
             u = np.full(n, 0.5)
@@ -44,9 +46,15 @@ def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
             any(cx.resolve(call.func) is f for f in _VALUES) and not _is_plain(call, cx)
-            and (of := _given(call)) is not None and (cx.depth or _is_small(call, of, cx))
+            and (of := _given(call)) is not None
+            and (cx.depth or _is_small(call, of, cx) or _is_computed(_fill(call), cx))
         ):
             return cx.whole(lambda: _filled(name, call, of, cx))
+        case ast.Call() as call if (
+            any(cx.resolve(call.func) is f for f in (np.full, np.full_like))
+            and (like := _given(call)) is not None and _is_computed(_fill(call), cx)
+        ):
+            return cx.made(made := cx.fresh("full"), partial(_filled, made, call, like, cx))
     return None
 
 
@@ -59,6 +67,20 @@ def _given(call: ast.Call) -> ast.expr | None:
     """The lengths, or the array that it is to be like."""
     named = (k.value for k in call.keywords if k.arg in ("shape", "a", "prototype"))
     return call.args[0] if call.args else next(named, None)
+
+
+def _fill(call: ast.Call) -> list[ast.expr]:
+    """What comes after the lengths, or the array."""
+    given = [k.value for k in call.keywords if k.arg == "fill_value"]
+    place = 0 if any(k.arg in ("shape", "a", "prototype") for k in call.keywords) else 1
+    return [*call.args[place : place + 1], *given][:1]
+
+
+def _is_computed(fill: list[ast.expr], cx: Context) -> bool:
+    """Whether the function computes it, from what it may have written before."""
+    inside = [n for e in fill for n in ast.walk(e)]
+    own = any(isinstance(n, ast.Name) and n.id in cx.facts.own for n in inside)
+    return own or any(isinstance(n, ast.Subscript) for n in inside)
 
 
 def _is_small(call: ast.Call, of: ast.expr, cx: Context) -> bool:
@@ -74,9 +96,7 @@ def _is_small(call: ast.Call, of: ast.expr, cx: Context) -> bool:
 def _filled(name: str, call: ast.Call, of: ast.expr, cx: Context) -> list[ast.stmt] | None:
     fact, function = cx.fact(call), cx.resolve(call.func)
     value, empty = _VALUES[function], any(function is f for f in _EMPTY)
-    given = [k.value for k in call.keywords if k.arg == "fill_value"]
-    place = 1 if call.args[:1] == [of] else 0
-    fill = [*call.args[place : place + 1], *given][:1] if value is None else [ast.Constant(value)]
+    fill = _fill(call) if value is None else [ast.Constant(value)]
     shape = _shape(function, of, cx)
     if fact.array is None or fact.order != "C" or shape is None or not (fill or empty):
         return None

@@ -31,6 +31,10 @@ def indexed(e: ast.expr, cx: Context) -> View | None:
             cx.resolve(e.func) is None
         ):
             return _call(name, array, args, cx)
+        case ast.Call(func=func, args=[ast.Constant(value=str(text)), array], keywords=[]) if (
+            cx.is_numpy(func, "einsum")
+        ):
+            return _square(text.replace(" ", ""), array, cx)
         case ast.Call(func=func, args=[array, *args], keywords=[]):
             name = getattr(cx.resolve(func), "__name__", "")
             return _call(name, array, args, cx) if cx.is_numpy(func, name) else None
@@ -50,6 +54,18 @@ def _call(name: str, array: ast.expr, args: Sequence[ast.expr], cx: Context) -> 
         case "broadcast_to", [_]:
             return spread(array, getattr(args[0], "elts", args), cx)
     return None
+
+
+def _square(text: str, array: ast.expr, cx: Context) -> View | None:
+    """``"ii->i"``: the diagonal of a matrix with as many columns as rows."""
+    left, _, right = text.partition("->")
+    if len(right) != 1 or not right.isalpha() or left != 2 * right or cx.fact(array).rank != 2:
+        return None
+    of = view(array, cx)
+    if of is None:
+        return None
+    check = cx.expr("N != M", N=of.shape[0], M=of.shape[1])
+    return View(of.shape[:1], lambda at: of.at([at[0], at[0]]), (*of.checks, check))
 
 
 def _permuted(array: ast.expr, order: Sequence[int | None] | None, cx: Context) -> View | None:

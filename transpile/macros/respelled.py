@@ -215,6 +215,9 @@ def _outer(given: Arguments, cx: Context) -> ast.expr | None:
 
 def _size(given: Arguments, cx: Context) -> ast.expr | None:
     x = given["a"]
+    if given.name == "ndim" and cx.fact(x).rank == 0 and cx.fact(x).types and isinstance(
+            x, (ast.Name, ast.Constant)):
+        return ast.Constant(0)
     if cx.fact(x).array is None or given.get("axis") is not None:
         return None
     x = x if isinstance(x, ast.Name) else held(x, "a", cx)

@@ -8,7 +8,7 @@ from .arguments import is_none
 from .context import Context
 from .integers import integer_constant, minus, plus
 from .nests import dtype, unless
-from .views import View, fitted, held, is_one, view
+from .views import View, fitted, held, is_one, leaf, view
 
 __all__ = ["array_shaped", "diagonal", "spread"]
 
@@ -33,8 +33,9 @@ def array_shaped(node: ast.AST, cx: Context) -> ast.expr | None:
     match name:
         case "expand_dims" if axis is not None and -rank - 1 <= axis <= rank:
             return cx.expr(f"X[{_at(axis, rank + 1, 'None')}]", X=x)
-        case "squeeze" if axis is not None and -rank <= axis < rank > 1:
-            return _squeezed(node, x, axis % rank, cx)
+        case "squeeze":
+            name = cx.fresh("a")
+            return cx.made(name, lambda: _squeezed(name, node, x, given, cx))
         case "flatten" if not given and isinstance(x, ast.Name):
             return cx.expr("NP.copy(X.ravel())" if rank > 1 else "NP.copy(X)", NP=cx.numpy, X=x)
         case "ravel" if not given and _is_dense(x, cx):
@@ -79,15 +80,32 @@ def _at(axis: int, rank: int, there: str) -> str:
     return ", ".join(there if k == axis % rank else ":" for k in range(rank))
 
 
-def _squeezed(node: ast.Call, x: ast.expr, axis: int, cx: Context) -> ast.expr:
+def _squeezed(
+    name: str, node: ast.Call, x: ast.expr, given: Sequence[ast.expr], cx: Context
+) -> list[ast.stmt] | None:
+    """Without axes those of one element, as far as that is known; no other may have one.
+
+    What has no axis left is NumPy's.
+    """
     rank = cx.fact(x).rank or 0
+    several = given[0].elts if given and isinstance(given[0], ast.Tuple) else given
+    found = [k for e in several if (k := integer_constant(e, None)) is not None]
+    axes = {k % rank for k in found if -rank <= k < rank}
+    once = len(axes) == len(found) == len(several)
+    if not once or len(given) > 1 or bool(given) != bool(axes) or (axes and len(axes) == rank):
+        return None
     x = x if isinstance(x, ast.Name) else held(x, "a", cx)
-    name = cx.fresh("a")
+    if not given:
+        axes = {k for k, n in enumerate(leaf(x, cx).shape) if is_one(n)}
+        if (rank > 1 and not axes) or len(axes) == rank:
+            return None
+    others = [k for k in range(rank) if k not in axes] if not given else []
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    lines = cx.code(f"NAME = X[{_at(axis, rank, '0')}]", NAME=name, X=x)
-    check = cx.expr("X.shape[K] != 1", X=x, K=ast.Constant(axis))
-    cx.before(*unless([check], original, lines, cx))
-    return cx.expr("NAME", NAME=name)
+    items = ", ".join("0" if k in axes else ":" for k in range(rank))
+    left = f"X[{items}]" if axes else "X"  # itself, where there is nothing to take away
+    checks = [f"X.shape[{k}] != 1" for k in sorted(axes)] + [f"X.shape[{k}] == 1" for k in others]
+    tests = [cx.expr(text, X=x) for text in checks]
+    return unless(tests, original, cx.code(f"NAME = {left}", NAME=name, X=x), cx)
 
 
 def _matrix(x: ast.expr, cx: Context) -> ast.expr:

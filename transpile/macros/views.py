@@ -113,10 +113,23 @@ def broadcast(
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return combine([p.at(fitted(p.shape, index)) for p in parts])
 
-    full = [p for p in parts if len(p.shape) == rank > 1]
-    orders = {p.order for p in full if not any(map(is_one, p.shape))} or {p.order for p in full}
-    orders = orders or {"C"}
-    return View(tuple(shape), at, tuple(unique(checks)), _agreed(orders))
+    return View(tuple(shape), at, tuple(unique(checks)), _order(parts, shape))
+
+
+def _order(parts: Sequence[View], shape: Sequence[ast.expr]) -> str:
+    """The order of what is computed of `parts`, which has this shape. Two axes lie as in C where a
+    part that has both does; axes that a part is stretched along do not matter to it.
+    """
+    def lengths(p: Sequence[ast.expr]) -> set[int]:
+        return {k for k in range(-len(p), 0) if not is_one(p[k])}
+
+    telling = [p for p in parts if len(lengths(p.shape)) > 1]
+    whole = [p.order for p in telling if lengths(p.shape) == lengths(shape)]
+    rest = {p.order for p in telling if lengths(p.shape) != lengths(shape)}
+    if not whole:
+        return "C" if rest <= {"C"} else "?"
+    order = _agreed({*whole})
+    return order if order != "F" or rest <= {"F"} else "?"
 
 
 def _agreed(orders: set[str]) -> str:
