@@ -127,8 +127,9 @@ class Names(Stores):
         self.b.env[name] = captured = self.add_param(name, ty, Captured(name, ty))
         return captured
 
-    def unbind(self, node: ast.Name) -> None:
+    def unbind(self, node: ast.expr) -> None:
         """``del name``, which has to have a value."""
+        assert isinstance(node, ast.Name)
         got = self.b.env.get(node.id)
         if isinstance(got, Unbound):
             self._late(node.id, got, node)

@@ -100,7 +100,6 @@ class Statements(Forks):
                 self.statements(orelse, live)
             case ast.Delete(targets=targets) if all(isinstance(t, ast.Name) for t in targets):
                 for t in targets:
-                    assert isinstance(t, ast.Name)
                     self.unbind(t)
             case ast.If() | ast.Raise() | ast.Assert() if (
                 rest := self._without_raise(stmt)
