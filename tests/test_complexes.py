@@ -433,3 +433,17 @@ def test_types(case: tuple[Any, ...]) -> None:
 def test_they_have_no_order() -> None:
     report = fuse(order, on_reject="silent").report(Z)
     assert {r.code for r in report.rejections} == {"LOWER_COMPLEX"}
+
+
+def by_unknown(x):
+    g = lambda v: (q := v + 1) * q  # noqa: E731
+    t = 0
+    for v in x:
+        t += g(v)
+    return t
+
+
+def test_what_is_not_known_is_refused() -> None:
+    fused = fuse(by_unknown, on_reject="silent")
+    assert fused(Z) == by_unknown(Z)
+    assert [*fused.stats.replays] == ["LOWER_CALL"]

@@ -8,6 +8,8 @@ import types
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
+from .unwarned import unwarned
+
 __all__ = ["FUTURE", "bare", "compiles_to", "is_lambda"]
 
 FUTURE = reduce(
@@ -31,7 +33,8 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
     module = ast.fix_missing_locations(ast.Module([_function("_", free, text)], []))
     flags = code.co_flags & FUTURE
     try:
-        compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+        with unwarned():
+            compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
         return False
     return any(_same(c, code) for c in _codes(compiled) if c.co_name == code.co_name)
@@ -46,7 +49,8 @@ def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
     module = ast.fix_missing_locations(ast.Module([_function("_", code.co_freevars, text)], []))
     flags = code.co_flags & FUTURE
     try:
-        compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+        with unwarned():
+            compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
         return False
     return any(_same(c, code) for c in _codes(compiled) if c.co_name == code.co_name)

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import ast
-import warnings
+
+from .unwarned import unwarned
 
 __all__ = ["print_python"]
 
@@ -19,8 +20,7 @@ def print_python(tree: ast.AST) -> str:
 
 
 def _astor(tree: ast.AST) -> str | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with unwarned("error"):
         try:
             import astor
 

@@ -17,6 +17,7 @@ from loopir.record import record
 from .bytecode import compiles_to
 from .places import column
 from .rejections import Refused, Rejection
+from .unwarned import unwarned
 
 __all__ = ["Source", "read", "read_all", "read_text", "remember", "span_of"]
 
@@ -102,7 +103,8 @@ def read_all(text: str, path: str) -> tuple[Source, ...]:
     Raises Refused(SOURCE_UNPARSABLE) where the text is not Python.
     """
     try:
-        module = ast.parse(text, path)
+        with unwarned():
+            module = ast.parse(text, path)
     except (SyntaxError, ValueError) as e:
         raise _unparsable(e, path) from None
     lines = tuple(text.splitlines())
@@ -152,7 +154,8 @@ def _at(lines: Sequence[str], code: types.CodeType) -> ast.FunctionDef | None:
     try:
         block = inspect.getblock([s + "\n" for s in lines[first - 1 :]])
         indented = block[:1] != [] and block[0][:1].isspace()
-        module = ast.parse("".join(["if 1:\n"] * indented + block))
+        with unwarned():
+            module = ast.parse("".join(["if 1:\n"] * indented + block))
     except (SyntaxError, ValueError, tokenize.TokenError):
         return None
     ast.increment_lineno(module, first - 1 - indented)

@@ -1,7 +1,6 @@
 """Floating-point conditions under ``np.errstate``: which results stand."""
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -16,6 +15,7 @@ from loopir.record import record
 from targets.whole import calm
 
 from ..plan import StatusSource
+from ..unwarned import FILTERS_ARE_CONTEXTUAL
 from .contract import Contract
 
 __all__ = ["CALM", "errstate", "judge", "judge_told", "nervous", "tellable", "Verdicts", "watched"]
@@ -28,9 +28,6 @@ _Verdict: TypeAlias = "tuple[str | None, tuple[StatusSource, ...]]"
 
 _SCALAR = " in scalar "
 """Part of NumPy's warnings of operators that were not on arrays."""
-
-_FILTERS_ARE_CONTEXTUAL = bool(getattr(sys.flags, "context_aware_warnings", False))
-"""``warnings.filters`` does not tell all (free-threaded Python 3.14)."""
 
 
 def _errstate() -> Any:
@@ -78,11 +75,11 @@ def nervous() -> bool:
 
 def watched() -> bool:
     """Whether C can tell a change of the error state, and of the filters."""
-    return isinstance(_variable, ContextVar) and not _FILTERS_ARE_CONTEXTUAL
+    return isinstance(_variable, ContextVar) and not FILTERS_ARE_CONTEXTUAL
 
 
 def _each_counts() -> bool:
-    if _FILTERS_ARE_CONTEXTUAL:
+    if FILTERS_ARE_CONTEXTUAL:
         return True
     filters = (f for f in warnings.filters if issubclass(RuntimeWarning, f[2]))
     return any(f[0] not in _ONE_IS_ENOUGH for f in filters)
@@ -101,7 +98,7 @@ class Verdicts:
     def of(self, contract: Contract, function: FunctionType, status: int, again: bool) -> _Verdict:
         """As `_verdict`, which is asked where it is not known."""
         key = status, again, function.__globals__.get("__name__")
-        if (errstate(), warnings.filters) != self.mood or _FILTERS_ARE_CONTEXTUAL:
+        if (errstate(), warnings.filters) != self.mood or FILTERS_ARE_CONTEXTUAL:
             self.mood, self.known = (errstate(), list(warnings.filters)), {}
         if key not in self.known:
             self.known[key] = _verdict(contract, function, status, again)
@@ -206,7 +203,7 @@ def _was_shown(source: StatusSource, function: FunctionType) -> bool:
 
 def _action(source: StatusSource, function: FunctionType) -> str:
     """What the warning filters do with it."""
-    if _FILTERS_ARE_CONTEXTUAL:
+    if FILTERS_ARE_CONTEXTUAL:
         return "unknown"
     module = (source.of or function).__globals__.get("__name__", "<unknown>")
     for action, message, category, where, line in warnings.filters:

@@ -1,7 +1,6 @@
 """A call run both ways, by Python on copies and by machine code, and the two compared."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import combinations
@@ -13,6 +12,7 @@ import numpy as np
 from ..errors import FuseError, call_text, place
 from ..signature import call_with, parameters, type_of
 from ..types import ListType, ObjectType
+from ..unwarned import unwarned
 from .standin import Values
 
 __all__ = ["alike", "compared", "twins"]
@@ -33,8 +33,7 @@ def compared(function: FunctionType, values: Values, chosen: Callable[..., Any])
     if copies is None:
         return call_with(chosen, code, values)
     try:
-        with warnings.catch_warnings():  # the call itself gives them
-            warnings.simplefilter("ignore")
+        with unwarned():  # the call itself gives them
             wanted = call_with(function, code, copies)
     except Exception:
         return call_with(chosen, code, values)

@@ -14,6 +14,7 @@ from ..bytecode import is_lambda
 from ..macros.names import declared
 from ..rejections import Refused
 from ..source import read
+from ..unwarned import unwarned
 
 __all__ = ["Callee", "callee_of", "local_callee"]
 
@@ -91,6 +92,8 @@ def _lambda(function: FunctionType) -> ast.Lambda | None:
 @lru_cache(maxsize=8)
 def _lambdas(text: str) -> tuple[ast.Lambda, ...]:
     try:
-        return tuple(n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Lambda))
+        with unwarned():
+            module = ast.parse(text)
     except (SyntaxError, ValueError):
         return ()
+    return tuple(n for n in ast.walk(module) if isinstance(n, ast.Lambda))

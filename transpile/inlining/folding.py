@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..below import below, children
 from ..macros.names import bound
 
 __all__ = ["decided", "known", "literal"]
@@ -95,6 +96,9 @@ class _Decide(ast.NodeTransformer):
         return [out for s in statements for out in self.statement(s)]
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
+        for e in children(s):
+            if isinstance(e, ast.expr):
+                self._forget(*(n.target for n in below(e) if isinstance(n, ast.NamedExpr)))
         match s:
             case ast.If(test=test, body=body, orelse=orelse):
                 s.test = self.visit(test)
@@ -129,8 +133,8 @@ class _Decide(ast.NodeTransformer):
         both = {n: (type(v), v) for n, v in self.constants.items()}
         self.constants = {n: v for n, v in after.items() if both.get(n) == (type(v), v)}
 
-    def _forget(self, s: ast.stmt) -> None:
-        for name in bound(s):
+    def _forget(self, *nodes: ast.AST) -> None:
+        for name in bound(*nodes):
             self.constants.pop(name, None)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:

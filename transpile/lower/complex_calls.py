@@ -87,8 +87,9 @@ class ComplexCalls(PythonCalls):
         """A call where an argument, or the result, is complex."""
         if function in MAKERS:
             return self._made_complex(function, args, node)
+        if not callable(function):
+            refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is not known", node)
         x = args[0]
-        assert callable(function)
         if function in (cmath.exp, cmath.phase) and len(args) == 1 and isinstance(x, Pair):
             return self._by_python(function, x, node)
         if function is builtins.abs and isinstance(x, Pair):

@@ -176,17 +176,17 @@ class _Function(Results):
         """
         attributes = attributes_last(block)
         first = len(block) - len(attributes)
-        last = block[first:] if value is None else [*block[first:], ast.Return(value)]
+        last = block[first:]
+        if value is not None:
+            last = [*last, ast.copy_location(ast.Return(value), value)]
         self.statements(block[:first], frozenset(reads(last)))
-        if attributes or value is None:
-            return self.set_last(value, attributes) if attributes else self.returned(value)
-        apart = forked(self.b, sorted(reads([value])))
-        if apart is None:
-            return self.returned(value)
-        return self._either(ast.copy_location(ast.Return(value), value), apart)
+        apart = forked(self.b, sorted(reads(last)))
+        if apart is not None:
+            return self._either(last, apart)
+        return self.set_last(value, attributes) if attributes else self.returned(value)
 
-    def _either(self, result: ast.Return, apart: Cases) -> Returned:
-        """What is returned, for each array that a name in it may be."""
+    def _either(self, last: Sequence[ast.stmt], apart: Cases) -> Returned:
+        """What comes `last`, for each array that a name in it may be."""
         b, cond = self.b, undecided(apart.cases)
         flag, outer = self._slot("bool", Num(cond)), dict(b.env)
         sides: list[Returned] = []
@@ -194,9 +194,9 @@ class _Function(Results):
             b.env.update(outer | narrowed(outer, when))
             with b.under(when):
                 try:
-                    sides.append(self._ending([result]))
+                    sides.append(self._ending(last))
                 except NoValue:
-                    b.require(FALSE, "GUARD_EMPTY", result)
+                    b.require(FALSE, "GUARD_EMPTY", last[-1])
                     sides.append(Nothing())
         return Chosen(flag, *sides)
 

@@ -7,7 +7,7 @@ from typing import Any
 from loopir.nodes import Call, Dim, Param, Var
 
 from ..bindings import Argument, Captured, Field, Held, Part
-from ..infer import Num, constant
+from ..infer import Num, constant, logic
 from ..pair import Pair
 from ..ranges import ARGUMENT, LENGTH, Linear, integer
 from ..scope import Origin, Scope
@@ -126,6 +126,20 @@ class Names(Stores):
             return records
         self.b.env[name] = captured = self.add_param(name, ty, Captured(name, ty))
         return captured
+
+    def unbind(self, node: ast.expr) -> None:
+        """``del name``, which has to have a value."""
+        assert isinstance(node, ast.Name)
+        got = self.b.env.get(node.id)
+        if isinstance(got, Unbound):
+            self._late(node.id, got, node)
+        elif isinstance(got, Cases):
+            for c in got.cases:
+                if c.value is Absent.UNBOUND:
+                    self.b.require(logic("not", c.when), "GUARD_EMPTY", node)
+        elif got is None and node.id not in self.arguments:
+            refuse("LOWER_UNSUPPORTED", f"`{node.id}` may have no value here", node)
+        self.b.env[node.id] = Unbound()
 
     def take(self, name: str, ty: ListType, node: ast.AST, *, captured: bool = False) -> ArrayRef:
         """An array of what a list holds."""

@@ -248,6 +248,8 @@ class Results(Finished):
             if c.value is Absent.UNBOUND:
                 self.b.require(logic("not", c.when), "GUARD_EMPTY", node)
         value = here[0].value
+        if not isinstance(value, (Num, Absent)):
+            return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` is one of several arrays", node)
         first = self._scalar(value, node) if isinstance(value, Num) else Nothing()
         if len(here) == 1:
             return first

@@ -99,7 +99,8 @@ class Statements(Forks):
                 self._fitting(test, stmt)
                 self.statements(orelse, live)
             case ast.Delete(targets=targets) if all(isinstance(t, ast.Name) for t in targets):
-                self.b.env.update((t.id, Unbound()) for t in targets if isinstance(t, ast.Name))
+                for t in targets:
+                    self.unbind(t)
             case ast.If() | ast.Raise() | ast.Assert() if (
                 rest := self._without_raise(stmt)
             ) is not None:

@@ -13,6 +13,8 @@ from .names import COMPREHENSIONS
 
 __all__ = ["Stored", "attributes_set", "with_stores"]
 
+_NONE = object()
+
 Stored = Mapping[tuple[str, str], str]
 """By object and attribute: the name that has its value in the end."""
 
@@ -21,7 +23,8 @@ def attributes_set(
     tree: ast.FunctionDef, objects: Mapping[str, ObjectType]
 ) -> frozenset[tuple[str, str]]:
     """The attributes of arguments that `tree` sets and nothing else sees meanwhile: numbers and
-    arrays of plain objects, each of a class of its own; none where any other is set.
+    arrays of plain objects, each of a class of its own; none where any other is set, or an object
+    might be set what only its class has.
     """
     found = set[tuple[str, str]]()
     for node in ast.walk(tree):
@@ -44,6 +47,9 @@ def attributes_set(
     types = {objects[name].part(attr) for name, attr in found} - {None}
     if not all(isinstance(ty, (ArrayType, ScalarType)) for ty in types):
         return frozenset()
+    shared = (p for p in found if _is_shared(objects[p[0]].kind, p[1]))
+    if not all(_is_sure(tree, *p) for p in shared):
+        return frozenset()
     kinds = [kind for ty in objects.values() for kind in _kinds(ty)]
     alone = all(kinds.count(objects[name].kind) == 1 for name, _ in found)
     return frozenset(found) if alone and not _in_comprehensions(tree, found) else frozenset()
@@ -54,6 +60,26 @@ def _is_settable(kind: type, attr: str) -> bool:
     own = vars(object)["__setattr__"] is kind.__setattr__ and not issubclass(kind, tuple)
     there = type(getattr_static(kind, attr, None))
     return own and (there is MemberDescriptorType or not hasattr(there, "__set__"))
+
+
+def _is_shared(kind: type, attr: str) -> bool:
+    """Whether an object that has no such attribute shows that of its class."""
+    there = getattr_static(kind, attr, _NONE)
+    fields = getattr(kind, "__dataclass_fields__", {})
+    return there is not _NONE and type(there) is not MemberDescriptorType and attr not in fields
+
+
+def _is_sure(tree: ast.FunctionDef, name: str, attr: str) -> bool:
+    """Whether each way through `tree` sets it."""
+    for s in tree.body:
+        targets = s.targets if isinstance(s, ast.Assign) else [getattr(s, "target", None)]
+        if isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            of = [t for whole in targets if whole for t in ast.walk(whole)]
+            if any(ast.unparse(t) == f"{name}.{attr}" for t in of if isinstance(t, ast.Attribute)):
+                return True
+        if any(isinstance(n, ast.Return) for n in ast.walk(s)):
+            return False
+    return False
 
 
 def _kinds(ty: ObjectType) -> Iterator[type]:

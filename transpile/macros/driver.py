@@ -93,8 +93,13 @@ class _Driver:
         return out
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
+        facts = self.cx.facts
+        before, names = dict(facts.known), facts.bind_within(s)
         new = self._replaced(s)
-        if new is not None:
+        if new is not None:  # what is left binds them in its turn
+            for name in names:
+                facts.known.pop(name, None)
+            facts.known |= {n: before[n] for n in names if n in before}
             return self.block(new)
         self._descend(s)
         return [s]

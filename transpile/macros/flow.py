@@ -5,6 +5,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
+from ..below import below, children
 from ..types import ArrayType
 from . import calls
 from .env import Env
@@ -36,6 +37,7 @@ class Flow(Facts):
         self._record(s)
 
     def _record(self, s: ast.stmt) -> None:
+        self.bind_within(s)
         match s:
             case ast.Assign(targets=targets, value=value):
                 for t in targets:
@@ -59,6 +61,13 @@ class Flow(Facts):
                 self.branches([body, orelse])
             case _:
                 self._forget(bound(s))
+
+    def bind_within(self, s: ast.stmt) -> set[str]:
+        """The names that expressions of `s` itself bind, of which nothing is known meanwhile."""
+        own = [e for e in children(s) if isinstance(e, ast.expr)]
+        names = {n.target.id for n in below(*own) if isinstance(n, ast.NamedExpr)}
+        self._forget(names)
+        return names
 
     def _method(self, name: str, method: str, args: Sequence[ast.expr]) -> None:
         """A list stays one of scalars for as long as scalars are put into it."""
@@ -106,6 +115,7 @@ class Flow(Facts):
             head = dict(self.known)
             if not isinstance(loop, ast.While):
                 self._bind_each(loop.target, loop.iter)
+            self.bind_within(loop)
             for s in loop.body:
                 self._record(s)
             after = joined(head, self.known)

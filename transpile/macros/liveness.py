@@ -69,10 +69,11 @@ def _found(node: ast.AST) -> _Names:
             exposed = asked.reads | inside.exposed
             return _together((asked, inside, _block(orelse)), exposed, frozenset())
     names = [n for n in below(node) if isinstance(n, ast.Name)]
-    read = frozenset(n.id for n in names if isinstance(n.ctx, ast.Load))
+    read = frozenset(n.id for n in names if not isinstance(n.ctx, ast.Store))
     bound = frozenset(n.id for n in names if isinstance(n.ctx, ast.Store))
+    gone = frozenset(n.id for n in names if isinstance(n.ctx, ast.Del))
     changed = _of(node.target).assigned if isinstance(node, ast.AugAssign) else frozenset[str]()
-    return _Names(read, bound, read | changed, bound)
+    return _Names(read, bound | gone, read | changed, bound)
 
 
 def _block(block: Iterable[ast.AST]) -> _Names:

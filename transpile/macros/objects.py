@@ -76,8 +76,8 @@ def held_named(tree: ast.FunctionDef, env: Env) -> tuple[ast.FunctionDef, Stored
         for node in ast.walk(line):
             ast.copy_location(node, tree.body[0])
     new.body = [*naming.lines, *new.body]
-    stored = ((place, naming.names["_".join(place)]) for place in sorted(naming.set))
-    return new, dict(stored)
+    named = naming.names.items()
+    return new, {(p[0], str(p[1])): name for p, name in named if p in naming.set}
 
 
 def _spelled_out(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) -> list[ast.stmt]:
@@ -111,7 +111,7 @@ class _Spelled(ast.NodeTransformer):
 class _Naming(ast.NodeTransformer):
     def __init__(self, objects: Mapping[str, ObjectType], env: Env, taken: set[str]) -> None:
         self.objects, self.env, self.taken = objects, env, taken
-        self.names: dict[str, str] = {}
+        self.names: dict[tuple[int | str, ...], str] = {}
         self.lines: list[ast.stmt] = []
         self.set: frozenset[tuple[str, str]] = frozenset()
 
@@ -120,7 +120,7 @@ class _Naming(ast.NodeTransformer):
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (name, attr) in self.set:
                 there = self._type(node) is not None
                 load = ast.Attribute(node.value, attr, ast.Load())
-                own = self._name_of(node, f"{name}_{attr}", copied(load) if there else None)
+                own = self._name_of(node, (name, attr), copied(load) if there else None)
                 assert isinstance(own, ast.Name)
                 own.ctx = node.ctx
                 return own
@@ -135,7 +135,8 @@ class _Naming(ast.NodeTransformer):
             return named
         items = self._items(node.value) if isinstance(node, ast.Subscript) else None
         if items is not None:
-            node.value = self._name_of(node.value, f"{ast.unparse(node.value)}_items", items)
+            whole = ast.unparse(node.value), "items", ""
+            node.value = self._name_of(node.value, whole, items)
         self.generic_visit(node)
         return node
 
@@ -179,22 +180,25 @@ class _Naming(ast.NodeTransformer):
         if ty is None or place is None or isinstance(ty, (ListType, ObjectType, Opaque)):
             return None
         name, keys = self._keys(place)
-        return self._name_of(node, "_".join([name, *map(str, keys)]), copied(node))
+        return self._name_of(node, (name, *keys), copied(node))
 
-    def _name_of(self, node: ast.expr, hint: str, value: ast.expr | None) -> ast.expr:
+    def _name_of(
+        self, node: ast.expr, place: tuple[int | str, ...], value: ast.expr | None
+    ) -> ast.expr:
         """A name in the place of `node` for `value`, which is read before all else, if any."""
-        if hint not in self.names:
+        if place not in self.names:
+            hint = "_".join(str(p) for p in place if p != "")
             name = stem = "".join(c if c.isidentifier() or c.isdigit() else "_" for c in hint)
             count = 0
             while name in self.taken:
                 count += 1
                 name = f"{stem}_{count}"
             self.taken.add(name)
-            self.names[hint] = name
+            self.names[place] = name
             if value is not None:
                 line = ast.Assign([ast.Name(name, ast.Store())], value)
                 self.lines.append(self.visit(line) if isinstance(value, ast.Tuple) else line)
-        return ast.copy_location(ast.Name(self.names[hint], ast.Load()), node)
+        return ast.copy_location(ast.Name(self.names[place], ast.Load()), node)
 
     def _keys(self, place: _Place) -> _Place:
         """The same, however it is spelled."""

@@ -5,7 +5,6 @@ import functools
 import itertools
 import math
 import operator
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,6 +23,7 @@ from ..types import (
     RecordType,
     ScalarType,
 )
+from ..unwarned import unwarned
 
 __all__ = [
     "OPERATORS", "Display", "Exactly", "Sample", "Types", "ask", "is_pure", "method", "modest",
@@ -148,8 +148,7 @@ def _asked(
 ) -> ArrayType | ScalarType | RecordType | None:
     values = [_value(s) for s in samples]
     place = len(values) - len(names)
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with np.errstate(all="ignore"), unwarned():
         try:
             out = operation(*values[:place], **dict(zip(names, values[place:], strict=True)))
         except Exception:  # whatever it raises, it gives no type

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import CellType, CodeType, FunctionType
 
 from ..bytecode import FUTURE, bare
+from ..unwarned import unwarned
 
 __all__ = ["function_of"]
 
@@ -23,7 +24,8 @@ def function_of(
     outer.body = [inner]
     module = ast.fix_missing_locations(ast.Module([outer], []))
     flags = function.__code__.co_flags & FUTURE
-    code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
+    with unwarned():
+        code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
     new = _nested(_nested(code)).replace(co_name=function.__name__)
     closure = tuple(cells[name] for name in new.co_freevars)
     made = FunctionType(new, function.__globals__, function.__name__, None, closure)

@@ -32,13 +32,13 @@ class Ways:
 
 
 def loaded(*nodes: ast.AST) -> Iterator[str]:
-    """The names that `nodes` read, but for those that a comprehension binds itself.
+    """The names that `nodes` read or delete, but for those that a comprehension binds itself.
 
     An inner function reads what it does not bind.
     """
     for node in nodes:
         match node:
-            case ast.Name(id=name, ctx=ast.Load()):
+            case ast.Name(id=name, ctx=ast.Load() | ast.Del()):
                 yield name
             case ast.AugAssign(target=ast.Name(id=name)):
                 yield name
