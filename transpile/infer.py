@@ -6,7 +6,6 @@ sample of each type, so that the answer is that of the NumPy in use.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -19,6 +18,7 @@ from loopir.types import DTYPES
 from .ranges import INT64, Interval, Linear
 from .signature import type_of
 from .types import ELEMENTS, ScalarType
+from .unwarned import unwarned
 
 __all__ = [
     "FALSE", "TRUE", "HasType", "Num", "cast", "constant", "exactly", "fits", "logic", "result",
@@ -109,8 +109,7 @@ class HasType(Protocol):
 @functools.lru_cache(maxsize=4096)
 def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -> ScalarType | None:
     samples = [_WEAK[d](1) if weak else ELEMENTS[d].numpy.type(1) for d, weak in types]
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with np.errstate(all="ignore"), unwarned():
         try:
             out = operation(*samples)
         except (TypeError, ValueError, ArithmeticError):
