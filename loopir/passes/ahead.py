@@ -63,18 +63,23 @@ def ahead(kernel: Kernel) -> Kernel:
                 h[select(True, at, 0)] = h[select(True, at, 0)] + 1.0
     """
     places = [k for k, s in enumerate(kernel.body) if _checks(s)]
-    if kernel.stops or len(places) != 1:
+    if kernel.stops or not places:
         return kernel
-    (k,) = places
+    k = places[-1]
     before, loop = kernel.body[:k], kernel.body[k]
-    updates = written((loop,)) & loaded((loop,))
-    if not isinstance(loop, Loop) or not updates or written(before):
+    updates = (written((loop,)) & loaded((*before, loop))) - _own(kernel)
+    if not isinstance(loop, Loop) or not updates or written(before) - _own(kernel):
         return kernel
     first = checks_of(loop, Memory(kernel).overlap, Fresh(kernel).name)
     if first is None:
         return kernel
     body = (*before, *first, trusting(loop), *kernel.body[k + 1 :])
     return replace(kernel, body=body, stops=True)
+
+
+def _own(kernel: Kernel) -> set[str]:
+    """Arrays that nobody sees after the kernel: what is written there is not to be had back."""
+    return {p.name for p in kernel.params if p.owned}
 
 
 def checks_of(loop: Loop, overlap: _Overlap, name: Callable[[str], str]) -> tuple[Stmt, ...] | None:
@@ -99,7 +104,8 @@ def asks_first(kernel: Kernel) -> bool:
     places = [k for k, s in enumerate(kernel.body) if _checks(s)]
     if not places and not kernel.strict:
         return True
-    return kernel.stops and not written(kernel.body[: max(places, default=-1) + 1])
+    first = kernel.body[: max(places, default=-1) + 1]
+    return kernel.stops and not written(first) - _own(kernel)
 
 
 def _checks(s: Stmt) -> bool:

@@ -48,6 +48,7 @@ from .reduced import array_reduced
 from .reductions import array_fold
 from .respelled import array_respelled
 from .rewriting import array_copied, array_said
+from .rowlists import columns_walked, rows_copied, rows_swapped
 from .rows import row_unpacked
 from .running import array_place, array_scan
 from .sayings import array_told
@@ -77,6 +78,9 @@ MACROS: tuple[Macro, ...] = (
     decided,             # x is None, isinstance(n, int), mode == "same"
     class_named,         # T = type(x[0])
     list_moved,          # a = b, a, b = b, a
+    rows_swapped,        # M[i], M[j] = M[j], M[i]
+    rows_copied,         # [row[:] for row in M]
+    columns_walked,      # [sum(c) for c in zip(*M)]
     list_made,           # a = xs[1:], list(range(n)), [s] + xs
     list_extended,       # a += [v * 2 for v in x]
     list_shifted,        # a.insert(0, s), a.pop(i), del a[i], a.remove(s)

@@ -9,6 +9,7 @@ from ..types import ScalarType
 from .comprehensions import all_of, own_names, waits
 from .context import Context
 from .fact import INT
+from .listlike import holds_lists
 from .loops import pairs
 from .names import bound, rename, used
 from .streams import Stream, extent, stream
@@ -102,9 +103,10 @@ def _along_row(e: ast.expr, outer: Sequence[Loop], cx: Context) -> Stream | None
             case ast.Name(id=name), ast.Assign(
                 targets=[ast.Name(id=row)],
                 value=ast.Subscript(value=ast.Name() as of, slice=ast.Name()),
-            ) if name == row and (cx.fact(of).rank or 0) > 1:
-                length = cx.expr("X.shape[1]", X=of)
-                return Stream((), length, lambda i: cx.expr("X[I]", X=e, I=i))
+            ) if name == row and ((rank := cx.fact(of).rank or 0) > 1 or holds_lists(of, cx)):
+                length = cx.expr("X.shape[1]" if rank > 1 else "len(X[0])", X=of)
+                checks = () if rank > 1 else (cx.expr("len(X) < 1", X=of),)
+                return Stream((), length, lambda i: cx.expr("X[I]", X=e, I=i), checks=checks)
     return None
 
 

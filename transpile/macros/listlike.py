@@ -5,7 +5,13 @@ import ast
 
 from .context import Context
 
-__all__ = ["is_flat", "is_list", "loops_in"]
+__all__ = ["holds_lists", "is_flat", "is_list", "loops_in"]
+
+
+def holds_lists(e: ast.expr, cx: Context) -> bool:
+    """Whether it is a list of lists of numbers."""
+    fact = cx.fact(e)
+    return fact.rows == 1 or (fact.listed is not None and fact.listed.kinds == (list, list))
 
 
 def is_flat(of: ast.expr, cx: Context) -> bool:
