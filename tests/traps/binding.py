@@ -138,3 +138,33 @@ def by_forgetful(x, n):
     for v in x:
         s += forgetful(v, n)
     return s
+
+
+@trap("a loop variable has the name of what a list becomes", case(F, 3), case(F, 0), case(N, 2))
+def called_as_a_buffer(x, n):
+    y = []
+    for v in x:
+        y.append(v)
+        if len(y) > 3:
+            y.pop()
+    for y_items in range(n):  # noqa: B007
+        x[0] = 1
+    return y_items, y
+
+
+@trap(
+    "so has what only the other branch binds", case(F, 3), case(F, 0), case(N, -2), compiled=False,
+)
+def called_so_elsewhere(x, n):
+    y = []
+    for v in x:
+        y.append(v)
+        if len(y) > 3:
+            y.pop()
+    if n > 0:
+        y_items = n * 2
+        return y_items, y
+    s = 0
+    for _ in range(3):
+        s += y_items
+    return s, y

@@ -204,7 +204,7 @@ class Bodies(Groups):
                 left, stays = self.iteration(frame.node, live)
         ends = self._ends(carries, groups, b.env, frame.node)
         others = self._ends(carries, groups, stays, frame.node)
-        added = {k: v for k, v in b.env.items() if k not in outer and k in b.params}
+        added = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
         b.env.clear()
         b.env.update(outer | added)
         return ends, others, left

@@ -109,7 +109,7 @@ class Branches(Merging):
         """Globals that were first read in a branch are known from now on."""
         for name in self.b.params:
             for env in envs:
-                if name in env and name not in self.b.env:
+                if name not in self.b.env and name in env and self.b.is_param(name, env[name]):
                     self.b.env[name] = env[name]
 
     def _branch(

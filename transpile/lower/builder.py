@@ -143,6 +143,12 @@ class Builder(Sources):
             for n in walk(e)
         )
 
+    def is_param(self, name: str, value: Value) -> bool:
+        """Whether it stands for the parameter of that name, and not for what only is called so."""
+        return name in self.params and not (
+            isinstance(value, Num) and value.ir != Var(name, value.dtype)
+        )
+
     def foreseen(self, e: Expr) -> Expr | None:
         """What `e` is before the first statement; None where that is not known."""
         origin = self.origin(e)

@@ -216,7 +216,7 @@ class _Function(Results):
         b.env.update(narrowed(b.env, raw))
         with b.into(sides[0]):
             then = self._ending(body)
-        first_read = {k: v for k, v in b.env.items() if k in b.params and k not in outer}
+        first_read = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
         b.env.clear()
         b.env.update(outer | narrowed(outer, logic("not", raw)) | first_read)
         b.branches -= 1

@@ -60,11 +60,10 @@ def list_sorted(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         u = [n]
         for i in range(n):
             u.append(i)
-        _any = False
+        _nan = False
         for _i_1 in range(len(u)):
-            _v_1 = u[_i_1]
-            _any = _any or bool(_v_1 != _v_1)
-        _nan = _any
+            _v = u[_i_1]
+            _nan = _nan or _v != _v
         if _nan:
             "Python's to answer"
             u.sort()
@@ -151,5 +150,6 @@ def _in_place(name: str, original: ast.stmt, falling: bool, cx: Context) -> list
     names = {hole: cx.fresh(hole.lower()) for hole in _NAMES}
     lines = cx.code(_FALLING if falling else _RISING, X=name, RUN=ast.Constant(_RUN), **names)
     nan = cx.fresh("nan")
-    before = cx.code("NAN = any(V != V for V in X)", NAN=nan, V=cx.fresh("v"), X=name)
+    text = "NAN = False\nfor V in X: NAN = NAN or V != V"
+    before = cx.code(text, NAN=nan, V=cx.fresh("v"), X=name)
     return [*before, *unless([ast.Name(nan, ast.Load())], original, lines, cx)]
