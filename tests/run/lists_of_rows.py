@@ -51,10 +51,10 @@ def wide(n: int, rng: Rng) -> tuple[Any, ...]:
 
 
 @program(sizes=(1, 2, 9), float=matrix, f64=wide)
-def turned(rows):
+def transposed_rows(rows):
     return [list(c) for c in zip(*rows)]
 
 
 @program(sizes=(1, 2, 9), float=matrix, f64=wide)
-def columns(rows):
+def folded_columns(rows):
     return [sum(c) for c in zip(*rows)], [max(c) - min(c) for c in zip(*rows)]

@@ -91,7 +91,7 @@ def sieved(n):
 
 
 @program(sizes=SIZES, f64=lambda n, rng: (real(n, rng),))
-def in_order(x):
+def put_in_order(x):
     placed = []
     for v in x:
         j = 0

@@ -38,8 +38,11 @@ def _others(name: str, cx: Context) -> set[str]:
 
 
 def is_remade(name: str, value: ast.expr, cx: Context) -> bool:
-    """Whether it takes all of an iterable, and the list of that name is made anew in a loop."""
-    taken = isinstance(value, ast.ListComp) or cx.builtin(value) == "list"
+    """Whether it takes numbers of an iterable, and the list of that name is made anew in a loop."""
+    taken = cx.builtin(value) == "list"
+    if isinstance(value, ast.ListComp):
+        lists = any(isinstance(n, (ast.List, ast.ListComp)) for n in ast.walk(value.elt))
+        taken = not lists and not isinstance(value.elt, ast.Constant)
     if not taken or not is_list(ast.Name(name, ast.Load()), cx):
         return False
     loops = (n for n in ast.walk(cx.tree) if isinstance(n, (ast.For, ast.While)))
