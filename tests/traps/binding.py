@@ -168,3 +168,21 @@ def called_so_elsewhere(x, n):
     for _ in range(3):
         s += y_items
     return s, y
+
+
+place = 5
+
+
+@trap("a local that only a region binds is none of the globals", case(F, 9.0), case(F, -9.0),
+      compiled=False)
+def bound_by_a_region(x, s):
+    if s > 0:
+        for place, v in enumerate(x):
+            x[place] = v * 2
+    else:
+        t = len(x)
+        while t > 0 and x.ndim > 0:
+            t = t - 1
+            if s < max(x[0], t) <= place:
+                break
+    return x[0]

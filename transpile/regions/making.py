@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import CellType, CodeType, FunctionType
 
 from ..bytecode import FUTURE, bare
+from ..macros.names import bound, used
 from ..unwarned import unwarned
 
 __all__ = ["function_of"]
@@ -21,6 +22,7 @@ def function_of(
     assert isinstance(outer, ast.FunctionDef)
     inner = bare(tree)
     inner.name = "_tp_call"  # its own name means what it does around it
+    inner.body = [*inner.body, *_kept_local(inner, function.__code__)]
     outer.body = [inner]
     module = ast.fix_missing_locations(ast.Module([outer], []))
     flags = function.__code__.co_flags & FUTURE
@@ -31,6 +33,16 @@ def function_of(
     made = FunctionType(new, function.__globals__, function.__name__, None, closure)
     made.__qualname__, made.__module__ = function.__qualname__, function.__module__
     return made
+
+
+def _kept_local(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
+    """What makes names local that `code` has so, and only regions bind now; it never runs."""
+    local = {*code.co_varnames, *code.co_cellvars} & used(tree)
+    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    names = sorted(local - bound(*tree.body) - given)
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+    never = ast.Assign(targets, ast.Constant(None))
+    return [ast.If(ast.Constant(False), [never], [])] if names else []
 
 
 def _nested(code: CodeType) -> CodeType:
