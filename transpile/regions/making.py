@@ -36,8 +36,11 @@ def function_of(
 
 
 def _kept_local(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
-    """What makes names local that `code` has so, and only regions bind now; it never runs."""
-    local = {*code.co_varnames, *code.co_cellvars} & used(tree)
+    """What makes names local that `code` has so, and only regions bind now; it never runs.
+
+    From Python 3.12 on `code` has also the variables of comprehensions: a global may be called so.
+    """
+    local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & used(tree)
     given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     names = sorted(local - bound(*tree.body) - given)
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
