@@ -12,7 +12,7 @@ from loopir.types import DTYPES
 from ..target import Target
 from .definitions import definitions
 from .expressions import expr
-from .flagging import names_that_flag, with_named_conditions
+from .flagging import names_that_flag, overwriting, with_named_conditions
 from .headers import header
 from .scope import Scope
 from .statements import block
@@ -130,7 +130,8 @@ class _Frame:
         read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
         flagging = names_that_flag(kernel)
         stops = kernel.stops or any(isinstance(n, ir.While) for n in walk(kernel))
-        self.scope = Scope(target, arrays, {}, set(), set(), read, flagging, stops)
+        again = frozenset(overwriting(kernel.body))
+        self.scope = Scope(target, arrays, {}, set(), set(), read, flagging, again, stops)
         self._values: dict[str, str] = {}
         numbers = [0, 0]
         for p in kernel.params:

@@ -1,7 +1,7 @@
 """What may raise a flag and a C compiler might not compute, for nothing needs the value."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import get_args
@@ -11,7 +11,7 @@ from loopir.algebra.values import raising
 from loopir.names import Fresh, used
 from loopir.tree import children, walk
 
-__all__ = ["names_that_flag", "with_named_conditions"]
+__all__ = ["names_that_flag", "overwriting", "with_named_conditions"]
 
 _Bound = ir.Assign | ir.Accum | ir.Yield
 _CALM = (*get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), ir.If, ir.Loop)
@@ -50,6 +50,18 @@ def names_that_flag(kernel: ir.Kernel) -> frozenset[str]:
         for n in bound
         if raising(n) and (n.name not in live or (isinstance(n, ir.Assign) and n.name in perhaps))
     )
+
+
+def overwriting(block: Iterable[ir.Node], around: Collection[str] = ()) -> Iterator[ir.Store]:
+    """Stores to a place that the next iteration of a loop around them may store to as well.
+
+    Of such values a C compiler computes the last. ``around``: the variables of these loops.
+    """
+    for n in block:
+        if isinstance(n, ir.Store) and not {*around} <= used(*n.index):
+            yield n
+        inner = (*around, getattr(n, "var", "")) if hasattr(n, "body") else around
+        yield from overwriting(children(n), inner)
 
 
 def _conditions(kernel: ir.Kernel) -> frozenset[str]:

@@ -75,7 +75,8 @@ class Scope:
     """What is visible: names, IR to C; the C names taken; accumulators; loads that have a name.
 
     ``used`` collects what the frame must declare. ``read``: the arrays that the kernel reads.
-    ``flagging``: names whose values may raise a flag, and that the C compiler might not compute.
+    ``flagging``: names whose values may raise a flag, and that the C compiler might not compute;
+    ``overwriting``: stores of which it might compute the last.
     ``stops``: a check that fails for good ends the kernel, as it must end a ``while``.
     ``register``: which of its group the code is written for, as a number or in C. ``bits``: arrays
     of bits.
@@ -88,6 +89,7 @@ class Scope:
     used: set[str]
     read: frozenset[str]
     flagging: frozenset[str]
+    overwriting: frozenset[ir.Store]
     stops: bool = False
     registers: dict[str, Registers] = field(default_factory=dict)
     region: Region | None = None

@@ -93,7 +93,9 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
             yield f"const {type_of(value, s.target)} {c} = {text};"
             if name in s.flagging:
                 yield computed(c, value, s)
-        case ir.Store(value=x) | ir.Append(value=x) if n.mask is not None and raising(x):
+        case ir.Store(value=x) | ir.Append(value=x) if (
+            (n.mask is not None or n in s.overwriting) and raising(x)
+        ):
             name = s.fresh("value")
             yield f"const {type_of(x, s.target)} {name} = {plain(expr(x, s))};"
             yield computed(name, x, s)
