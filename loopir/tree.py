@@ -9,7 +9,9 @@ from typing import Any, TypeVar, get_args
 
 from .nodes import Append, Expr, Interval, Node, Prefix, Range, RangeDesc
 
-__all__ = ["N", "bottom_up", "children", "counters", "ends", "kept", "map_children", "walk"]
+__all__ = [
+    "N", "bottom_up", "children", "counters", "depth", "ends", "kept", "map_children", "walk",
+]
 
 N = TypeVar("N", bound=Node)
 T = TypeVar("T")
@@ -80,6 +82,12 @@ def kept(f: Callable[[Any], T]) -> Callable[[Any], T]:
         return n if found is None else found
 
     return known
+
+
+@kept
+def depth(n: Node) -> int:
+    """How many nodes are one below the other, at most, in `n`."""
+    return 1 + max(map(depth, children(n)), default=0)
 
 
 def map_children(n: N, f: Callable[[Any], Any]) -> N:

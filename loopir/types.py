@@ -5,10 +5,15 @@ import numpy as np
 
 from .record import record
 
-__all__ = ["DTYPES", "INDEX", "LEAST_BITS", "MAX_RANK", "DType", "dtype_of", "is_converted"]
+__all__ = [
+    "DTYPES", "INDEX", "LEAST_BITS", "MAX_PARAMS", "MAX_RANK", "DType", "dtype_of", "is_converted",
+]
 
 LEAST_BITS = 128
 """Elements that an array of bits has at least: whole words can be read anywhere in its memory."""
+
+MAX_PARAMS = 256
+"""Parameters that a kernel can have."""
 
 MAX_RANK = 5
 """Axes that an array can have: as many as there are places for in ``abi.h``."""

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum { ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX };       /* what a parameter is given as; COMPLEX: an array, of pairs */
-enum { MAX_PARAMS = 32, MAX_RANK = 5, LARGE = 64 };
+enum { MAX_PARAMS = 256, MAX_RANK = 5, LARGE = 64 };
 enum { WRITEABLE = 0x400 };                             /* NumPy's flag */
 
 typedef struct object { intptr_t references; struct object *type; } object;

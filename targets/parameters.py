@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from loopir.record import record
-from loopir.types import DTYPES, MAX_RANK
+from loopir.types import DTYPES, MAX_PARAMS, MAX_RANK
 
 __all__ = [
     "ALIGNED", "ARRAY", "COMPLEX", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH", "NUMPY",
@@ -17,7 +17,6 @@ __all__ = [
 MISMATCH: Final = -1
 """The status of a call whose arguments the kernel was not compiled for."""
 
-MAX_PARAMS = 32
 ALIGNED, WRITEABLE = 0x100, 0x400  # NumPy's flags
 ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX = range(6)
 _WEAK: dict[str, tuple[int, type]] = {

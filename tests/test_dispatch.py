@@ -20,6 +20,7 @@ import pytest
 from written import written
 
 from loopir.interpret import Outcome
+from loopir.types import MAX_PARAMS
 from targets.build import BuildError
 from transpile import Fused, FuseError, FuseWarning, fuse
 from transpile import errors as errors_module
@@ -827,6 +828,17 @@ def test_what_is_nested_too_deeply_is_pythons(tmp_path: Path) -> None:
     assert fused.stats.replays == {"LOWER_UNSUPPORTED": 1}
     with pytest.raises(FuseError, match="nested too deeply"):
         fused.emit("c", np.arange(3.0))
+
+
+@pytest.mark.parametrize("count", [60, 200, 300])
+def test_many_arguments_and_statements(tmp_path: Path, count: int) -> None:
+    names = [f"a{k}" for k in range(count)]
+    steps = "".join(f"        v = v * {a} + {k}\n" for k, a in enumerate(names))
+    head = f"def f(x, {', '.join(names)}):\n    out = []\n    for v in x:\n"
+    f = written(tmp_path, f"{head}{steps}        out.append(v)\n    return out\n").f
+    fused, args = fuse(f, on_reject="silent"), (np.arange(3.0), *np.linspace(0.5, 1, count))
+    assert fused(*args) == f(*args)
+    assert fused.stats.replays == ({"LOWER_UNSUPPORTED": 1} if count > MAX_PARAMS else {})
 
 
 @pytest.mark.usefixtures("_empty_cache")

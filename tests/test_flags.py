@@ -76,8 +76,8 @@ def test_flags(op: str, dtype: str, target: str) -> None:
     assert not wrong, f"{len(wrong)} wrong; (a, b, count, got, want) = {wrong[:8]}"
 
 
-I, J = ir.Var("i", "i64"), ir.Var("j", "i64")
-PLACES = {"one": ir.Const(0, "i64"), "outer": I, "inner": J, "named": ir.Var("p", "i64")}
+ROW, COLUMN = ir.Var("i", "i64"), ir.Var("j", "i64")
+PLACES = {"one": ir.Const(0, "i64"), "outer": ROW, "inner": COLUMN, "named": ir.Var("p", "i64")}
 
 
 @pytest.mark.parametrize("target", NATIVE)
@@ -85,13 +85,13 @@ PLACES = {"one": ir.Const(0, "i64"), "outer": I, "inner": J, "named": ir.Var("p"
 @pytest.mark.parametrize("count", [1, 4, None])
 def test_overwritten(place: str, target: str, count: int | None) -> None:
     """``r[place] = a[i] / j`` divides each time, though the last value alone may be left."""
-    zero, cast = ir.Const(0, "i64"), ir.Call("cast", (J,), "f64")
-    named = ir.Assign("p", ir.Call("floordiv", (J, ir.Const(8, "i64")), "i64"))
+    zero, cast = ir.Const(0, "i64"), ir.Call("cast", (COLUMN,), "f64")
+    named = ir.Assign("p", ir.Call("floordiv", (COLUMN, ir.Const(8, "i64")), "i64"))
     value = ir.Call("div", (ir.Var("h", "f64"), cast), "f64")
     times = ir.Dim("a", 0) if count is None else ir.Const(count, "i64")
     body = (named, ir.Store("r", (PLACES[place],), value))
     inner = ir.Loop("j", ir.Interval(zero, times), body)
-    held = ir.Assign("h", ir.Load("a", (I,), "f64"))
+    held = ir.Assign("h", ir.Load("a", (ROW,), "f64"))
     nest = ir.Loop("i", ir.Interval(zero, ir.Dim("a", 0)), (held, inner))
     params = (ir.Param("a", "f64", 1, 0), ir.Param("r", "f64", 1, 0, True))
     got = run_native(ir.Kernel("nest", params, (nest,)), target, {"a": np.ones(6), "r": np.ones(6)})

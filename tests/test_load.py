@@ -17,7 +17,7 @@ import pytest
 
 from loopir.nodes import Kernel, Param
 from loopir.ops import STATUS
-from loopir.types import DTYPES, MAX_RANK
+from loopir.types import DTYPES, MAX_PARAMS, MAX_RANK
 from targets import layout, parameters, trampoline, whole
 from targets.build import BuildError, build_object
 from targets.c.headers import header
@@ -253,9 +253,9 @@ def test_the_status_comes_back(status: int, native: bool) -> None:
 
 
 def test_too_many_parameters() -> None:
-    with pytest.raises(BuildError, match="at most 32"):
-        loaded("return 0;", *(Param(f"x{i}", "f64") for i in range(33)))
-    assert loaded("return 0;", *(Param(f"x{i}", "f64") for i in range(32)), weak={"x0"})
+    with pytest.raises(BuildError, match="at most 256"):
+        loaded("return 0;", *(Param(f"x{i}", "f64") for i in range(MAX_PARAMS + 1)))
+    assert loaded("return 0;", *(Param(f"x{i}", "f64") for i in range(MAX_PARAMS)), weak={"x0"})
 
 
 def test_not_an_object(tmp_path: Path) -> None:

@@ -27,10 +27,13 @@ from ..nodes import (
     VecLoop,
     Zip,
 )
-from ..tree import counters, walk
+from ..tree import counters, depth, walk
 from .blocks import Block, evaluates, map_blocks
 
 __all__ = ["forward", "tidier"]
+
+_DEEPEST = 64
+"""Nodes below one another in a value that moves: passes and C compilers take a few hundred."""
 
 
 def forward(kernel: Kernel) -> Kernel:
@@ -154,6 +157,8 @@ class _Mover:
             return False
         if isinstance(s.value, Const | Dim | Var):
             return True
+        if depth(s.value) > _DEEPEST:
+            return False
         if self.uses[s.name] != self.level[s.name]:
             return False  # a reader stands deeper: in a loop, where the work would be repeated
         if self.uses[s.name] > 1 and not _is_widening(s.value):

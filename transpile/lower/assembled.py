@@ -9,6 +9,7 @@ from loopir.nodes import Append, Check, Kernel, Load, Store
 from loopir.ops import STATUS
 from loopir.passes.ahead import trusting
 from loopir.tree import bottom_up, walk
+from loopir.types import MAX_PARAMS
 
 from ..bindings import Argument, Captured, Field, Held, Taken
 from ..plan import Plan
@@ -53,6 +54,9 @@ def assembled(
     body = tuple(b.block)
     if stops and b.asked:
         body = tuple(bottom_up(s, lambda n: trusting(n) if n in b.asked else n) for s in body)
+    if len(params) > MAX_PARAMS:
+        said = f"{len(params)} arrays and numbers are needed at once, {MAX_PARAMS} are the most"
+        refuse("LOWER_UNSUPPORTED", said, tree, help="compute with fewer of them at a time")
     kernel = Kernel(tree.name, params, body, guards, strict, stops)
     plan = Plan(
         kernel=kernel,
