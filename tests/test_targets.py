@@ -338,6 +338,31 @@ def test_branches_where_there_are_vectors(name: str, target: str, how: dict[str,
     means_the_same(k, target, (0, 1, 17, 65, 300))
 
 
+ASKED = (
+    "broadcast(h, W)",
+    "~b[i:W]",
+    "broadcast(h, W) & (x[i:W] < broadcast(t, W))",
+    "(x[i:W] < broadcast(t, W)) | broadcast(h, W)",
+    "b[i:W] ^ (x[i:W] < broadcast(t, W))",
+    "(x[i:W] < broadcast(t, W)) == (~b[i:W] & broadcast(h, W))",
+    "select(b[i:W], x[i:W] < broadcast(t, W), broadcast(h, W))",
+)
+
+
+@pytest.mark.parametrize("target", [t for t in RUNNABLE if t != "scalar"])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("asked", ASKED)
+def test_what_is_asked_before_skipping(asked: str, dtype: str, target: str) -> None:
+    k = parse(f"""
+def asked(x: {dtype}[::1], b: bool[::1], y: mut({dtype}[::1]), t: {dtype}):
+    h = t > {dtype}(0.0)
+    for i in pred(0, x.shape[0], width=W, where={asked}):
+        v = sqrt(abs(x[i:W])) / (abs(x[i:W]) + broadcast({dtype}(1.0), W))
+        y[i:W] = sqrt(v / (v + broadcast({dtype}(2.0), W))) / (v + broadcast({dtype}(3.0), W))
+""")
+    means_the_same(asking(k, skips=True), target, (0, 17, 65))
+
+
 def test_dear_bodies_are_branched_around() -> None:
     dear, cheap = (parse(KERNELS[name]) for name in ("filter_dear", "filter_store"))
     assert {t: loops(dear, t)[0].skips for t in TARGETS} == {t: t != "scalar" for t in TARGETS}

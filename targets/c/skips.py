@@ -27,7 +27,7 @@ from .body import Block, predicated_bodies, reads
 from .expressions import expr
 from .masks import any_lane, logic
 from .scope import Scope
-from .text import plain
+from .text import bracketed
 
 __all__ = ["acting_groups"]
 
@@ -58,6 +58,6 @@ def _until_one_acts(n: ir.PredLoop, scopes: Sequence[Scope], block: Block) -> It
     some = ""
     for s in scopes:
         yield from reads(replace(n, body=(), accs=()), s)
-        on = plain(expr(n.pred, s))
-        some = logic("or", (some, f"({on})"), n.width, s.target) if some else on
+        on = bracketed(expr(n.pred, s))
+        some = logic("or", (some, on), n.width, s.target) if some else on
     yield f"if ({any_lane(some, n.width, scopes[0].target)}) break;"
