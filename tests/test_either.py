@@ -150,3 +150,20 @@ def test_what_overflows_wraps_unless_it_is_python_s(operate: Callable[..., Any])
             with np.errstate(all="ignore"):
                 assert answer(fused, m, x, k) == answer(operated, m, x, k), (m, x, k)
     assert fused.stats.compiled
+
+
+@pytest.mark.parametrize("operate", OPERATORS, ids=lambda f: f.__name__)
+def test_what_does_not_fit_numpys_type_is_an_error(operate: Callable[..., Any]) -> None:
+    def operated(x, k, s, flag):
+        out = 0.0
+        for i in range(len(x)):
+            a = x[i] if flag else s
+            out += operate(a, k) * 0.5 + operate(i + k, a)
+        return out
+
+    fused = fuse(operated, on_reject="silent", reassociate=False)
+    for of_x, flag in itertools.product(("u1", "i1", "u2", "i2", "i4"), (True, False)):
+        x = np.array([2, 3, 1]).astype(of_x)
+        for k, s in itertools.product((-4, 5, 299, 70000, 2**40), (3, -1, 1000)):
+            assert answer(fused, x, k, s, flag) == answer(operated, x, k, s, flag), (x, k, s)
+    assert fused.stats.compiled

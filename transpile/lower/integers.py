@@ -129,13 +129,13 @@ class Integers:
             return None
         e = self.b.bind(Call(name, (cast(x.ir, "i64"), cast(y.ir, "i64")), "i64"))
         is_weak = logic("and", x.weak_now, y.weak_now)
+        for n in (x, y):
+            if n.weak_now != is_weak and (n.range[0] < to.low or n.range[1] > to.high):
+                either = logic("or", is_weak, logic("not", n.weak_now))
+                inside = _is_inside(self.b.bind(cast(n.ir, "i64")), strong.dtype)
+                self.b.require(logic("or", either, inside), "GUARD_INT_RANGE", node)
         if lo < to.low or hi > to.high:
-            inside = logic(
-                "and",
-                Call("ge", (e, integer(to.low)), "bool"),
-                Call("le", (e, integer(to.high)), "bool"),
-            )
-            self._fits(logic("or", is_weak, inside), strong, node, spelled)
+            self._fits(logic("or", is_weak, _is_inside(e, strong.dtype)), strong, node, spelled)
             wrapped = cast(cast(e, strong.dtype), "i64")
             e = self.b.bind(Call("select", (is_weak, e, wrapped), "i64"))
         return Num(e, strong.dtype, "i64", is_weak, interval=(lo, hi))
@@ -246,6 +246,12 @@ def _fitting(name: str, k: int, dtype: str, flipped: bool) -> tuple[int, int]:
             ends = (low, high) if k > 0 else (high, low)
             lo, hi = -(-ends[0] // k), ends[1] // k
     return max(lo, low), min(hi, high)
+
+
+def _is_inside(e: Expr, dtype: str) -> Expr:
+    to = DTYPES[dtype]
+    above = Call("ge", (e, integer(to.low)), "bool")
+    return logic("and", above, Call("le", (e, integer(to.high)), "bool"))
 
 
 def _in_int64(lo: int, hi: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..types import ELEMENTS
+from ..types import ELEMENTS, ScalarType
 from .context import Context
 from .indexed import may_be_bool
 
@@ -76,7 +76,7 @@ def _indexed(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
             array = "NP.array(E)"
             new = [cx.expr(array, NP=cx.numpy, E=i) if _is_listed(i) else i for i in items]
             lists = (i.elts for i in items if isinstance(i, ast.List))
-            if not all(cx.fact(e).is_int for elements in lists for e in elements):
+            if not all(_is_int(e, cx) for elements in lists for e in elements):
                 return None
         case _:
             return None
@@ -88,6 +88,14 @@ def _indexed(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
 
 def _is_listed(item: ast.expr) -> bool:
     return isinstance(item, ast.List) and bool(item.elts)
+
+
+def _is_int(e: ast.expr, cx: Context) -> bool:
+    """Whether it is an int of Python's or NumPy's."""
+    types = cx.fact(e).types
+    return bool(types) and all(
+        isinstance(t, ScalarType) and ELEMENTS[t.dtype].kind in "iu" for t in types
+    )
 
 
 def _open(args: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
