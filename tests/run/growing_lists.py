@@ -133,3 +133,40 @@ def anew_each_time(n):
         if not row:
             total += 1
     return total
+
+
+@on_lists(
+    i64=lambda n, rng: (whole(n, rng, np.int64), whole(n // 2, rng, np.int64)),
+    list=lambda n, rng: (whole(n, rng).tolist(), whole(n, rng).tolist()),
+)
+def edits(x, y):
+    before = list(range(len(y) + 1))
+    for i, v in enumerate(x, 1):
+        row = [i]
+        for j, w in enumerate(y, 1):
+            row.append(min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (v != w)))
+        before = row
+    return before[-1]
+
+
+@on_lists(f64=lambda n, rng: (whole(n, rng),))
+def rows_taken_over(x):
+    above = [0] * (len(x) + 1)
+    for v in x:
+        row = [1] * (len(x) + 1)
+        for j in range(len(x)):
+            row[j + 1] = row[j] + above[j] + (v > 0)
+        above = row
+    return above[0], above[-1]
+
+
+@on_lists(n=lambda n, rng: (n,))
+def rows_in_turn(n):
+    above, row = [1], []
+    for i in range(n):
+        row = [1]
+        for j in range(i):
+            row.append((above[j] + row[j]) % 1000)
+        row.append(1)
+        above, row = row, above
+    return sum(above)

@@ -301,3 +301,20 @@ def taken_from_one_of_two(u, p, n):
     while taken:
         s = s * 0.5 + taken.pop()
     return s
+
+
+@program(
+    f64=lambda n, rng: (real(n * n, rng).reshape(n, n),), sizes=(1, 2, 5, 9),
+    f32=lambda n, rng: (real(n * n, rng).reshape(n, n).astype(np.float32),),
+)
+def rows_pivoted(A):
+    A = A.copy()
+    order = np.arange(len(A))
+    for k in range(len(A)):
+        p = k + np.argmax(np.abs(A[k:, k]))
+        if p != k:
+            A[[k, p]] = A[[p, k]]
+            order[[k, p]] = order[[p, k]]
+        for i in range(k + 1, len(A)):
+            A[i, k + 1 :] -= A[i, k] * A[k, k + 1 :]
+    return A, order

@@ -11,7 +11,7 @@ from .comprehensions import nested, own_names, waits
 from .context import Context
 from .fact import INT_TYPES
 from .listlike import is_list, loops_in
-from .listuse import grows, is_read_only, is_remade
+from .listuse import grows, is_read_only, is_remade, takes_over
 from .names import bound, free_of
 from .streams import extent, stream
 
@@ -52,7 +52,10 @@ def list_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
             name in cx.facts.own and not is_read_only(name, value, cx)
-            and (not _is_plain(value, cx) or is_remade(name, value, cx))
+            and (
+                not _is_plain(value, cx) or is_remade(name, value, cx)
+                or (isinstance(value, ast.BinOp) and takes_over(name, cx))
+            )
         ):
             parts = _parts(value, cx) if loops_in(cx.tree) else None
         case _:

@@ -7,7 +7,7 @@ from .context import Context
 from .listlike import is_list
 from .names import bound
 
-__all__ = ["grows", "is_read_only", "is_remade"]
+__all__ = ["grows", "is_read_only", "is_remade", "takes_over"]
 
 
 def is_read_only(name: str, value: ast.expr, cx: Context) -> bool:
@@ -56,3 +56,12 @@ def grows(name: str, cx: Context) -> bool:
     targets = [t for n in lines for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
     bindings = sum(name in bound(t) for t in targets)
     return bindings > 1 or bool(_others(name, cx) - {"set", "return", "reverse"})
+
+
+def takes_over(name: str, cx: Context) -> bool:
+    """Whether it gets the items of another list somewhere: ``name = other``."""
+    return any(
+        isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) and is_list(n.value, cx)
+        and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
+        for n in ast.walk(cx.tree)
+    )

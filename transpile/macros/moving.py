@@ -14,12 +14,14 @@ __all__ = ["list_moved"]
 
 
 def list_moved(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A list that is made here, and has one name, gets another; of two, each has the other's items.
+    """A list that is made here, and has one name, gets another; of two, each has the other's items,
+    or where one of them is not asked for again the other alone.
 
         u = [s]
         w = [t]
         for i in range(n):
             u, w = w, u
+        s = u[0] - w[0]
     →
         u = [s]
         w = [t]
@@ -32,6 +34,7 @@ def list_moved(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                     _t = u[_i]
                     u[_i] = w[_i]
                     w[_i] = _t
+        s = u[0] - w[0]
     """
     if not cx.means("len", "range"):
         return None
@@ -39,12 +42,14 @@ def list_moved(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(targets=[ast.Name(id=to)], value=ast.Name(id=name) as of) if (
             to != name and _is_own(name, cx) and _is_own(to, cx) and _is_done(name, node, cx)
         ):
-            text = "TO = []\nfor V in OF: TO.append(V)"
-            return cx.code(text, TO=to, OF=of, V=cx.fresh("v"))
+            return _moved(to, of.id, cx)
         case ast.Assign(
             targets=[ast.Tuple(elts=[ast.Name(id=a), ast.Name(id=b)])],
             value=ast.Tuple(elts=[ast.Name(id=c), ast.Name(id=d)]),
         ) if a != b and (a, b) == (d, c) and _is_own(a, cx) and _is_own(b, cx):
+            for to, of in ((a, b), (b, a)):
+                if _is_done(of, node, cx):
+                    return _moved(to, of, cx)
             text = """
                 for I in range(len(A)):
                     T = A[I]
@@ -54,6 +59,10 @@ def list_moved(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             lines = cx.code(text, I=cx.fresh("i"), A=a, B=b, T=cx.fresh("t"))
             return unless([cx.expr("len(A) != len(B)", A=a, B=b)], node, lines, cx)
     return None
+
+
+def _moved(to: str, name: str, cx: Context) -> list[ast.stmt]:
+    return cx.code("TO = []\nfor V in OF: TO.append(V)", TO=to, OF=name, V=cx.fresh("v"))
 
 
 def _is_own(name: str, cx: Context) -> bool:
@@ -96,9 +105,14 @@ def _path(
 ) -> list[tuple[ast.stmt | None, Sequence[ast.stmt], int]] | None:
     """The blocks in which `node` stands, from within, and where."""
     for k, s in enumerate(block):
-        if s is node:
+        if s is node or _is_copy(s, node):
             return [(owner, block, k)]
         for inner in (getattr(s, "body", None), getattr(s, "orelse", None)):
             if isinstance(inner, list) and (found := _path(inner, node, s)) is not None:
                 return [*found, (owner, block, k)]
     return None
+
+
+def _is_copy(s: ast.stmt, node: ast.stmt) -> bool:
+    """Whether `node` is the statement `s` in a loop that was expanded."""
+    return ast.dump(s, include_attributes=True) == ast.dump(node, include_attributes=True)
