@@ -39,17 +39,17 @@ def list_moved(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if not cx.means("len", "range"):
         return None
     match node:
-        case ast.Assign(targets=[ast.Name(id=to)], value=ast.Name(id=name) as of) if (
+        case ast.Assign(targets=[ast.Name(id=to)], value=ast.Name(id=name)) if (
             to != name and _is_own(name, cx) and _is_own(to, cx) and _is_done(name, node, cx)
         ):
-            return _moved(to, of.id, cx)
+            return _moved(to, name, cx)
         case ast.Assign(
             targets=[ast.Tuple(elts=[ast.Name(id=a), ast.Name(id=b)])],
             value=ast.Tuple(elts=[ast.Name(id=c), ast.Name(id=d)]),
         ) if a != b and (a, b) == (d, c) and _is_own(a, cx) and _is_own(b, cx):
-            for to, of in ((a, b), (b, a)):
-                if _is_done(of, node, cx):
-                    return _moved(to, of, cx)
+            for one, other in ((a, b), (b, a)):
+                if _is_done(other, node, cx):
+                    return _moved(one, other, cx)
             text = """
                 for I in range(len(A)):
                     T = A[I]
