@@ -170,3 +170,39 @@ def rows_in_turn(n):
         row.append(1)
         above, row = row, above
     return sum(above)
+
+
+@on_lists(n=lambda n, rng: (n,))
+def primes_by_primes(n):
+    found = []
+    k = 2
+    while len(found) < n:
+        for p in found:
+            if p * p > k:
+                found.append(k)
+                break
+            if k % p == 0:
+                break
+        else:
+            found.append(k)
+        k += 1
+    return found
+
+
+@on_lists(n=lambda n, rng: (n * 7,), f64=lambda n, rng: (whole(n, rng)[:1].sum(),))
+def walked_while_it_grows(n):
+    waiting = [n]
+    s = 0
+    for v in waiting:
+        s += v
+        if v % 5 == 4:
+            continue
+        if v > 1:
+            waiting.append(v // 2)
+            if v % 3 == 0:
+                waiting.append(v // 3)
+        if s > 10**6:
+            break
+    else:
+        s = -s
+    return s, len(waiting)

@@ -5,6 +5,7 @@ import ast
 
 from .calls import RESIZING
 from .context import Context
+from .listlike import is_list
 from .names import bound, free_of
 from .nests import unless
 from .streams import Element, Stream, numpy_range, stream
@@ -13,7 +14,8 @@ __all__ = ["for_loop", "pairs"]
 
 
 def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Index loops. A loop variable that the body changes gets an index of its own.
+    """Index loops. A loop variable that the body changes gets an index of its own; over a list that
+    the body makes longer it is a ``while``.
 
         for v in x:
             s = s + v
@@ -26,6 +28,10 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             s = s + i
         for v in np.arange(n):
             s = s + v
+        w = [n]
+        for top in w:
+            if top > 1:
+                w.append(top // 2)
     →
         for _i in range(len(x)):
             v = x[_i]
@@ -44,6 +50,13 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         for _i_3 in range(n):
             v = np.int64(_i_3)
             s = s + v
+        w = [n]
+        _i_4 = 0
+        while _i_4 < len(w):
+            top = w[_i_4]
+            _i_4 = _i_4 + 1
+            if top > 1:
+                w.append(top // 2)
     """
     if not isinstance(node, ast.For):
         return None
@@ -55,7 +68,7 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         bind = cx.code("TARGET = NP.int64(I)", TARGET=node.target, NP=numbers[0], I=index)
         return [_loop(node, index, numbers[1], bind, cx)]
     if not free_of(node.iter, _resized(node.body)):
-        return None
+        return _over_resized(node, changed, cx)
     backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"
     iterable = _only_argument(node.iter) if backward else node.iter
     if iterable is None or (backward and cx.builtin(iterable) in ("zip", "enumerate", "reversed")):
@@ -70,6 +83,25 @@ def _over_range(node: ast.For, cx: Context, changed: set[str]) -> list[ast.stmt]
     index = cx.fresh("i")
     bind = cx.code("TARGET = I", TARGET=node.target, I=index)
     return [_loop(node, index, node.iter, bind, cx)]
+
+
+def _over_resized(node: ast.For, changed: set[str], cx: Context) -> list[ast.stmt] | None:
+    """Over a list that is longer or shorter before it is at its end."""
+    match node.iter:
+        case ast.Name(id=name) if name not in changed and is_list(node.iter, cx):
+            text = """
+                I = 0
+                while I < len(OF):
+                    TARGET = OF[I]
+                    I += 1
+                    BODY
+            """
+            parts = {"OF": node.iter, "TARGET": node.target, "BODY": node.body}
+            lines = cx.code(text, I=cx.fresh("i"), **parts)
+            assert isinstance(lines[-1], ast.While)
+            lines[-1].orelse = node.orelse
+            return lines if cx.means("len") else None
+    return None
 
 
 def _over_stream(node: ast.For, s: Stream, backward: bool, cx: Context) -> list[ast.stmt] | None:
