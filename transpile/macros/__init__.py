@@ -34,7 +34,7 @@ from .given import display_given
 from .holding import array_spread, columns_masked, places_found
 from .joining import array_joined
 from .listing import list_extended, list_made, list_returned
-from .loops import for_loop
+from .loops import for_loop, list_walked
 from .masking import array_chosen, array_cut, array_masked
 from .moments import array_moment
 from .moving import list_moved
@@ -120,6 +120,7 @@ MACROS: tuple[Macro, ...] = (
     array_written,       # np.add(x, y, out=z)
     places_walked,       # for i, j in np.ndindex(X.shape), for v in X.flat
     few_walked,          # for d in (-1, 0, 1)
+    list_walked,         # for v in a: a.append(v)
     for_loop,            # for v in x, enumerate, zip, reversed
     tuple_asked,         # min(X.shape)
     tuple_compared,      # (i, j) < (k, 0)

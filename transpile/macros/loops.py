@@ -10,12 +10,11 @@ from .names import bound, free_of
 from .nests import unless
 from .streams import Element, Stream, numpy_range, stream
 
-__all__ = ["for_loop", "pairs"]
+__all__ = ["for_loop", "list_walked", "pairs"]
 
 
 def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Index loops. A loop variable that the body changes gets an index of its own; over a list that
-    the body makes longer it is a ``while``.
+    """Index loops. A loop variable that the body changes gets an index of its own.
 
         for v in x:
             s = s + v
@@ -28,10 +27,6 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             s = s + i
         for v in np.arange(n):
             s = s + v
-        w = [n]
-        for top in w:
-            if top > 1:
-                w.append(top // 2)
     →
         for _i in range(len(x)):
             v = x[_i]
@@ -50,13 +45,6 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         for _i_3 in range(n):
             v = np.int64(_i_3)
             s = s + v
-        w = [n]
-        _i_4 = 0
-        while _i_4 < len(w):
-            top = w[_i_4]
-            _i_4 = _i_4 + 1
-            if top > 1:
-                w.append(top // 2)
     """
     if not isinstance(node, ast.For):
         return None
@@ -68,7 +56,7 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         bind = cx.code("TARGET = NP.int64(I)", TARGET=node.target, NP=numbers[0], I=index)
         return [_loop(node, index, numbers[1], bind, cx)]
     if not free_of(node.iter, _resized(node.body)):
-        return _over_resized(node, changed, cx)
+        return None
     backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"
     iterable = _only_argument(node.iter) if backward else node.iter
     if iterable is None or (backward and cx.builtin(iterable) in ("zip", "enumerate", "reversed")):
@@ -77,18 +65,26 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None if s is None else _over_stream(node, s, backward, cx)
 
 
-def _over_range(node: ast.For, cx: Context, changed: set[str]) -> list[ast.stmt] | None:
-    if isinstance(node.target, ast.Name) and node.target.id not in changed:
-        return None
-    index = cx.fresh("i")
-    bind = cx.code("TARGET = I", TARGET=node.target, I=index)
-    return [_loop(node, index, node.iter, bind, cx)]
+def list_walked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """A list that is longer or shorter before a loop over it has come to its end.
 
-
-def _over_resized(node: ast.For, changed: set[str], cx: Context) -> list[ast.stmt] | None:
-    """Over a list that is longer or shorter before it is at its end."""
-    match node.iter:
-        case ast.Name(id=name) if name not in changed and is_list(node.iter, cx):
+        w = [n]
+        for top in w:
+            if top > 1:
+                w.append(top // 2)
+    →
+        w = [n]
+        _i = 0
+        while _i < len(w):
+            top = w[_i]
+            _i = _i + 1
+            if top > 1:
+                w.append(top // 2)
+    """
+    match node:
+        case ast.For(target=target, iter=ast.Name(id=name) as of, body=body) if (
+            name in _resized(body) - bound(*body) and is_list(of, cx) and cx.means("len")
+        ):
             text = """
                 I = 0
                 while I < len(OF):
@@ -96,12 +92,19 @@ def _over_resized(node: ast.For, changed: set[str], cx: Context) -> list[ast.stm
                     I += 1
                     BODY
             """
-            parts = {"OF": node.iter, "TARGET": node.target, "BODY": node.body}
-            lines = cx.code(text, I=cx.fresh("i"), **parts)
+            lines = cx.code(text, I=cx.fresh("i"), OF=of, TARGET=target, BODY=body)
             assert isinstance(lines[-1], ast.While)
             lines[-1].orelse = node.orelse
-            return lines if cx.means("len") else None
+            return lines
     return None
+
+
+def _over_range(node: ast.For, cx: Context, changed: set[str]) -> list[ast.stmt] | None:
+    if isinstance(node.target, ast.Name) and node.target.id not in changed:
+        return None
+    index = cx.fresh("i")
+    bind = cx.code("TARGET = I", TARGET=node.target, I=index)
+    return [_loop(node, index, node.iter, bind, cx)]
 
 
 def _over_stream(node: ast.For, s: Stream, backward: bool, cx: Context) -> list[ast.stmt] | None:
