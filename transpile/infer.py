@@ -189,8 +189,10 @@ def _finite(e: Const) -> bool:
 
 
 def exactly(e: Expr, dtype: str) -> bool:
-    """Whether a constant is the same number in `dtype`."""
+    """Whether a constant is the same number in `dtype`, and a zero has its sign."""
     if not (isinstance(e, Const) and fits(e, dtype)):
         return False
     back = DTYPES[dtype].numpy.type(e.value).item()
+    if DTYPES[e.dtype].kind == "f" != DTYPES[dtype].kind:
+        return bool(back == e.value and (back or not np.signbit(e.value)))
     return bool(back == e.value) or e.value != e.value

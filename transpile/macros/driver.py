@@ -130,9 +130,11 @@ class _Driver:
             case ast.For() | ast.AsyncFor() | ast.While():
                 before = dict(facts.known)
                 facts.enter(s)
-                s.body = self._inside(s.body)
+                with facts.turn() as left:
+                    s.body = self._inside(s.body)
                 facts.known = joined(before, facts.known)
                 s.orelse = self.block(s.orelse)
+                facts.known = joined(facts.known, left)
             case ast.If() if left_to_python(s):
                 s.orelse = self.block(s.orelse)
             case ast.If():

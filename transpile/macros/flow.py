@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from ..below import below, children
@@ -17,11 +18,12 @@ from .names import bound
 __all__ = ["Flow", "joined"]
 
 _Element: TypeAlias = "Fact | tuple[_Element, ...]"
+_Known: TypeAlias = "dict[str, Fact]"
 
 
 class Flow(Facts):
     """``known`` is what holds before the next statement; ``_after`` what does behind inner loops,
-    by what holds before them.
+    by what holds before them; ``_ways`` what does where loops around go on, and are left.
     """
 
     def __init__(
@@ -29,7 +31,8 @@ class Flow(Facts):
         fresh: Callable[[str], str],
     ) -> None:
         super().__init__(tree, env, resolve, fresh)
-        self._after: dict[tuple[int, frozenset[tuple[str, Fact]]], dict[str, Fact]] = {}
+        self._after: dict[tuple[int, frozenset[tuple[str, Fact]]], tuple[_Known, _Known]] = {}
+        self._ways: list[dict[str, _Known]] = []
 
     def record(self, s: ast.stmt) -> None:
         """Takes note of what `s`, with all that is in it, binds."""
@@ -61,6 +64,14 @@ class Flow(Facts):
                 self.branches([body, orelse])
             case _:
                 self._forget(bound(s))
+                if self._ways:
+                    self._leave(s)
+
+    def _leave(self, s: ast.stmt) -> None:
+        """Where `s` may go on with the loop around, or leave it, this is known, too."""
+        here = self._ways[-1]
+        for way in {type(n) for n in below(s)} & {ast.Break, ast.Continue}:
+            here[way.__name__] = joined(here.get(way.__name__, {}), self.known)
 
     def bind_within(self, s: ast.stmt) -> set[str]:
         """The names that expressions of `s` itself bind, of which nothing is known meanwhile."""
@@ -116,8 +127,7 @@ class Flow(Facts):
             if not isinstance(loop, ast.While):
                 self._bind_each(loop.target, loop.iter)
             self.bind_within(loop)
-            for s in loop.body:
-                self._record(s)
+            self._turn(loop)
             after = joined(head, self.known)
             if after == head:
                 break
@@ -126,18 +136,35 @@ class Flow(Facts):
         if not isinstance(loop, ast.While):
             self._bind_each(loop.target, loop.iter)
 
+    def _turn(self, loop: ast.For | ast.AsyncFor | ast.While) -> _Known:
+        with self.turn() as left:
+            for s in loop.body:
+                self._record(s)
+        return left
+
+    @contextmanager
+    def turn(self) -> Iterator[_Known]:
+        """Goes through the body of a loop; what holds afterwards does behind each iteration. Gives
+        what holds where the loop is left within its body.
+        """
+        left: _Known = {}
+        self._ways.append({})
+        yield left
+        ways = self._ways.pop()
+        self.known = joined(self.known, ways.get("Continue", {}))
+        left |= ways.get("Break", {})
+
     def _loop(self, loop: ast.For | ast.While) -> None:
         before = dict(self.known)
         key = id(loop), frozenset(before.items())
         if key not in self._after:  # or loops in loops would be gone through again and again
             self._enter(loop)
-            for s in loop.body:
-                self._record(s)
-            self.known = joined(before, self.known)
-            for s in loop.orelse:
-                self._record(s)
-            self._after[key] = self.known
-        self.known = dict(self._after[key])
+            left = self._turn(loop)
+            self._after[key] = joined(before, self.known), left
+        self.known, left = dict(self._after[key][0]), self._after[key][1]
+        for s in loop.orelse:
+            self._record(s)
+        self.known = joined(self.known, left)
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         match target, value:
