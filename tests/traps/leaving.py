@@ -5,6 +5,7 @@ from __future__ import annotations
 from .given import case, floats, ints, of
 from .trap import trap
 
+ARRAYS = case(of(1.0, 2.0, 5.0), -0.0), case(of(dtype=float), 1), case(of(4, 3), 1)
 HITS = case(of(1.0, 3.0, 4.0)), case(of(1, 2)), case(of(3)), case(of(dtype=float))
 NAN = float("nan")
 ZERO = case(of(dtype="i4")), case(of(0, 1, dtype="i4")), case(of(dtype=bool)), case(of(True))
@@ -131,3 +132,48 @@ def nan_before(x):
         last = v
     return last
 
+
+
+@trap("a number that becomes an array in a loop", *ARRAYS, compiled=False)
+def array_after(x, s):
+    c = s
+    for _ in range(len(x)):
+        c = x + 1
+    return c + 1, c
+
+
+@trap("a number that becomes an array in a loop", *ARRAYS, compiled=False)
+def array_perhaps(x, s):
+    c = d = s
+    n = 0
+    for i in range(len(x)):
+        if x[i] > 2:
+            c = x
+        for _ in range(i):
+            d = x[i:]
+        n += 1
+    return n, c, d
+
+
+@trap("a number that becomes an array in a loop", *ARRAYS, compiled=False)
+def array_until(x, s):
+    c, n = s, 0
+    while n < len(x) and x[n] < 4:
+        n += 1
+        if x[n - 1] > 1:
+            c = x[n:]
+            continue
+        c = n
+    else:
+        n = -n
+    return n, c
+
+
+@trap("a name that is deleted in a loop has no value", *ARRAYS, compiled=False)
+def deleted_in(x, s):
+    c, n = s, 0
+    for v in x:
+        if v > 4:
+            del c
+        n += 1
+    return n, c

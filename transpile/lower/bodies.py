@@ -202,22 +202,24 @@ class Bodies(Groups):
                 b.env[target] = frame.element(Linear.of(frame.var))
             with self._turn(frame, carries):
                 left, stays = self.iteration(frame.node, live)
-        ends = self._ends(carries, groups, b.env, frame.node)
-        others = self._ends(carries, groups, stays, frame.node)
+        ends = self._ends(inits, groups, b.env, frame.node)
+        others = self._ends(inits, groups, stays, frame.node)
         added = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
         b.env.clear()
         b.env.update(outer | added)
         return ends, others, left
 
     def _ends(
-        self, carries: dict[str, Carry], groups: Sequence[Group], env: dict[str, Value],
+        self, inits: dict[str, Num | Unbound], groups: Sequence[Group], env: dict[str, Value],
         node: ast.AST,
     ) -> dict[str, Num | Unbound]:
         """What the accumulators end with."""
-        out = {n: env.get(n) for n in carries}
+        out = {n: env.get(n) for n in inits}
         for n, v in out.items():
             if isinstance(v, Cases):
                 self.more_types(n, (v,), f"the type of `{n}` depends on the data", node)
+            if isinstance(inits[n], Num) and not isinstance(v, Num):
+                refuse("LOWER_JOIN", f"`{n}` is a number before the loop, and none after it", node)
         for group in groups:
             out |= group.spread(self.b, env)
         return {n: v if isinstance(v, (Num, Unbound)) else Unbound() for n, v in out.items()}

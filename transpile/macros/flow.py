@@ -149,8 +149,10 @@ class Flow(Facts):
         """
         left: _Known = {}
         self._ways.append({})
-        yield left
-        ways = self._ways.pop()
+        try:
+            yield left
+        finally:
+            ways = self._ways.pop()
         self.known = joined(self.known, ways.get("Continue", {}))
         left |= ways.get("Break", {})
 
