@@ -133,7 +133,7 @@ def compile_stages(
     try:
         called = inliner.whole()
         env.scope = inliner.scope
-        python = expand(called, env, inliner.late)
+        python = expand(called, env, inliner.late, changed=inliner.written)
         plan = lower(python, types, inliner.scope, telling=telling)
     except Refused as refused:
         raise told(refused, inliner) from None

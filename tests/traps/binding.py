@@ -186,3 +186,44 @@ def bound_by_a_region(x, s):
             if s < max(x[0], t) <= place:
                 break
     return x[0]
+
+
+@trap("what a local function binds in a comprehension was another before", case(F, 2), case(N, 0))
+def counted_by(x, n):
+    c = n
+    before = None
+
+    def more(by=1):
+        nonlocal c
+        c += by
+        return c
+
+    def first(v):
+        nonlocal before
+        if before is None:
+            before = v
+        return v + before
+
+    t = c, [more(k) for k in range(3)], c, c + sum(more(k) for k in range(4)) * c
+    u = before is None, [first(v) for v in x], before is None, 1 if before is None else 2
+    return t, u, c
+
+
+@trap("what is added to is read first", case(F, 2), case(N, 0), case(NONE, 1), compiled=False)
+def added_by(x, n):
+    c = n
+
+    def more(by=1):
+        nonlocal c
+        c += by
+        return c
+
+    def stored(v):
+        x[0] = v + 1
+        return v
+
+    c += sum(more(k) for k in range(3))
+    x[0] += sum(stored(k) for k in range(3))
+    x[c % 2] += sum(more(k) for k in range(2))
+    x[c % 2] = sum(more(k) for k in range(3))
+    return c, x

@@ -7,7 +7,7 @@ Python, and gives the same answer.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from .applied import number_told
@@ -167,14 +167,17 @@ MACROS: tuple[Macro, ...] = (
 _registered: list[Macro] = []
 
 
-def expand(tree: ast.FunctionDef, env: Env, *others: Macro) -> ast.FunctionDef:
+def expand(
+    tree: ast.FunctionDef, env: Env, *others: Macro, changed: Collection[str] = ()
+) -> ast.FunctionDef:
     """The function in core Python, as far as the macros know how; `tree` is left as it is.
 
-    `others` are asked before those of this package.
+    `others` are asked before those of this package. ``changed``: names of the function that local
+    functions bind, whose calls `others` replace.
     """
     held, stored = held_named(tree, env)
     tree = fields_named(held, env)
-    return expand_with((*_registered, *others, *MACROS), tree, env, stored)
+    return expand_with((*_registered, *others, *MACROS), tree, env, stored, changed)
 
 
 def registered() -> tuple[Macro, ...]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -23,11 +23,14 @@ class Context:
     to the function, or free in it, and is taken for what it is now; and displays of constants.
     """
 
-    def __init__(self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt]) -> None:
+    def __init__(
+        self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt],
+        changed: Collection[str] = (),
+    ) -> None:
         self.at: ast.AST = tree
         self.within: ast.AST = tree
         self.depth = 0
-        self.facts = Flow(tree, env, self.resolve, self.fresh)
+        self.facts = Flow(tree, env, self.resolve, self.fresh, changed)
         self._env = env
         self._asked = asked
         self._taken = used(tree) | {"_np"}

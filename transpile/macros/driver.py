@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -28,18 +28,19 @@ Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | Non
 
 
 def expand_with(
-    macros: Sequence[Macro], tree: ast.FunctionDef, env: Env, stored: Stored = MappingProxyType({})
+    macros: Sequence[Macro], tree: ast.FunctionDef, env: Env, stored: Stored = MappingProxyType({}),
+    changed: Collection[str] = (),
 ) -> ast.FunctionDef:
     """A copy of `tree` with `macros` applied, the earlier ones first, and attributes `stored` in
-    the end; positions are kept.
+    the end; positions are kept. What local functions bind that are still called is ``changed``.
     """
     given, tree = _given(tree, env), copied(tree)
     asked_within(tree)
     asked: dict[str, ast.stmt] = {}
     # before ways out become flags, for some may be gone
     if decided in macros and any(map(may_decide, below(tree))):
-        tree.body = _Driver([decided], Context(tree, env, asked)).block(tree.body)
-    cx = Context(tree, env, asked)
+        tree.body = _Driver([decided], Context(tree, env, asked, changed)).block(tree.body)
+    cx = Context(tree, env, asked, changed)
     structured(tree, cx)
     tree.body = _Driver(macros, cx).block(tree.body)
     untupled(tree.body, cx.facts.taken_apart)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -28,9 +28,10 @@ class Flow(Facts):
 
     def __init__(
         self, tree: ast.FunctionDef, env: Env, resolve: Callable[[ast.expr], object | None],
-        fresh: Callable[[str], str],
+        fresh: Callable[[str], str], changed: Collection[str] = (),
     ) -> None:
         super().__init__(tree, env, resolve, fresh)
+        self._changed = changed
         self._after: dict[tuple[int, frozenset[tuple[str, Fact]]], tuple[_Known, _Known]] = {}
         self._ways: list[dict[str, _Known]] = []
 
@@ -77,8 +78,17 @@ class Flow(Facts):
         """The names that expressions of `s` itself bind, of which nothing is known meanwhile."""
         own = [e for e in children(s) if isinstance(e, ast.expr)]
         names = {n.target.id for n in below(*own) if isinstance(n, ast.NamedExpr)}
+        names |= self.changed_by(own)
         self._forget(names)
         return names
+
+    def changed_by(self, nodes: Iterable[ast.AST]) -> set[str]:
+        """The names that local functions may bind which `nodes` call."""
+        if not self._changed:
+            return set()
+        called = [n.func for n in below(*nodes) if isinstance(n, ast.Call)]
+        local = any(isinstance(f, ast.Name) and self.resolve(f) is None for f in called)
+        return {*self._changed} if local else set()
 
     def _method(self, name: str, method: str, args: Sequence[ast.expr]) -> None:
         """A list stays one of scalars for as long as scalars are put into it."""

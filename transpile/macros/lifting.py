@@ -48,11 +48,13 @@ class _Lifter:
                 return self._fields(s, ["value", "targets"])
             case ast.AnnAssign(target=ast.Name(), value=ast.expr()):
                 return self._fields(s, ["value"])
-            case ast.AugAssign(target=target, value=value) if used(target) & bound(value):
+            case ast.AugAssign(target=target, value=value) if used(target) & (
+                bound(value) | self.cx.facts.changed_by([value])
+            ):
                 return None  # the target is read before its name is bound
             case ast.AugAssign(target=ast.Name(id=name)):
                 lifted = self._fields(s, ["value"])
-                return lifted if lifted and name not in bound(*lifted[:-1]) else None
+                return lifted if lifted and name not in self._bound(lifted[:-1]) else None
             case ast.Return(value=ast.expr()) | ast.Expr():
                 return self._fields(s, ["value"])
             case ast.If() | ast.Assert():
@@ -133,10 +135,13 @@ class _Lifter:
             before += part.before
             value = part.value
             if k < last and slot.field != "func":
-                later = bound(*(s for p in parts[k + 1 :] for s in p.before))
+                later = self._bound([s for p in parts[k + 1 :] for s in p.before])
                 value = self._bind(value, before, later)
             slot.set(value)
         return before
+
+    def _bound(self, before: Sequence[ast.stmt]) -> set[str]:
+        return bound(*before) | self.cx.facts.changed_by(before)
 
     def _bind(self, e: ast.expr, before: list[ast.stmt], later: set[str]) -> ast.expr:
         """`e` computed now; the names of `later` are bound anew."""
