@@ -1,8 +1,21 @@
 """Every trap of the promise as a small program, which must do what Python does in every respect."""
 from __future__ import annotations
 
-from . import binding, control, floats, integers, leaving, lists, memory, places, rebinding
+from . import (
+    binding,
+    control,
+    floats,
+    integers,
+    leaving,
+    lengths,
+    lists,
+    memory,
+    places,
+    rebinding,
+)
 
 __all__ = ["TOPICS"]
 
-TOPICS = (places, memory, integers, floats, control, binding, rebinding, leaving, lists)
+TOPICS = (
+    places, memory, integers, floats, control, binding, rebinding, leaving, lists, lengths,
+)

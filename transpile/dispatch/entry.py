@@ -14,7 +14,7 @@ from ..macros.fields import indexed_by
 from ..plan import Ref, Shape
 from ..types import ELEMENTS, ArrayType
 from .contract import Contract
-from .saved import LITTLE, apart, greatest, more
+from .saved import LITTLE, apart, greatest, least, more
 from .standin import forward_text, values_text
 
 __all__ = ["Entry", "sources"]
@@ -32,8 +32,8 @@ class Entry:
         self.contract = contract
         self.again = forward_text(code)
         self.rest = f"{values_text(code)})({self.again})"
-        ours = {"_np": np, "_max": max, "_min": min, "_type": type, "_greatest": greatest}
-        self.helpers: dict[str, Any] = ours
+        ours = {"_np": np, "_max": max, "_min": min, "_type": type}
+        self.helpers: dict[str, Any] = ours | {"_greatest": greatest, "_least": least}
         if contract.short is not None:
             self.helpers |= {"_tp_room": [LITTLE], "_tp_more": more}
         used = {p.name for p in contract.params}

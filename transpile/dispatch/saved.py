@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LITTLE", "Saved", "apart", "copies", "greatest", "more", "share"]
+__all__ = ["LITTLE", "Saved", "apart", "copies", "greatest", "least", "more", "share"]
 
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
@@ -36,6 +36,13 @@ def greatest(array: np.ndarray) -> int:
     if array.dtype.kind not in "biu":
         raise TypeError(array.dtype)
     return int(array.max(initial=0))
+
+
+def least(array: np.ndarray) -> int:
+    """The least element of ints, or 0 where that is more. Raises TypeError of others."""
+    if array.dtype.kind not in "biu":
+        raise TypeError(array.dtype)
+    return int(array.min(initial=0))
 
 
 def apart(lists: Iterable[object]) -> bool:

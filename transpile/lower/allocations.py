@@ -26,7 +26,7 @@ from .implied import is_sure
 from .lists import SLACK
 from .pytext import as_python, inlined
 from .refusal import refuse
-from .room import is_guess, room
+from .room import UNKNOWN, is_guess, is_tried, room
 from .stacks import Stacks
 from .values import ArrayRef
 
@@ -81,15 +81,22 @@ class Allocations(Stacks):
         """
         b, out = self.b, list(shape)
         for axis, n in enumerate(shape):
-            longest = room(b, n.ir)
+            longest = self._room(n)
             if longest is None or b.foreseen(n.ir) is not None or not is_guess(longest):
                 continue
+            if is_tried(longest):
+                self.is_short(Call("le", (n.ir, Dim(array, axis)), "bool"), call)
             out[axis] = self._cropped(n, Dim(array, axis), call)
             b.most[out[axis].ir] = longest
             if not b.frames and not b.branches:
                 ints = {k: v for k, v in b.env.items() if isinstance(v, Num) and v.python_int}
                 b.env |= {k: out[axis] for k, v in ints.items() if v.ir == n.ir}
         return tuple(out)
+
+    def _room(self, n: Num) -> Expr | None:
+        """The room for `n` elements; what a loop makes may have as much as turns out."""
+        known = room(self.b, n.ir)
+        return UNKNOWN if known is None and self.b.frames else known
 
     def _cropped(self, n: Num, most: Expr, node: ast.AST) -> Num:
         """`n`, which has to be within its array: it is in any case, for a kernel goes on where a
@@ -179,7 +186,9 @@ class Allocations(Stacks):
         origins = [b.foreseen(n.ir) for n in shape or ()]
         known = shape is not None and None not in origins
         if shape is not None and not known and function in (np.empty, np.zeros):
-            longest = [room(b, n.ir) for n in shape]
+            longest = [self._room(n) for n in shape]
+            if sum(n is not None and is_tried(n) for n in longest) > 1:
+                refuse("LOWER_UNSUPPORTED", "several lengths are not known before the loop", call)
             order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""
             if None not in longest:
                 said = "".join(f"{as_python(n)}, " for n in longest if n is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import builtins
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ..bindings import Slot
 from ..infer import Num
 from ..ranges import integer
 from ..returned import Filled, Listed, Returned, Tupled, in_tuple
+from ..types import ELEMENTS
 from .arrays import given_dtype
 from .consumers import consumer
 from .growing import count_of
@@ -87,7 +89,11 @@ class Finished(Statements):
         listed = self.returned_list(name, slot, call)
         dtype = given_dtype(argument[0], self.array, self.known, call)
         assert isinstance(listed, Listed)
-        if listed.flags or dtype not in (None, self.holds[name].dtype):
+        held = self.holds[name]
+        if dtype is not None and held.weak and not held.mixed and held.dtype == "i64" != dtype:
+            made = partial(np.array, dtype=ELEMENTS[dtype].numpy)  # may not hold every int
+            return Tupled((listed,), made)
+        if listed.flags or dtype not in (None, held.dtype):
             return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
         return Filled(listed.name, slot, dtype)
 

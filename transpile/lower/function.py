@@ -37,7 +37,7 @@ from .refusal import NoValue, Unforeseen, refuse
 from .repeated import IsMixed
 from .results import Results, attributes_last
 from .stacks import Held as Holding
-from .stacks import IsOf
+from .stacks import IsOf, IsTried
 from .steady import steady_slices
 from .subscripts import only_subscripts
 from .values import Cases, RecordsRef, Value
@@ -59,7 +59,8 @@ def lower(
 @record(frozen=True, slots=True)
 class _Found:
     """What turned out: ``names`` that are complex, and are split in two; lists that are ``mixed``,
-    or ``counted``, that hold what ``holds`` says, and that get ``unforeseen`` long.
+    or ``counted``, that hold what ``holds`` says, and that get ``unforeseen`` long; whether the
+    room of arrays is ``tried``.
     """
 
     names: Mapping[str, bool] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class _Found:
     counted: frozenset[str] = frozenset()
     holds: Mapping[str, Holding] = field(default_factory=dict)
     unforeseen: frozenset[str] = frozenset()
+    tried: bool = False
 
 
 def _lowered(
@@ -78,6 +80,8 @@ def _lowered(
         return _Function(divided, types, scope, known).plan(telling=telling)
     except IsOf as found:
         known = replace(known, holds={**known.holds, found.name: found.held})
+    except IsTried:
+        known = replace(known, tried=True)
     except IsComplex as found:
         known = replace(known, names={**known.names, found.name: found.python})
     except IsMixed as found:
@@ -104,7 +108,7 @@ class _Function(Results):
         known: _Found,
     ) -> None:
         self.growing, self.short = growing(tree, known.unforeseen), None
-        self.holds, self.mixed = known.holds, known.mixed
+        self.holds, self.mixed, self.tried = known.holds, known.mixed, known.tried
         self.buffers = {}
         tree = grown(tree, self.growing)
         self.steady = steady_slices(tree)

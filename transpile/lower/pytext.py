@@ -26,8 +26,10 @@ def as_python(e: Expr) -> str:
             return f"{array}.shape[{axis}]"
         case Call("neg", (a,)):
             return f"(-{as_python(a)})"
-        case Call("greatest", (Var(array),)):
-            return f"_greatest({array})"
+        case Call("greatest" | "least" as op, (Var(array),)):
+            return f"_{op}({array})"
+        case Call("room"):
+            return "_tp_room[0]"
         case Call("max" | "min" as op, (a, c)):
             return f"_{op}({as_python(a)}, {as_python(c)})"
         case Call("select", (Call("eq", (a, Const(0))), Const(1), c)) if a == c:

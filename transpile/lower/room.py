@@ -11,10 +11,16 @@ from ..ranges import Linear, integer
 from .builder import Builder
 from .implied import extreme
 
-__all__ = ["GREATEST", "is_guess", "most", "room"]
+__all__ = ["GREATEST", "LEAST", "UNKNOWN", "is_guess", "is_tried", "most", "room"]
 
 GREATEST = "greatest"
 """The greatest element of an array that is given, as it is before the first statement."""
+
+LEAST = "least"
+"""Likewise the least."""
+
+UNKNOWN = Call("room", (), "i64")
+"""As much as is tried first, and more at each call that had too little."""
 
 
 def room(b: Builder, length: Expr) -> Expr | None:
@@ -33,7 +39,12 @@ def most(b: Builder, e: Expr) -> Expr | None:
 
 def is_guess(room: Expr) -> bool:
     """Whether it holds only as long as nothing is written into the arrays that it speaks of."""
-    return any(isinstance(e, Call) and e.op == GREATEST for e in walk(room))
+    return any(isinstance(e, Call) and e.op in (GREATEST, LEAST, UNKNOWN.op) for e in walk(room))
+
+
+def is_tried(room: Expr) -> bool:
+    """Whether it is no more than what is tried."""
+    return UNKNOWN in walk(room)
 
 
 def _bound(b: Builder, e: Expr, up: bool) -> Expr | None:
@@ -45,10 +56,10 @@ def _bound(b: Builder, e: Expr, up: bool) -> Expr | None:
     match e:
         case Var(name) if name in b.values:
             return _bound(b, b.values[name], up)
-        case Load(array) if up and DTYPES[e.dtype].kind in "biu":
+        case Load(array) if DTYPES[e.dtype].kind in "biu":
             of = b.reshaped.get(array, array)
             given = isinstance(b.bindings.get(of), Argument) and of not in written(b.block)
-            return Call(GREATEST, (Var(of, e.dtype),), "i64") if given else None
+            return Call(GREATEST if up else LEAST, (Var(of, e.dtype),), "i64") if given else None
         case Call("cast", (p,)) if DTYPES[p.dtype].kind in "biu" and e.dtype == "i64" != p.dtype:
             return _bound(b, p, up) if p.dtype != "u64" else None
         case Call("max" | "min" | "select" as op, (*_, p, q)):

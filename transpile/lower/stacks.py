@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from loopir.nodes import Call, Dim, If, Param, Stmt, Store
+from loopir.nodes import Call, Dim, Expr, If, Param, Stmt, Store
 from loopir.record import record
 from loopir.types import DTYPES
 
@@ -23,7 +23,7 @@ from .refusal import refuse
 from .taken import TakenLists
 from .values import ArrayRef
 
-__all__ = ["ROOM", "Held", "IsOf", "Stacks"]
+__all__ = ["ROOM", "Held", "IsOf", "IsTried", "Stacks"]
 
 ROOM = "_tp_room[0]"
 """Python that tells how many items each such list may have."""
@@ -49,14 +49,20 @@ class IsOf(Exception):
         self.name, self.held = name, held
 
 
+class IsTried(Exception):
+    """How much room an array needs is tried, too."""
+
+
 class Stacks(TakenLists):
     """Lowers such lists: ``growing``, with the number of places of their tuples. ``held``: what
-    their buffers hold; ``short``: the slot that tells of too little room.
+    their buffers hold; ``short``: the slot that tells of too little room, of lists, and of arrays
+    where that is ``tried``.
     """
 
     growing: Mapping[str, int]
     holds: Mapping[str, Held]
     short: str | None
+    tried: bool
     buffers: dict[str, str]
 
     def start_lists(self) -> None:
@@ -65,11 +71,18 @@ class Stacks(TakenLists):
         for name in self.growing:
             self.counters.add(count_of(name))
             b.env[count_of(name)] = constant(0)
-        if self.growing:
+        if self.growing or self.tried:
             self.short = b.name("short")
             b.params[self.short] = Param(self.short, "bool", 0, None, written=True)
             b.bindings[self.short] = Slot(self.short, "bool")
             b.emit(Store(self.short, (), FALSE))
+
+    def is_short(self, enough: Expr, node: ast.AST) -> None:
+        """Tells of too little room where there is not `enough`."""
+        if self.short is None:
+            raise IsTried
+        told = Store(self.short, (), TRUE)
+        self.b.emit(If(enough, (), (told,), span=span_of(node)))
 
     def _part_of(self, name: str) -> str:
         """The list whose buffer this is; "" for other names."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .context import Context
 from .copying import copied
+from .names import bound, used
 from .ways import NotStructured, exits, irregular, leaves, plain_break, ways_of
 
 __all__ = ["Structure", "structured"]
@@ -46,7 +47,7 @@ def structured(tree: ast.FunctionDef, cx: Context) -> None:
     """
     try:
         if _early(tree.body) or any(map(irregular, ast.walk(tree))):
-            tree.body = Structure(cx).function(tree.body)
+            tree.body = Structure(cx).function(_lists_ahead(tree.body))
     except NotStructured:
         return
 
@@ -59,6 +60,37 @@ def _early(body: Sequence[ast.stmt]) -> bool:
                 return False
         if "return" in exits(s):
             return not (s is body[-1] and isinstance(s, ast.Return))
+    return False
+
+
+def _lists_ahead(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """`body` with its empty lists in front, as long as nothing has spoken of their names, for what
+    follows a way out is a branch::
+
+        if n < 1:
+            return s
+        a = []
+    →
+        a = []
+        if n < 1:
+            return s
+    """
+    ahead: list[ast.stmt] = []
+    rest: list[ast.stmt] = []
+    for s in body:
+        names = bound(s) if _is_empty_list(s) else set()
+        free = names and names.isdisjoint(name for other in rest for name in used(other))
+        (ahead if free else rest).append(s)
+    return [*ahead, *rest]
+
+
+def _is_empty_list(s: ast.stmt) -> bool:
+    match s:
+        case ast.Assign(targets=[ast.Name()], value=ast.List(elts=[])):
+            return True
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            plain = all(isinstance(n, ast.Name) for n in names) and len(names) == len(values)
+            return plain and all(isinstance(v, ast.List) and not v.elts for v in values)
     return False
 
 

@@ -1,4 +1,4 @@
-"""Loops over a few constants → their bodies one after another."""
+"""Loops over a few constants, or arrays → their bodies one after another."""
 from __future__ import annotations
 
 import ast
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from .context import Context
 from .copying import copied
+from .names import bound, free_of
+from .ways import NotStructured, ways_of
 
 __all__ = ["few_walked"]
 
@@ -14,23 +16,52 @@ SIZE = 600
 
 
 def few_walked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """Each time with the constant itself, of which subscripts and tests know more than of an item.
+    """Each time with the constant itself, of which subscripts and tests know more than of an item;
+    or with the array.
 
         for d in (-1, 1):
             s = s + x[(i + d) % n]
+        for u in (x, y):
+            s = s + u[0]
     →
         d = -1
         s = s + x[(i + d) % n]
         d = 1
         s = s + x[(i + d) % n]
+        u = x
+        s = s + u[0]
+        u = y
+        s = s + u[0]
     """
-    if not isinstance(node, ast.For) or not (items := _items(node)) or _size(node) > SIZE:
+    if not isinstance(node, ast.For):
+        return None
+    items = _arrays(node, cx) or _items(node)
+    if not items or _size(node) > SIZE:
         return None
     out: list[ast.stmt] = []
     for item in items:
         bind = ast.Assign([copied(node.target)], copied(item))
         out += [ast.copy_location(bind, node), *map(copied, node.body)]
     return [ast.fix_missing_locations(s) for s in out]
+
+
+def _arrays(node: ast.For, cx: Context) -> Sequence[ast.expr]:
+    """The names of arrays that a loop always goes through, which stand for the same all along."""
+    match node:
+        case ast.For(iter=ast.Tuple(elts=items) | ast.List(elts=items), orelse=[]) if all(
+            isinstance(e, ast.Name) and cx.fact(e).array for e in items
+        ):
+            known = all(free_of(e, bound(node)) for e in items)
+            small = len(items) * _size(node) <= SIZE
+            return items if known and small and _is_left_at_its_end(node) else ()
+    return ()
+
+
+def _is_left_at_its_end(node: ast.For) -> bool:
+    try:
+        return not ways_of(node.body)
+    except NotStructured:
+        return False
 
 
 def _items(node: ast.For) -> Sequence[ast.expr]:

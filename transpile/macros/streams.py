@@ -9,8 +9,9 @@ import numpy as np
 
 from loopir.record import record
 
-from ..types import ELEMENTS
+from ..types import ELEMENTS, ScalarType
 from .context import Context
+from .fact import INT_TYPES
 from .integers import integer_constant, minus, plus
 from .names import free_of
 from .tuples import listed, tuple_known
@@ -18,6 +19,10 @@ from .tuples import listed, tuple_known
 __all__ = ["Element", "Stream", "extent", "numpy_range", "range_bounds", "stream"]
 
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"
+
+
+_LONG = INT_TYPES | {ScalarType("i64")}
+"""Of what ``np.arange`` makes int64; lengths that it computes of smaller ones may overflow."""
 
 
 @record(frozen=True, slots=True)
@@ -172,13 +177,15 @@ def _range(call: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | No
 
 
 def numpy_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | None:
-    """Of ``np.arange(a, b, c)`` of what are surely ints: ``np``, and ``range(a, b, c)``."""
+    """Of ``np.arange(a, b, c)`` of surely ints of 64 bits: ``np``, and ``range(a, b, c)``."""
     match it:
         case ast.Call(func=ast.Attribute(value=home) as f) if cx.resolve(f) is np.arange:
-            bounds = range_bounds(it, cx)
+            bounds = _bounds(it)
         case _:
             return None
     if bounds is None or not integer_constant(bounds[2]) or not cx.means("range"):
+        return None
+    if not all(cx.fact(e).types and cx.fact(e).types <= _LONG for e in bounds):
         return None
     numbers = cx.expr("range()")
     assert isinstance(numbers, ast.Call)
