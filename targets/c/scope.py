@@ -19,8 +19,11 @@ _WORDS = frozenset((
     "status", "struct", "switch", "typedef", "typeof", "union", "unix", "unsigned", "void",
     "volatile", "while",
 ))
-_RESERVED = re.compile(r"tp_\w*|[fiucq]\d+x\d+(_u)?|m\d+|u?int\d+_t|u?intptr_t")
-"""C's own names, and, with these patterns, those that generated code keeps for itself."""
+_RESERVED = re.compile(
+    r"tp_\w*|[fiucq]\d+x\d+(_u)?|m\d+|u?int\d+_t|u?intptr_t"
+    r"|(TP|VMATH|FE)_\w*|\w+_(MAX|MIN|C)|\w+_[fiucq]\d+x\d+|_[A-Z_]\w*"
+)
+"""C's own names, those of its headers, and those that generated code keeps for itself."""
 
 
 @record(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class Block(Known):
     def name(self, hint: str) -> str:
         """A name that the kernel does not have yet."""
         base = hint.lstrip("_#") or "t"
+        base = base if base[0].isalpha() else f"v{base}"
         out, k = base, 0
         while out in self.names:
             k += 1
