@@ -172,3 +172,47 @@ def each_in_turn(x, y):
         for w in [y, x]:
             total += w[0] + u[-1]
     return total, u
+
+
+def _steps_back(x):
+    i, steps = len(x) - 1, []
+    while i > 0:
+        steps.append((i, x[i]))
+        i -= 1 if x[i] > 0 else 2
+    steps.append((0, 0.5))
+    return steps[::-1]
+
+
+@trap("slices of lists that are returned", case(F), case(Z), case(N), case(of(-1.0, 2.5)))
+def turned_at_the_end(x):
+    total = 0.0
+    for v in x:
+        total += v
+    return _steps_back(x), total
+
+
+@trap("slices of lists that are returned", case(F), case(Z), case(N), case(of(-1.0, 2.5)),
+      compiled=False)
+def cut_at_the_end(x):
+    out = []
+    for i in range(len(x)):
+        if x[i] > 0:
+            k = i + 1
+            out.append((i, k))
+    return out[1:-1], out[::2], out
+
+
+@trap("signs one after the other, until one will do", case(1.5, 4), case(1, 0), case(0.1, 9),
+      case(-2.5, 3))
+def exponent(x, n):
+    found = 0
+    for k in range(n):
+        for sign in [1, -1]:
+            if np.abs(np.round(np.log2(np.abs(x) / 3.0 ** (k * sign)))) < 1.0:
+                return k * sign
+        for d in (2, 3, 5):
+            if k % d == 1:
+                found += d
+                break
+        k += 1
+    return found, k

@@ -5,6 +5,7 @@ import ast
 import builtins
 from collections.abc import Iterator, Sequence
 from inspect import signature
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from loopir.nodes import Const
 from ..bindings import Fresh
 from ..infer import Num, logic
 from ..macros.calls import reshaping
+from ..macros.tupled import constant_slice
 from ..pair import Pair
 from ..returned import (
     Chosen,
@@ -87,6 +89,11 @@ class Results(Finished):
             case ast.Name(id=name) if name in self.growing:
                 slot = self._slot("i64", self._count_of(name))
                 return self.returned_list(name, slot, node)
+            case ast.Subscript(value=ast.Name(id=name) as whole, slice=ast.Slice() as cut) if (
+                (name in self.growing or isinstance(self.b.env.get(name), ListRef))
+                and (bounds := constant_slice(cut)) is not None
+            ):
+                return Tupled((self.returned(whole),), itemgetter(bounds))
             case ast.Call(func=func, args=[ast.Name(id=name), *_]) if self.growing.get(name) == 0:
                 return self._array_of(name, node)
             case ast.Name(id=name) if isinstance(got := self.b.env.get(name), ListRef):

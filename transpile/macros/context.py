@@ -182,7 +182,9 @@ class Context:
         """A name for a display of constants, which is made in front of all."""
         text = ast.unparse(display)
         if text not in self._asked:
-            (line,) = self.code("NAME = E", NAME=self.fresh("list"), E=display)
+            name = self.fresh("list")
+            self.facts.fix(name, display)
+            (line,) = self.code("NAME = E", NAME=name, E=display)
             self._asked[text] = line
         line = self._asked[text]
         assert isinstance(line, ast.Assign)

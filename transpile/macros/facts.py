@@ -47,6 +47,7 @@ class Facts(Called, Indexed, Tuples):
         self.whole = whole_names(tree)
         self.apart = self.own - self.whole
         self.known: dict[str, Fact] = {}
+        self._fixed: dict[str, Fact] = {}
         for a in ast.walk(tree.args):
             if isinstance(a, ast.arg):
                 self.known[a.arg] = self._given(ast.copy_location(ast.Name(a.arg, ast.Load()), a))
@@ -85,6 +86,8 @@ class Facts(Called, Indexed, Tuples):
         match e:
             case ast.Name(id=name) if name in self.known:
                 return self.known[name]
+            case ast.Name(id=name) if name in self._fixed:
+                return self._fixed[name]
             case ast.Constant(value=bool() | float() | int() | complex() as value):
                 kind = {bool: "bool", int: "i64", float: "f64", complex: "c128"}[type(value)]
                 return typed(frozenset({ScalarType(kind, weak=True)}))
@@ -123,6 +126,14 @@ class Facts(Called, Indexed, Tuples):
             case ast.Call():
                 return self.called(e)
         return self.outside(e)
+
+    def fix(self, name: str, display: ast.expr) -> None:
+        """Notes that a name of ours stands for a display of constants everywhere."""
+        items = display.elts if isinstance(display, ast.Tuple) else []
+        types = {t for e in items for t in self.of(e).types or (None,)}
+        (item,) = types if len(types) == 1 else (None,)
+        if isinstance(item, ScalarType):
+            self._fixed[name] = Fact(1, listed=ListType(item, (tuple,)))
 
     def collected(self, e: ast.ListComp) -> Fact:
         """What is known of a list that a comprehension gives."""

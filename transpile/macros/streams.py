@@ -67,11 +67,15 @@ def stream(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
 
 
 def _rows(it: ast.expr, cx: Context) -> Stream | None:
-    """``((a, b), (c, d))`` → element ``((a, c)[i], (b, d)[i])`` of 2; ``X.shape``, spelled out."""
-    items = cx.facts.items(it) if isinstance(it, (ast.Tuple, ast.Attribute)) else None
+    """``((a, b), (c, d))`` → element ``((a, c)[i], (b, d)[i])`` of 2; ``X.shape``, spelled out,
+    and ints.
+    """
+    shown = ast.Tuple(it.elts, ast.Load()) if isinstance(it, ast.List) else it
+    items = cx.facts.items(shown) if isinstance(shown, (ast.Tuple, ast.Attribute)) else None
     if items is None:
         return None
-    whole = isinstance(it, ast.Attribute)
+    numbers = [integer_constant(e, None) for e in items]
+    whole = isinstance(it, ast.Attribute) or None not in numbers
     rows = [[e] if whole else cx.facts.items(e) or [] for e in items]
     if not rows[0] or any(len(row) != len(rows[0]) for row in rows):
         return None

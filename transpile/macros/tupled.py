@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from .asked import Asked
 from .integers import integer_constant
 
-__all__ = ["MOST", "Tuples", "is_steady", "spelled", "whole_names"]
+__all__ = ["MOST", "Tuples", "constant_slice", "is_steady", "spelled", "whole_names"]
 
 MOST = 16
 """Items of a tuple that is taken apart."""
@@ -66,7 +66,7 @@ class Tuples(Asked):
                 fact = self.of(array)
                 return [_at(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
             case ast.Subscript(value=value, slice=ast.Slice() as cut):
-                bounds, items = _bounds(cut), self._items(value)
+                bounds, items = constant_slice(cut), self._items(value)
                 if bounds is None or items is None or not all(map(is_steady, items)):
                     return None
                 return items[bounds]
@@ -97,7 +97,7 @@ def _at(e: ast.expr, k: int) -> ast.expr:
     return ast.copy_location(ast.Subscript(e, ast.Constant(k), ast.Load()), e)
 
 
-def _bounds(cut: ast.Slice) -> slice | None:
+def constant_slice(cut: ast.Slice) -> slice | None:
     """A slice of constants."""
     given = cut.lower, cut.upper, cut.step
     known = [e and integer_constant(e, None) for e in given]
