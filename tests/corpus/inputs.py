@@ -129,6 +129,10 @@ def _uses(name: str, tree: ast.FunctionDef) -> Iterator[Kind]:
                 made in _MAKERS and _named([size], name)
             ):
                 yield "i"
+            case ast.Call(func=ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=n)])) if (
+                n == name
+            ):
+                yield "f"
             case ast.For(iter=ast.Name(id=n)) if n == name:
                 yield "a1"
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=n)]) if n == name:

@@ -260,3 +260,17 @@ def put_nowhere(x, a):
     x[20:] = a
     x[:2] = 0.5
     return x
+
+
+@trap("the middle of what has an order", case(lambda: floats(40)().reshape(5, 8)),
+      case(lambda: special()().reshape(3, 4)), case(lambda: np.array([[0.0, -0.0], [-0.0, 0.0]])),
+      case(lambda: np.zeros((2, 0))), case(lambda: np.array([[np.inf, -np.inf], [1.0, np.inf]])),
+      case(lambda: np.array([[-0.0], [2.0]], np.float32)), case(lambda: np.full((2, 2), 1e308)),
+      case(lambda: np.array([[255, 255, 1, 1], [3, 2, 1, 0]], np.uint8)),
+      case(lambda: np.array([[2**63 - 1, 2**63 - 1], [-2**63, 0]])))
+def middles(x):
+    out = []
+    for i in range(len(x)):
+        middle = np.median(x[i])
+        out.append(middle)
+    return np.array(out), np.median(x[0, 1:])

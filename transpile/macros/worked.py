@@ -10,6 +10,7 @@ from .counting import PAIRS as COUNTING_IN_PAIRS
 from .counting import WAYS as COUNTING
 from .grids import PAIRS as PLACES_IN_PAIRS
 from .grids import WAYS as PLACES
+from .middle import WAYS as MIDDLE
 from .pairing import PAIRS as PAIRING
 from .searching import WAYS as SEARCHING
 from .searching import Way
@@ -20,7 +21,7 @@ from .stepwise import WAYS as STEPWISE
 __all__ = ["SIGNATURES", "array_paired", "array_worked"]
 
 _WAYS: dict[str, tuple[str, Way]] = {
-    **SEARCHING, **BETWEEN, **COUNTING, **PLACES, **SLIDING, **STEPWISE,
+    **SEARCHING, **BETWEEN, **COUNTING, **PLACES, **SLIDING, **STEPWISE, **MIDDLE,
 }
 """By the function: its arguments, and the statements that leave what it gives under a name."""
 
