@@ -1,6 +1,7 @@
 """``fuse`` on real functions: the compiled road is taken, and left only for reasons that count."""
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import logging
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -578,6 +579,24 @@ def test_it_looks_like_the_original() -> None:
     with pytest.raises(TypeError) as theirs:
         axpy(1)  # type: ignore[call-arg]  # that is the point
     assert str(ours.value) == str(theirs.value)
+
+
+def test_inspect_tells_what_it_is() -> None:
+    async def later(x: float, *, k: float = 2.0) -> float:
+        return x * k
+
+    def each(xs: Any, k: float = 2.0) -> Iterator[float]:
+        yield from (v * k for v in xs)
+
+    waiting, giving = fuse(later, on_reject="silent"), fuse(each, on_reject="silent")
+    assert inspect.iscoroutinefunction(waiting)
+    assert inspect.isgeneratorfunction(giving)
+    assert not inspect.isgeneratorfunction(fuse(doubled))
+    assert (waiting.__kwdefaults__, giving.__defaults__) == ({"k": 2.0}, (2.0,))
+    assert asyncio.run(waiting(3.0)) == 6.0
+    assert list(giving([1.0, 2.0])) == [2.0, 4.0]
+    with pytest.raises(AttributeError, match="__defaults__ of a fused function cannot be set"):
+        giving.__defaults__ = (3.0,)
 
 
 @fuse

@@ -39,6 +39,21 @@ def fuse(
     return Fused(function, chosen)
 
 
+class _Of:
+    """An attribute of the function, by which `inspect` tells what it is; it cannot be set."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Fused | None, owner: type) -> Any:
+        if instance is None:
+            raise AttributeError(self._name)
+        return getattr(instance._function, self._name)
+
+    def __set__(self, instance: Fused, value: object) -> None:
+        raise AttributeError(f"{self._name} of a fused function cannot be set")
+
+
 class _Signature:
     """The function's, for instances alone: the class has one of its own."""
 
@@ -52,6 +67,7 @@ class Fused(Calls):
     """A function whose loops are compiled, made by ``fuse``. ``__wrapped__`` is the original."""
 
     __signature__ = _Signature()
+    __code__, __defaults__, __kwdefaults__ = _Of(), _Of(), _Of()
     __wrapped__: Any
     __name__: str
     __qualname__: str
