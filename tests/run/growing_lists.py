@@ -206,3 +206,11 @@ def walked_while_it_grows(n):
     else:
         s = -s
     return s, len(waiting)
+
+
+@on_lists(i64=lambda n, rng: (rng.integers(0, 4, (n, 4)), 2))
+def traced_back(X, k):
+    places = [k]
+    for t in range(len(X) - 1, -1, -1):
+        places.insert(0, int(X[t, places[0]]))
+    return places

@@ -9,7 +9,7 @@ import numpy as np
 from ..types import ArrayType, ScalarType
 from . import calls
 from .asked import Asked, answer
-from .fact import INT, SCALAR, UNKNOWN, Fact, either
+from .fact import INT, SCALAR, UNKNOWN, Fact, either, typed
 from .names import free_of
 from .samples import is_pure, method, modest
 
@@ -17,6 +17,7 @@ __all__ = ["Called"]
 
 _SHAPED = (np.zeros, np.ones, np.empty, np.full)
 _LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
+_CONVERTED = {int: "i64", float: "f64", bool: "bool"}
 _NEW = ""
 """The owner of an array that was just made."""
 
@@ -31,6 +32,8 @@ class Called(Asked):
         target = self._function(e.func)
         if target is len:
             return INT
+        if isinstance(target, type) and target in _CONVERTED and len(e.args) == 1:
+            return typed(frozenset({ScalarType(_CONVERTED[target], weak=True)}))
         if (found := calls.reshaping(e, target)) is not None:
             return self._reshaped(*found)
         if calls.is_squeezed(e, target):
