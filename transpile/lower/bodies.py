@@ -156,12 +156,8 @@ class Bodies(Groups):
         )
 
     def _turned_once(
-        self,
-        frame: Frame,
-        carries: dict[str, Carry],
-        inits: dict[str, Num | Unbound],
-        live: frozenset[str],
-        groups: Sequence[Group],
+        self, frame: Frame, carries: dict[str, Carry], inits: dict[str, Num | Unbound],
+        live: frozenset[str], groups: Sequence[Group],
     ) -> _Turn:
         """The body lowered once, with names of its own for what is carried."""
         named = {n: self._with_own_names(n, c) for n, c in carries.items()}
@@ -179,13 +175,8 @@ class Bodies(Groups):
         return turn
 
     def _run(
-        self,
-        frame: Frame,
-        carries: dict[str, Carry],
-        inits: dict[str, Num | Unbound],
-        live: frozenset[str],
-        groups: Sequence[Group],
-        body: list[Stmt],
+        self, frame: Frame, carries: dict[str, Carry], inits: dict[str, Num | Unbound],
+        live: frozenset[str], groups: Sequence[Group], body: list[Stmt],
     ) -> tuple[dict[str, Num | Unbound], dict[str, Num | Unbound], Expr | None]:
         """Lowers the body once. The values of the carried names at its end, and where that is not
         the last time; whether it was.
@@ -246,12 +237,8 @@ class Bodies(Groups):
                 return own
 
     def _build(
-        self,
-        frame: Frame,
-        turn: _Turn,
-        inits: dict[str, Num | Unbound],
-        forgotten: frozenset[str],
-        groups: Sequence[Group],
+        self, frame: Frame, turn: _Turn, inits: dict[str, Num | Unbound],
+        forgotten: frozenset[str], groups: Sequence[Group],
     ) -> None:
         b = self.b
         named, body, ends, left = turn.carries, turn.body, turn.ends, turn.left
