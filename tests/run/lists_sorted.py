@@ -99,3 +99,16 @@ def put_in_order(x):
             j += 1
         placed.insert(j, v)
     return placed
+
+
+@program(
+    sizes=(3, 4, 9), f64=lambda n, rng: (real(4 * n, rng).reshape(n, 4),),
+    f32=lambda n, rng: (real(4 * n, rng).astype(np.float32).reshape(4, n),),
+    u8=lambda n, rng: (rng.integers(0, 255, (n, n)).astype(np.uint8),),
+)
+def smoothed_by_medians(X):
+    out = X.copy()
+    for i in range(1, X.shape[0] - 1):
+        for j in range(1, X.shape[1] - 1):
+            out[i, j] = np.median(X[i - 1 : i + 2, j - 1 : j + 2])
+    return out, np.median(X), np.median(X[0])
