@@ -13,6 +13,7 @@ import numpy as np
 from loopir.types import MAX_RANK
 from targets.parameters import astray
 
+from .draws.state import family
 from .holding import narrowed, object_type
 from .types import (
     ELEMENTS,
@@ -21,6 +22,7 @@ from .types import (
     ArrayType,
     Constant,
     Function,
+    GeneratorType,
     ListType,
     ObjectType,
     Opaque,
@@ -50,8 +52,8 @@ def type_of(value: Any) -> ArgType:
     if kind is np.ndarray:
         return _array(value)
     known = _SCALARS.get(kind) or _constant(value, kind) or _function(value, kind)
-    listed = known or _list(value, kind, _FEW)
-    return listed or object_type(value, _part_type) or _opaque(kind)
+    known = known or _list(value, kind, _FEW) or _generator(value, kind)
+    return known or object_type(value, _part_type) or _opaque(kind)
 
 
 _FEW = 16
@@ -86,7 +88,9 @@ def _part_type(value: Any) -> ArgType | None:
     kind = type(value)
     if kind is str:
         return _opaque(kind)
-    return type_of(value) if kind is np.ndarray or kind in _SCALARS else _constant(value, kind)
+    if kind is np.ndarray or kind in _SCALARS:
+        return type_of(value)
+    return _constant(value, kind) or _generator(value, kind)
 
 
 def _constant(value: Any, kind: type) -> Constant | None:
@@ -109,6 +113,11 @@ def _function(value: Any, kind: type) -> Function | None:
     if not (known or issubclass(kind, StandsIn)):
         return None
     return Function(f"function {value.__name__}", key=(id(value),), value=value)
+
+
+def _generator(value: Any, kind: type) -> GeneratorType | None:
+    name = family(value)
+    return None if name is None else GeneratorType(_name(kind), family=name)
 
 
 def _opaque(kind: type) -> Opaque:

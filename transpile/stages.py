@@ -31,7 +31,7 @@ from .relied import relying
 from .scope import Origin, Scope
 from .signature import outer_type
 from .source import Source, read
-from .types import ArgType, Constant, ListType
+from .types import ArgType, Constant, GeneratorType, ListType
 
 __all__ = ["CallEnv", "Stages", "compile_stages"]
 
@@ -108,8 +108,8 @@ class CallEnv:
         if value is None and isinstance(expr, ast.Name):
             known = self.scope.find(expr.id)[0] in (Origin.CLOSURE, Origin.GLOBAL)
         ty = outer_type(value)
-        listed = isinstance(ty, ListType)
-        return ty if known or listed or (isinstance(ty, Constant) and value is not None) else None
+        known = known or isinstance(ty, (ListType, GeneratorType))
+        return ty if known or (isinstance(ty, Constant) and value is not None) else None
 
 
 def compile_stages(

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .options import Options
 
 __all__ = [
-    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "ListType",
-    "ObjectType", "Opaque", "RecordType", "ScalarType", "StandsIn",
+    "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "GeneratorType",
+    "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType", "StandsIn",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -112,6 +112,13 @@ class Function(Opaque):
     def opaque(self) -> Opaque:
         """The type of all functions."""
         return Opaque("function")
+
+
+@record(frozen=True, slots=True)
+class GeneratorType(Opaque):
+    """A generator of random numbers: those of one ``family`` draw alike from like states."""
+
+    family: str = ""
 
 
 @record(frozen=True, slots=True)

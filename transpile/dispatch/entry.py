@@ -9,6 +9,7 @@ import numpy as np
 
 from targets.items import Items, mover
 
+from .. import draws
 from ..bindings import Argument, Binding, Captured, Field, Fresh, Held, Part, Slot, Taken
 from ..macros.fields import indexed_by
 from ..plan import Ref, Shape
@@ -36,6 +37,8 @@ class Entry:
         self.helpers: dict[str, Any] = ours | {"_greatest": greatest, "_least": least}
         if contract.short is not None:
             self.helpers |= {"_tp_room": [LITTLE], "_tp_more": more}
+        if any(home.expr.startswith("_draws.") for home in contract.homes):
+            self.helpers["_draws"] = draws
         used = {p.name for p in contract.params}
         self.bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Fresh)]
         self.slots = [b for b in self.bindings if isinstance(b, Slot)]

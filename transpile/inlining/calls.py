@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 
 from .. import ops
+from ..draws import Draw, draw_of, is_ours
 from ..lower.refusal import refuse
 from ..macros.copying import copied
 from ..macros.driver import Macro
 from ..macros.env import Env
 from ..macros.lifting import Lifted
+from ..macros.objects import held_type
 from ..macros.ways import NotStructured
 from ..options import Options
 from ..rejections import Refused
 from ..scope import Scope, made_in_c
+from ..signature import outer_type
 from ..source import Source
 from ..types import ArgType, StandsIn
 from .bodies import Bodies
@@ -76,6 +79,8 @@ class Calls(Bodies):
         method = method_of(func, self._objects)
         if method is not None:
             return self._of(method, call)
+        if (draw := self._draw(func)) is not None:
+            return self._known(draw.runs, call), f"_draws.{draw.runs.__name__}"
         value = self._resolve(func)
         known = isinstance(value, FunctionType) and _is_known(value)
         if known or made_in_c(value) or self._is_claimed(call):
@@ -104,8 +109,20 @@ class Calls(Bodies):
             refuse("LOWER_CALL", f"`{ast.unparse(call.func)}` {callee}", call)
         return callee
 
+    def _draw(self, func: ast.expr) -> Draw | None:
+        """What `func` draws, a method of a generator."""
+        return draw_of(func, self._generator, self._resolve)
+
+    def _generator(self, e: ast.expr) -> ArgType | None:
+        """The type of what is given, or known by name."""
+        found = self._objects.get(e.id) if isinstance(e, ast.Name) else None
+        return found or held_type(e, self._objects) or outer_type(self._resolve(e))
+
     def _with_object(self, call: ast.Call) -> ast.Call:
-        """A call of a method is given the object first."""
+        """A call of a method is given the object first, or the state of a generator."""
+        if (draw := self._draw(call.func)) is not None:
+            args = [*self.homes.state(draw), *call.args]
+            return ast.copy_location(ast.Call(call.func, args, call.keywords), call)
         method = method_of(call.func, self._objects)
         if method is None or method.static or not isinstance(call.func, ast.Attribute):
             return call
@@ -136,7 +153,7 @@ class Calls(Bodies):
         same = sum(key == callee.key for key, _ in self.calls)
         if same >= _DEEPEST or self.calls.count(made) >= _ALIKE:
             refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
-        if callee.function is not None:
+        if callee.function is not None and not is_ours(callee.function):
             self.homes.guard(said, callee.function)
         body, before = self._body(callee, said, call)
         self.calls.append(made)

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from ..below import below
+from ..draws import Draw, is_ours, kinds
 from ..macros.names import own_of
 from ..plan import Home, Ref
 from ..scope import Origin, Scope
@@ -33,6 +34,7 @@ class Homes:
         self.fresh = fresh
         self.homes: dict[str, str] = {}  # by the Python that reads it
         self.refs: dict[str, object] = {}
+        self.generators: dict[object, str] = {}  # by their ids, or by the Python that reads them
         self.given: set[str] = set()  # names for what comes with an argument
 
     def plain(self, expr: ast.expr, value: object) -> FunctionType | None:
@@ -59,6 +61,17 @@ class Homes:
                 self.given.add(name)
             self.scope = replace(self.scope, others={**self.scope.others, name: value})
         return self.homes[expr]
+
+    def state(self, draw: Draw) -> list[ast.expr]:
+        """Names for the parts of a generator's state that `draw` is given."""
+        if draw.asked is not None:
+            self.refs[draw.asked] = draw.value
+        like = kinds(draw.family)
+        known = self.generators.setdefault(draw.owner, draw.generator)
+        expr = f"_draws.parts({draw.family!r}, {known})"
+        of = self.name("state", expr, like)
+        names = (self.name(part, f"{of}[{part!r}]", like[part]) for part in draw.given)
+        return [ast.Name(name, ast.Load()) for name in names]
 
     def free(self, callee: Callee, said: str) -> dict[str, str]:
         """Other names for those that are free in `callee`, which `said` stands for, and have
@@ -93,6 +106,8 @@ class Homes:
         ours = self.scope.globals is names and origin not in (Origin.CLOSURE, Origin.LOCAL)
         if ours and name not in self.local and name not in self.scope.others:
             return name
+        if is_ours(function):
+            return self._ours(name, function, origin)
         if name in names:
             return self.name(name, f"{said}.__globals__[{name!r}]", names[name])
         known: Any = function.__builtins__
@@ -103,6 +118,20 @@ class Homes:
         if usual and origin is Origin.BUILTIN and name not in self.local:
             return name
         return self.name(name, f"{said}.__builtins__[{name!r}]", known[name])
+
+    def _ours(self, name: str, function: FunctionType, origin: Origin) -> str:
+        """A name for what a function that draws knows: another such, or what keeps its meaning."""
+        names, at = function.__globals__, function.__module__.rpartition("transpile.")[2]
+        if name not in names:
+            usual = origin is Origin.BUILTIN and name not in self.local
+            of = f"_draws.builtins.{name}"
+            return name if usual else self.name(name, of, vars(builtins)[name])
+        value = names[name]
+        if not isinstance(value, FunctionType) or not is_ours(value):
+            return self.name(name, f"_{at}.{name}", value)
+        own = f"_draws_{name}"
+        self.scope = replace(self.scope, others={**self.scope.others, own: value})
+        return own
 
     def default(self, said: str, function: FunctionType, parameter: str) -> ast.expr | None:
         """The value of a parameter that a call leaves out; None where it has no default."""

@@ -140,9 +140,25 @@ class Inliner(Calls):
 
     def _augmented(self, s: ast.AugAssign) -> list[ast.stmt]:
         """The element is read before the value is computed: the call must not write any."""
+        assert isinstance(s.target, ast.Subscript)
+        if self._has_calls(s.target.slice) and not self._has_calls(s.target.value):
+            return self.block(self._placed_first(s, s.target))
         *before, last = self._lifted(s)
         stores = (n for b in before for n in below(b) if isinstance(n, ast.Subscript))
         return [s] if any(not isinstance(n.ctx, ast.Load) for n in stores) else [*before, last]
+
+    def _placed_first(self, s: ast.AugAssign, target: ast.Subscript) -> list[ast.stmt]:
+        """Subscripts are computed once, before the element is read."""
+        indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        lines: list[ast.stmt] = []
+        for k, index in enumerate(indices):
+            if not isinstance(index, (ast.Slice, ast.Constant)):
+                name = self._fresh("i")
+                lines += self.cx.code("NAME = E", NAME=name, E=index)
+                indices[k] = ast.copy_location(ast.Name(name, ast.Load()), index)
+        if not isinstance(target.slice, ast.Tuple):
+            target.slice = indices[0]
+        return [*lines, s]
 
     def _descend(self, s: ast.stmt) -> None:
         match s:

@@ -61,7 +61,10 @@ def with_homes(tree: ast.FunctionDef, homes: Sequence[Home]) -> ast.FunctionDef:
     if not homes:
         return tree
     new = copied(tree)
-    lines = [ast.parse(f"{home.name} = {home.expr}").body[0] for home in homes]
+    texts = [f"{home.name} = {home.expr}" for home in homes]
+    if any(home.expr.startswith("_draws.") for home in homes):
+        texts.insert(0, "from transpile import draws as _draws")
+    lines = [ast.parse(text).body[0] for text in texts]
     for node in [n for line in lines for n in ast.walk(line)]:
         ast.copy_location(node, tree.body[0])
     new.body = [*lines, *new.body]

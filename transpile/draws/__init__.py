@@ -1,0 +1,74 @@
+"""Numbers drawn in loops, as Python draws them: the generators whose methods are compiled.
+
+Of each family a module has the methods as plain Python over the generator's state, which calls of
+them become. What they draw, and the state they leave, is what the generator's own methods would;
+the draws of other methods stay Python's.
+"""
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from ..types import ArgType, GeneratorType
+from . import legacy, pcg, python
+from .state import family, kinds, lock, parts
+
+__all__ = ["Draw", "builtins", "draw_of", "is_ours", "kinds", "lock", "parts"]
+
+_METHODS: Mapping[str, Mapping[str, Any]] = {
+    "python": python.METHODS, "legacy": legacy.METHODS, "pcg": pcg.METHODS,
+}
+
+
+class Draw(NamedTuple):
+    """What a call runs: a function of the parts ``given`` of the state of what ``generator`` is, of
+    this ``family``; ``owner`` tells it from others. ``asked``: Python that has to stand for
+    ``value``.
+    """
+
+    runs: FunctionType
+    family: str
+    generator: str
+    owner: object
+    given: tuple[str, ...]
+    asked: str | None = None
+    value: object = None
+
+
+def is_ours(function: FunctionType) -> bool:
+    """Whether `function` is of these modules, whose names keep their meanings."""
+    return str(function.__module__).startswith(__name__)
+
+
+def draw_of(
+    func: ast.expr, type_of: Callable[[ast.expr], ArgType | None],
+    resolve: Callable[[ast.expr], object | None],
+) -> Draw | None:
+    """What a call of `func` draws; None where it draws nothing, or is unknown."""
+    value = resolve(func)
+    owner = getattr(value, "__self__", None)
+    if owner is not None and (name := family(owner)):
+        text = ast.unparse(func)
+        method = str(getattr(value, "__name__", ""))
+        return _draw(name, method, f"{text}.__self__", id(owner), text, value)
+    if isinstance(func, ast.Attribute):
+        ty = type_of(func.value)
+        if isinstance(ty, GeneratorType):
+            text = ast.unparse(func.value)
+            return _draw(ty.family, func.attr, text, text)
+    return None
+
+
+def _draw(
+    name: str, method: str, generator: str, owner: object, asked: str | None = None,
+    value: object = None,
+) -> Draw | None:
+    runs = _METHODS[name].get(method)
+    if runs is None:
+        return None
+    first = runs.__code__.co_varnames[: runs.__code__.co_argcount]
+    given = tuple(p for p in first if p in kinds(name))
+    return Draw(runs, name, generator, owner, given, asked, value)

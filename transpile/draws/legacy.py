@@ -1,0 +1,84 @@
+"""What the methods of NumPy's ``RandomState`` draw, with MT19937.
+
+The state is that of `mersenne`, and in ``spare[0]`` the second of two normal numbers, if it
+``waits[0]``. Where NumPy would raise, or draws otherwise, they raise.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .mersenne import double, word
+
+__all__ = ["METHODS"]
+
+
+def random_sample(words: Any, at: Any) -> float:
+    return double(words, at)
+
+
+def uniform(words: Any, at: Any, low: Any = 0.0, high: Any = 1.0) -> float:
+    first, span = float(low), float(high) - float(low)
+    if not abs(span) < math.inf:
+        raise OverflowError("range exceeds valid bounds")
+    return first + span * double(words, at)
+
+
+def randint(words: Any, at: Any, low: Any, high: Any = None) -> int:
+    first, end = (0, low) if high is None else (low, high)
+    span = end - first - 1
+    if span < 0 or span >= 0xFFFFFFFF:
+        raise ValueError("range")
+    if span == 0:
+        return first
+    mask = span | span >> 1
+    mask |= mask >> 2
+    mask |= mask >> 4
+    mask |= mask >> 8
+    mask |= mask >> 16
+    value = word(words, at) & mask
+    while value > span:
+        value = word(words, at) & mask
+    return first + value
+
+
+def standard_normal(words: Any, at: Any, waits: Any, spare: Any) -> float:
+    """G. Marsaglia and T. A. Bray, SIAM Review 6 (1964)."""
+    if waits[0]:
+        waits[0] = 0
+        z = float(spare[0])
+        spare[0] = 0.0
+        return z
+    a = b = r = 0.0
+    while not 0.0 < r < 1.0:
+        a = 2.0 * double(words, at) - 1.0
+        b = 2.0 * double(words, at) - 1.0
+        r = a * a + b * b
+    f = math.sqrt(-2.0 * math.log(r) / r)
+    waits[0] = 1
+    spare[0] = f * a
+    return f * b
+
+
+def normal(words: Any, at: Any, waits: Any, spare: Any, loc: Any = 0.0, scale: Any = 1.0) -> float:
+    if not scale >= 0:
+        raise ValueError("scale < 0")
+    return float(loc) + float(scale) * standard_normal(words, at, waits, spare)
+
+
+def exponential(words: Any, at: Any, scale: Any = 1.0) -> float:
+    if not scale >= 0:
+        raise ValueError("scale < 0")
+    return float(scale) * -math.log(1.0 - double(words, at))
+
+
+def standard_exponential(words: Any, at: Any) -> float:
+    return -math.log(1.0 - double(words, at))
+
+
+METHODS = {
+    "exponential": exponential, "normal": normal, "rand": random_sample, "randint": randint,
+    "randn": standard_normal, "random": random_sample, "random_sample": random_sample,
+    "standard_exponential": standard_exponential, "standard_normal": standard_normal,
+    "uniform": uniform,
+}

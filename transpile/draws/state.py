@@ -1,0 +1,153 @@
+"""The state of a generator of random numbers, as arrays that are its own memory.
+
+NumPy says where a bit generator has its state; a ``random.Random`` has it in itself. Each kind is
+tried first on a generator of its own: where it is not as we know it, there are no such arrays.
+"""
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import cache
+from threading import RLock
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = ["Parts", "family", "kinds", "lock", "parts"]
+
+Parts: TypeAlias = Mapping[str, np.ndarray]
+"""By what the functions that draw call them."""
+
+_BITS = {"legacy": "MT19937", "pcg": "PCG64"}
+_METHODS = {name: getattr(random.Random, name) for name in dir(random.Random) if name[:2] != "__"}
+_lock = RLock()
+
+
+def family(generator: object) -> str | None:
+    """The family that `generator` belongs to: those that draw alike from like states."""
+    kind, loaded = type(generator), sys.modules.get("numpy.random")
+    if kind is random.Random:
+        return "python" if _is_plain(generator) and _proved("python") else None
+    if loaded is None or kind not in (loaded.RandomState, loaded.Generator):
+        return None
+    name = "pcg" if kind is loaded.Generator else "legacy"
+    known = type(_bits(generator)) is getattr(loaded, _BITS[name]) and _proved(name)
+    return name if known else None
+
+
+def _is_plain(generator: Any) -> bool:
+    """Whether its methods are those of ``random.Random``, as they were."""
+    own = vars(generator).keys() <= {"gauss_next"}
+    return own and all(getattr(random.Random, name) is f for name, f in _METHODS.items())
+
+
+def parts(name: str, generator: Any) -> Parts:
+    """The state of a generator of the family `name`. Raises TypeError where it is of another."""
+    if family(generator) != name:
+        raise TypeError(f"{generator!r} is not of the family {name}")
+    return _PARTS[name](generator)
+
+
+@cache
+def kinds(name: str) -> Parts:
+    """Arrays like those of a generator of the family `name`."""
+    return _PARTS[name](_made(name))
+
+
+def lock(generator: Any) -> AbstractContextManager[Any]:
+    """What is to be held while numbers are drawn."""
+    if isinstance(generator, random.Random):
+        return _lock
+    held: AbstractContextManager[Any] = _bits(generator).lock
+    return held
+
+
+def _bits(generator: Any) -> Any:
+    """NumPy's bit generator."""
+    return getattr(generator, "_bit_generator", None) or generator.bit_generator
+
+
+def _made(name: str) -> Any:
+    if name == "python":
+        return random.Random(1)
+    return np.random.RandomState(1) if name == "legacy" else np.random.default_rng(1)
+
+
+def _python(generator: Any) -> Parts:
+    address = id(generator) + object.__basicsize__
+    return {"at": _view(address, np.uint32, 1), "words": _view(address + 4, np.uint32, 624)}
+
+
+def _legacy(generator: Any) -> Parts:
+    address, spare = _bits(generator).ctypes.state_address, id(generator) + _spare()
+    return {
+        "words": _view(address, np.uint32, 624), "at": _view(address + 4 * 624, np.uint32, 1),
+        "waits": _view(spare - 8, np.int32, 1), "spare": _view(spare, np.float64, 1),
+    }
+
+
+def _pcg(generator: Any) -> Parts:
+    address = _bits(generator).ctypes.state_address
+    (state,) = _view(address, np.uint64, 1)
+    return {"words": _view(int(state), np.uint64, 4), "half": _view(address + 8, np.uint32, 2)}
+
+
+_PARTS: dict[str, Callable[[Any], Parts]] = {"python": _python, "legacy": _legacy, "pcg": _pcg}
+
+
+def _view(address: int, dtype: type, count: int) -> np.ndarray:
+    import ctypes
+
+    memory = ctypes.c_char * (np.dtype(dtype).itemsize * count)
+    return np.frombuffer(memory.from_address(address), dtype)
+
+
+@cache
+def _spare() -> int:
+    """Where a ``RandomState`` has the second of two normal numbers, the first being drawn."""
+    import ctypes
+
+    made = _made("legacy")
+    made.standard_normal()
+    wanted = np.float64(made.get_state(legacy=False)["gauss"]).tobytes()
+    return ctypes.string_at(id(made), type(made).__basicsize__).index(wanted)
+
+
+@cache
+def _proved(name: str) -> bool:
+    """Whether states of the family are where we look for them, and what they are told to be."""
+    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    if sys.implementation.name != "cpython" or sys.byteorder != "little" or not gil:
+        return False
+    try:
+        return all(_is_shown(name, count) for count in range(3))
+    except Exception:  # whatever it is, such loops stay Python's
+        return False
+
+
+def _is_shown(name: str, count: int) -> bool:
+    """Whether the parts of a generator that has drawn are all that makes another go on like it."""
+    ours, other = _made(name), _made(name)
+    for _ in range(count):
+        ours.random()
+        if name == "legacy":
+            ours.standard_normal()
+        elif name == "pcg":
+            ours.integers(7)
+    begun, wanted = _told(name, other), _told(name, ours)
+    there = _PARTS[name](other)
+    for part, own in _PARTS[name](ours).items():
+        there[part][...] = own
+    return _told(name, other) == wanted and (begun == wanted) is not bool(count)
+
+
+def _told(name: str, generator: Any) -> Any:
+    """What the generator itself says of its state."""
+    if name == "python":
+        return generator.getstate()
+    if name == "pcg":
+        return generator.bit_generator.state
+    told = generator.get_state()
+    return told[0], told[1].tolist(), *told[2:]
