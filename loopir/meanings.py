@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
-    "carryless_product", "clamp", "error_function", "first_set", "fma", "part_of", "popcount",
+    "carryless_product", "clamp", "error_function", "first_set", "fma", "high_product", "part_of",
+    "popcount",
     "relu", "rotated", "rsqrt", "saturated", "sigmoid",
 ]
 
@@ -63,6 +64,13 @@ def carryless_product(a: Any, b: Any) -> Any:
     for k in range(8 * a.itemsize):
         out ^= np.where((b >> k) & 1, a << k, 0).astype(a.dtype)
     return out
+
+
+def high_product(a: Any, b: Any) -> Any:
+    """The high half of the product, which has twice as many bits."""
+    a, b = np.asarray(a), np.asarray(b)
+    product = a.astype(object) * b.astype(object)
+    return np.asarray(product >> 8 * a.itemsize, dtype=object).astype(a.dtype)
 
 
 def popcount(a: Any) -> Any:

@@ -155,6 +155,7 @@ _ROWS = (
     Op(name="rotl", sig="aa:a", run=meanings.rotated(1), c="tp_rotl_{d}({0}, {1})", spellings=("transpile.ops.rotl",), kinds="iu"),
     Op(name="rotr", sig="aa:a", run=meanings.rotated(-1), c="tp_rotr_{d}({0}, {1})", spellings=("transpile.ops.rotr",), kinds="iu"),
     Op(name="clmul", sig="aa:a", run=meanings.carryless_product, c="tp_clmul_{d}({0}, {1})", spellings=("transpile.ops.clmul",), kinds="iu", weight=4),
+    Op(name="mul_high", sig="aa:a", run=meanings.high_product, c="tp_mul_high_{d}({0}, {1})", spellings=("transpile.ops.mul_high",), kinds="iu", weight=4),
     Op(name="popcount", sig="a:a", run=meanings.popcount, c="tp_popcount_{d}({0})", spellings=("transpile.ops.popcount",), kinds="iu"),
     Op(name="first_set", sig="a:a", run=meanings.first_set, c="tp_first_set_{d}({0})", spellings=("transpile.ops.first_set",), kinds="iu"),
     Op(name="saturating_add", sig="aa:a", run=meanings.saturated(operator.add), c="tp_saturating_add_{d}({0}, {1})", spellings=("transpile.ops.saturating_add",), kinds="iu"),

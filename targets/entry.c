@@ -21,7 +21,7 @@ typedef union { double f64; int64_t i64; uint8_t u8; } tp_scalar;
 typedef struct { object head; tp_scalar value; } numpy_scalar;
 
 typedef struct { int64_t kind; void *type; int64_t rank, strided, bytes, flags, steps[MAX_RANK]; } param;
-typedef struct { int64_t (*kernel)(const tp_array *, const tp_scalar *); int64_t count; param params[]; } spec;
+typedef struct { int64_t (*kernel)(const tp_array *, const tp_scalar *); int64_t count, alone; param params[]; } spec;
 
 static struct {
     object *ndarray, *floats, *ints, *bools, *truth;
@@ -124,7 +124,7 @@ static object *call(object *self, object *const *args, intptr_t count)
         int fits = is_array ? take_array(p, args[i], array++, &extent) : take_scalar(p, args[i], scalar++, &extent);
         if (!fits) return py.from_int(-1);
     }
-    if (extent <= LARGE) return py.from_int(s->kernel(arrays, scalars));
+    if (extent <= LARGE || s->alone) return py.from_int(s->kernel(arrays, scalars));
     void *thread = py.release();                        /* other Python threads run meanwhile */
     int64_t status = s->kernel(arrays, scalars);
     py.acquire(thread);

@@ -47,6 +47,7 @@ def load(
     weak: Collection[str] = (),
     strided: Collection[str] = (),
     paired: Collection[str] = (),
+    alone: bool = False,
     native: bool = True,
     known: str | None = None,
 ) -> Entry:
@@ -55,8 +56,8 @@ def load(
 
     Scalars named in `weak` are given as Python scalars, others as NumPy's. Arrays named in
     `strided` have no axis of unit stride, and one that has is refused (there is faster code for
-    it); those in `paired` are complex, whose parts are the parameter's last axis. ``native=False``
-    asks for the safe road. `known`: the trampoline of an earlier Entry.
+    it); those in `paired` are complex, whose parts are the parameter's last axis. ``alone``: no
+    other Python thread runs meanwhile. ``native=False`` asks for the safe road. `known`: the trampoline of an earlier Entry.
     """
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
         most = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"
@@ -67,8 +68,8 @@ def load(
     address, raised = symbol(path, "tp_kernel"), raised_by(path)
     found = trampoline(known) if native else None
     if found is None:
-        safe = stoppable(SafeCall(address, rows), raised)
+        safe = stoppable(SafeCall(address, rows, alone=alone), raised)
         return Entry(path, safe, False, address, rows, raised)
-    spec = [address, len(rows), *(field for r in rows for field in r.fields())]
+    spec = [address, len(rows), int(alone), *(field for r in rows for field in r.fields())]
     fast = stoppable(found.builtin(found.entry, np.array(spec, dtype=np.int64)), raised)
     return Entry(path, fast, True, address, rows, raised, trampoline=found.path)

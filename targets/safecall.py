@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,15 @@ __all__ = ["SafeCall", "overlaps_itself", "pairs"]
 class SafeCall:
     """Reads ``__array_interface__``, at some microseconds a call."""
 
-    def __init__(self, address: int, rows: Sequence[Row]) -> None:
-        self._ffi = cffi().FFI()
-        self._kernel = self._ffi.cast("int64_t(*)(void *, void *)", address)
+    def __init__(self, address: int, rows: Sequence[Row], *, alone: bool = False) -> None:
+        self._ffi = ffi = cffi().FFI()
+        self._kernel: Callable[..., int] = ffi.cast("int64_t(*)(void *, void *)", address)
         self._rows = rows
+        if alone:
+            import ctypes
+
+            kernel = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(address)
+            self._kernel = lambda *given: kernel(*(int(ffi.cast("intptr_t", p)) for p in given))
 
     def __call__(self, *args: object) -> int:
         if len(args) != len(self._rows):

@@ -38,6 +38,7 @@ EXPRESSIONS = (
     *(f"ops.{f}(V)" for f in ("popcount", "first_set", "rsqrt", "relu", "sigmoid", "erf")),
     *(f"ops.{f}(V, {b})" for b in ("y[0]", "3", "1000", "V") for f in (
         "saturating_add", "saturating_sub", "saturating_mul", "rotl", "rotr", "clmul",
+        "mul_high",
     )),
     "ops.any_set(V)", "ops.has_bit(V, 3)", "ops.has_bit(V, 70)", "ops.has_bit(y[1], V)",
     *(f"ops.{f}(V, {n})" for f in ("all_set", "mask_not") for n in ("2", "y[0]", "64")),

@@ -20,7 +20,7 @@ from loopir.types import DTYPES, dtype_of
 
 __all__ = [
     "all_set", "any_set", "clamp", "clmul", "erf", "first_set", "fma", "from_bitmask", "has_bit",
-    "mask_not", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add", "saturating_mul",
+    "mask_not", "mul_high", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add", "saturating_mul",
     "saturating_sub", "sigmoid", "to_bitmask",
 ]
 
@@ -56,6 +56,11 @@ def rotr(a: Any, by: Any) -> Any:
 def clmul(a: Any, b: Any) -> Any:
     """The carry-less product of integers: that of polynomials over GF(2), its lowest bits."""
     return _run("clmul", a, b)
+
+
+def mul_high(a: Any, b: Any) -> Any:
+    """The high half of the product of integers, which has twice as many bits."""
+    return _run("mul_high", a, b)
 
 
 def popcount(a: Any) -> Any:

@@ -25,11 +25,14 @@ class Ref:
 @record(frozen=True, slots=True)
 class Home:
     """``name`` stands for what the Python ``expr`` gives at each call: something that an inlined
-    function knows by a name of its own.
+    function knows by a name of its own. It may be the state of a ``generator``, in Python. In the
+    end comes what ``after`` says.
     """
 
     name: str
     expr: str
+    generator: str | None = None
+    after: str | None = None
 
 
 @record(frozen=True, slots=True)

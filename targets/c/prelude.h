@@ -140,6 +140,10 @@ static inline T tp_clmul_D(T a, T b)
     for (int k = 0; k < 8 * (int)sizeof(T); k++) if ((uint64_t)b >> k & 1) product ^= (uint64_t)a << k;
     return (T)product;
 }
+/* i: half of a product of twice as many bits */
+static inline T tp_mul_high_D(T a, T b) { return (T)((__int128)a * b >> 8 * sizeof(T)); }
+/* u */
+static inline T tp_mul_high_D(T a, T b) { return (T)((unsigned __int128)a * b >> 8 * sizeof(T)); }
 /* iu */
 static inline T tp_popcount_D(T a)
 {

@@ -274,6 +274,16 @@ func.func private @tp_clmul_$D(%a: $T, %b: $T) -> $T {
   }
   func.return %r : $T
 }
+// i
+func.func private @tp_mul_high_$D(%a: $T, %b: $T) -> $T {
+  %low, %r = arith.mulsi_extended %a, %b : $T
+  func.return %r : $T
+}
+// u
+func.func private @tp_mul_high_$D(%a: $T, %b: $T) -> $T {
+  %low, %r = arith.mului_extended %a, %b : $T
+  func.return %r : $T
+}
 // iu
 func.func private @tp_first_set_$D(%a: $T) -> $T {
   %zero = arith.constant $ZERO : $T

@@ -22,7 +22,7 @@ from ..rejections import Refused, Rejection
 from ..stages import Stages, compile_stages
 from ..types import ArgType
 from . import recipe
-from .contract import Contract, Parameter, paired, strided, weak
+from .contract import Contract, Parameter, alone, paired, strided, weak
 from .variant import Variant
 
 __all__ = ["compile_variant", "contract_of", "rejection_of"]
@@ -86,7 +86,8 @@ def compile_variant(
     clock.lap("build")
     contract = contract_of(plan, kernel)
     entry = load(
-        path, contract, weak=weak(contract), strided=strided(contract), paired=paired(contract)
+        path, contract, weak=weak(contract), strided=strided(contract), paired=paired(contract),
+        alone=alone(contract),
     )
     fast = entry.fast
     if settings.check:

@@ -8,7 +8,7 @@ from ..plan import Home, Ref, Shape, StatusSource
 from ..returned import Returned
 from ..types import PARTS, ArrayType, ScalarType
 
-__all__ = ["Contract", "Parameter", "paired", "strided", "weak"]
+__all__ = ["Contract", "Parameter", "alone", "paired", "strided", "weak"]
 
 
 @record(frozen=True, slots=True)
@@ -72,3 +72,9 @@ def paired(contract: Contract) -> frozenset[str]:
     kinds = (Argument, Captured, Field, Fresh, Held)
     given = (b for b in contract.bindings if isinstance(b, kinds))
     return frozenset(b.name for b in given if b.type.dtype in PARTS)
+
+
+def alone(contract: Contract) -> bool:
+    """Whether no other thread may run meanwhile: it could draw from a generator that has no lock.
+    """
+    return any(h.generator and h.expr.startswith("_draws.parts('python'") for h in contract.homes)

@@ -37,7 +37,7 @@ class Entry:
         self.helpers: dict[str, Any] = ours | {"_greatest": greatest, "_least": least}
         if contract.short is not None:
             self.helpers |= {"_tp_room": [LITTLE], "_tp_more": more}
-        if any(home.expr.startswith("_draws.") for home in contract.homes):
+        if any(home.generator for home in contract.homes):
             self.helpers["_draws"] = draws
         used = {p.name for p in contract.params}
         self.bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Fresh)]

@@ -30,7 +30,7 @@ from ..plan import Ref
 from ..products import fuses_products
 from ..scope import made_in_c
 from ..types import ArgType
-from .contract import Contract, paired, strided, weak
+from .contract import Contract, alone, paired, strided, weak
 from .standin import Values
 from .variant import Variant
 
@@ -93,7 +93,7 @@ def find(
     try:
         entry = load(
             kernel, contract, weak=weak(contract), strided=strided(contract),
-            paired=paired(contract), known=trampoline,
+            paired=paired(contract), alone=alone(contract), known=trampoline,
         )
     except BuildError:
         return None

@@ -13,8 +13,8 @@ It is written as source and stands in for the user's function, so that every nam
     _tp_status = _tp_fast(x, out, k)
     if _tp_status:
         _tp_code = _tp_why(_tp_status, (x, out, k, ), ())
-        if _tp_code is not None:
-            return _tp_other(_tp_code, (x, k, ))(x, k)
+    if _tp_status and _tp_code is not None:
+        return _tp_other(_tp_code, (x, k, ))(x, k)
     _tp_calls += 1
     return out
 """
@@ -90,6 +90,27 @@ class _Text(Entry):
         yield from self.before()
         if self.slots:
             yield from self._take_slots()
+        generators = [home.generator for home in self.contract.homes if home.generator]
+        if generators:
+            yield f"with _draws.locked({', '.join(generators)}):"
+        yield from (f"    {line}" if generators else line for line in self._call())
+        yield "if _tp_status and _tp_code is not None:"
+        if self.contract.short is not None:
+            yield f"    if _tp_more(_tp_status, {self.name(self.contract.short)}, _tp_room):"
+            yield f"        return _tp_again({self.again})"
+        yield f"    return _tp_other(_tp_code, {self.rest}"
+        yield "_tp_calls += 1"
+        yield from (home.after for home in self.contract.homes if home.after)
+        yield from (f"{self.mover(b, True)}({b.text}, {b.name})" for b in self.put())
+        result = result_text(self.contract.returned, self)
+        if self.slots:
+            yield f"_tp_result = {result}"
+            yield f"_tp_pool.append({self._slot_names()})"
+            result = "_tp_result"
+        yield f"return {result}"
+
+    def _call(self) -> Iterator[str]:
+        """The call of the kernel; what it has overwritten is as before where it does not stand."""
         saved = self._saved()
         if saved != "()":
             yield f"_tp_saved = {saved}"
@@ -98,19 +119,6 @@ class _Text(Entry):
         yield f"_tp_status = _tp_fast({given})"
         yield "if _tp_status:"
         yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
-        yield "    if _tp_code is not None:"
-        if self.contract.short is not None:
-            yield f"        if _tp_more(_tp_status, {self.name(self.contract.short)}, _tp_room):"
-            yield f"            return _tp_again({self.again})"
-        yield f"        return _tp_other(_tp_code, {self.rest}"
-        yield "_tp_calls += 1"
-        yield from (f"{self.mover(b, True)}({b.text}, {b.name})" for b in self.put())
-        result = result_text(self.contract.returned, self)
-        if self.slots:
-            yield f"_tp_result = {result}"
-            yield f"_tp_pool.append({self._slot_names()})"
-            result = "_tp_result"
-        yield f"return {result}"
 
     def _take_slots(self) -> Iterator[str]:
         """Slots serve again and again, for making an array is the costliest part of a small fold.

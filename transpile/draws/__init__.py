@@ -14,9 +14,12 @@ from typing import Any, NamedTuple
 
 from ..types import ArgType, GeneratorType
 from . import legacy, pcg, python
-from .state import family, kinds, lock, parts
+from .state import KEPT, family, keep, kinds, locked, parts
+from .ziggurat import TABLES, table
 
-__all__ = ["Draw", "builtins", "draw_of", "is_ours", "kinds", "lock", "parts"]
+__all__ = [
+    "KEPT", "Draw", "builtins", "draw_of", "is_ours", "keep", "kinds", "locked", "parts", "table",
+]
 
 _METHODS: Mapping[str, Mapping[str, Any]] = {
     "python": python.METHODS, "legacy": legacy.METHODS, "pcg": pcg.METHODS,
@@ -24,8 +27,8 @@ _METHODS: Mapping[str, Mapping[str, Any]] = {
 
 
 class Draw(NamedTuple):
-    """What a call runs: a function of the parts ``given`` of the state of what ``generator`` is, of
-    this ``family``; ``owner`` tells it from others. ``asked``: Python that has to stand for
+    """What a call runs: a function that is ``given`` parts of the state of what ``generator`` is, of
+    this ``family``, and tables; ``owner`` tells it from others. ``asked``: Python that has to stand for
     ``value``.
     """
 
@@ -70,5 +73,5 @@ def _draw(
     if runs is None:
         return None
     first = runs.__code__.co_varnames[: runs.__code__.co_argcount]
-    given = tuple(p for p in first if p in kinds(name))
+    given = tuple(p for p in first if p in kinds(name) or p in TABLES)
     return Draw(runs, name, generator, owner, given, asked, value)

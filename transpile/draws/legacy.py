@@ -8,7 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .mersenne import double, word
+from .whole import whole
 
 __all__ = ["METHODS"]
 
@@ -25,7 +28,10 @@ def uniform(words: Any, at: Any, low: Any = 0.0, high: Any = 1.0) -> float:
 
 
 def randint(words: Any, at: Any, low: Any, high: Any = None) -> int:
-    first, end = (0, low) if high is None else (low, high)
+    if high is None:
+        first, end = 0, whole(low)
+    else:
+        first, end = whole(low), whole(high)
     span = end - first - 1
     if span < 0 or span >= 0xFFFFFFFF:
         raise ValueError("range")
@@ -61,14 +67,14 @@ def standard_normal(words: Any, at: Any, waits: Any, spare: Any) -> float:
 
 
 def normal(words: Any, at: Any, waits: Any, spare: Any, loc: Any = 0.0, scale: Any = 1.0) -> float:
-    if not scale >= 0:
-        raise ValueError("scale < 0")
+    if not scale > 0:
+        raise ValueError("scale <= 0")
     return float(loc) + float(scale) * standard_normal(words, at, waits, spare)
 
 
 def exponential(words: Any, at: Any, scale: Any = 1.0) -> float:
-    if not scale >= 0:
-        raise ValueError("scale < 0")
+    if not scale > 0:
+        raise ValueError("scale <= 0")
     return float(scale) * -math.log(1.0 - double(words, at))
 
 
@@ -76,8 +82,22 @@ def standard_exponential(words: Any, at: Any) -> float:
     return -math.log(1.0 - double(words, at))
 
 
+def lognormal(
+    words: Any, at: Any, waits: Any, spare: Any, mean: Any = 0.0, sigma: Any = 1.0
+) -> float:
+    return math.exp(normal(words, at, waits, spare, mean, sigma))
+
+
+def choice(words: Any, at: Any, a: Any) -> Any:
+    if isinstance(a, (int, np.integer)):
+        return randint(words, at, a)
+    if not isinstance(a, np.ndarray):
+        raise TypeError("no array")
+    return a[randint(words, at, len(a))]
+
+
 METHODS = {
-    "exponential": exponential, "normal": normal, "rand": random_sample, "randint": randint,
+    "choice": choice, "lognormal": lognormal, "exponential": exponential, "normal": normal, "rand": random_sample, "randint": randint,
     "randn": standard_normal, "random": random_sample, "random_sample": random_sample,
     "standard_exponential": standard_exponential, "standard_normal": standard_normal,
     "uniform": uniform,

@@ -11,27 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import rotr
+from ..ops import mul_high, rotr
+from .whole import whole
 
 __all__ = ["METHODS"]
-
-_LOW, _HIGH = 0x4385DF649FCCF645, 0x2360ED051FC65DA4
-"""The halves of the multiplier."""
-
 
 def _word(words: Any) -> Any:
     """The next 64 bits, as uint64: the state times the multiplier, plus the increment, folded."""
     low, high = words[0], words[1]
-    a, b = low & 0xFFFFFFFF, low >> 32
-    c, d = np.uint64(0x9FCCF645), np.uint64(0x4385DF64)
-    first, second, third = np.multiply(a, c), np.multiply(b, c), np.multiply(a, d)
-    middle = (first >> 32) + (second & 0xFFFFFFFF) + (third & 0xFFFFFFFF)
-    over = np.multiply(b, d) + (second >> 32) + (third >> 32) + (middle >> 32)
-    product = np.multiply(low, np.uint64(0x4385DF649FCCF645))
-    high = np.add(np.multiply(high, np.uint64(0x4385DF649FCCF645)), over)
-    high = np.add(high, np.multiply(low, np.uint64(0x2360ED051FC65DA4)))
+    a, b = np.uint64(0x4385DF649FCCF645), np.uint64(0x2360ED051FC65DA4)  # low and high, too
+    product = np.multiply(low, a)
+    high = np.add(np.multiply(high, a), np.multiply(low, b))
+    high = np.add(high, mul_high(low, a))
     low = np.add(product, words[2])
-    high = np.add(np.add(high, words[3]), np.uint64(low < product))
+    high = np.add(high, words[3])
+    if low < product:
+        high = np.add(high, np.uint64(1))
     words[0] = low
     words[1] = high
     return rotr(high ^ low, high >> 58)
@@ -54,15 +49,20 @@ def random(words: Any) -> float:
 
 def uniform(words: Any, low: Any = 0.0, high: Any = 1.0) -> float:
     first, span = float(low), float(high) - float(low)
-    if not 0.0 <= span < math.inf:
+    if not 0.0 < span < math.inf:
         raise OverflowError("range exceeds valid bounds")
     return first + span * random(words)
 
 
-def integers(words: Any, half: Any, low: Any, high: Any = None) -> Any:
+def integers(
+    words: Any, half: Any, low: Any, high: Any = None, *, endpoint: Any = False
+) -> Any:
     """D. Lemire, ACM TOMACS 29 (2019)."""
-    first, end = (0, low) if high is None else (low, high)
-    count = end - first
+    if high is None:
+        first, end = 0, whole(low)
+    else:
+        first, end = whole(low), whole(high)
+    count = end - first + (1 if endpoint else 0)
     if count < 1 or count > 0xFFFFFFFF:
         raise ValueError("range")
     if count == 1:
@@ -77,4 +77,102 @@ def integers(words: Any, half: Any, low: Any, high: Any = None) -> Any:
     return np.int64(first + (product >> 32))
 
 
-METHODS = {f.__name__: f for f in (integers, random, uniform)}
+def standard_normal(
+    words: Any, normal_limits: Any, normal_widths: Any, normal_densities: Any
+) -> float:
+    """G. Marsaglia and W. W. Tsang, J. Stat. Software 5 (2000)."""
+    x = 0.0
+    while True:
+        bits = _word(words)
+        layer = int(np.int64(bits & 0xFF))
+        number = int(np.int64(bits >> 9 & 0xFFFFFFFFFFFFF))
+        x = number * float(normal_widths[layer])
+        if bits & 0x100:
+            x = -x
+        if number < normal_limits[layer]:
+            break
+        if layer == 0:
+            over = _beyond(words)
+            x = -over if number & 0x100 else over
+            break
+        high, low = normal_densities[layer - 1], normal_densities[layer]
+        if (high - low) * random(words) + low < math.exp(-0.5 * x * x):
+            break
+    return x
+
+
+def _beyond(words: Any) -> float:
+    """A normal number, of those beyond all layers."""
+    x, y = 0.0, 0.0
+    while y + y <= x * x:
+        x = -0.27366123732975827203338247596 * math.log1p(-random(words))
+        y = -math.log1p(-random(words))
+    return 3.6541528853610087963519472518 + x
+
+
+def normal(
+    words: Any, normal_limits: Any, normal_widths: Any, normal_densities: Any,
+    loc: Any = 0.0, scale: Any = 1.0,
+) -> float:
+    if not scale > 0:
+        raise ValueError("scale <= 0")
+    z = standard_normal(words, normal_limits, normal_widths, normal_densities)
+    return float(loc) + float(scale) * z
+
+
+def standard_exponential(
+    words: Any, exponential_limits: Any, exponential_widths: Any, exponential_densities: Any
+) -> float:
+    x = 0.0
+    while True:
+        bits = _word(words)
+        layer = int(np.int64(bits >> 3 & 0xFF))
+        number = int(np.int64(bits >> 11))
+        x = number * float(exponential_widths[layer])
+        if number < exponential_limits[layer]:
+            break
+        if layer == 0:
+            x = 7.69711747013104972 - math.log1p(-random(words))
+            break
+        high, low = exponential_densities[layer - 1], exponential_densities[layer]
+        if (high - low) * random(words) + low < math.exp(-x):
+            break
+    return x
+
+
+def exponential(
+    words: Any, exponential_limits: Any, exponential_widths: Any, exponential_densities: Any,
+    scale: Any = 1.0,
+) -> float:
+    if not scale > 0:
+        raise ValueError("scale <= 0")
+    x = standard_exponential(
+        words, exponential_limits, exponential_widths, exponential_densities
+    )
+    return float(scale) * x
+
+
+def lognormal(
+    words: Any, normal_limits: Any, normal_widths: Any, normal_densities: Any,
+    mean: Any = 0.0, sigma: Any = 1.0,
+) -> float:
+    return math.exp(
+        normal(words, normal_limits, normal_widths, normal_densities, mean, sigma)
+    )
+
+
+def choice(words: Any, half: Any, a: Any) -> Any:
+    if isinstance(a, (int, np.integer)):
+        return int(integers(words, half, a))
+    if not isinstance(a, np.ndarray):
+        raise TypeError("no array")
+    return a[integers(words, half, len(a))]
+
+
+METHODS = {
+    f.__name__: f
+    for f in (
+        choice, exponential, integers, lognormal, normal, random, standard_exponential,
+        standard_normal, uniform,
+    )
+}

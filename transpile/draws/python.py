@@ -1,6 +1,6 @@
 """What the methods of Python's ``random.Random`` draw.
 
-The state is that of `mersenne`. Where Python would raise, or draws otherwise, they raise.
+The state is that of `mersenne`; ``spare``: whether a second normal number waits, and which. Where Python would raise, or draws otherwise, they raise.
 """
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from .mersenne import double, word
+from .whole import whole
 
 __all__ = ["METHODS"]
 
@@ -21,6 +22,7 @@ def uniform(words: Any, at: Any, a: Any, b: Any) -> Any:
 
 
 def getrandbits(words: Any, at: Any, k: Any) -> int:
+    k = whole(k)
     if k < 1 or k > 62:
         raise ValueError("number of bits")
     low = word(words, at)
@@ -40,10 +42,33 @@ def _below(words: Any, at: Any, n: int) -> int:
     return r
 
 
-def randint(words: Any, at: Any, a: int, b: int) -> int:
-    if b < a:
+def randint(words: Any, at: Any, a: Any, b: Any) -> int:
+    first, last = whole(a), whole(b)
+    if last < first:
         raise ValueError("empty range")
-    return a + _below(words, at, b - a + 1)
+    return first + _below(words, at, last - first + 1)
+
+
+def gauss(words: Any, at: Any, spare: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    """G. E. P. Box and M. E. Muller, Ann. Math. Statist. 29 (1958)."""
+    if spare[0]:
+        z = float(spare[1])
+        spare[0] = 0.0
+    else:
+        angle = double(words, at) * 6.283185307179586
+        radius = math.sqrt(-2.0 * math.log(1.0 - double(words, at)))
+        z = math.cos(angle) * radius
+        spare[0] = 1.0
+        spare[1] = math.sin(angle) * radius
+    return mu + z * sigma
+
+
+def lognormvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    return math.exp(normalvariate(words, at, mu, sigma))
+
+
+def choice(words: Any, at: Any, seq: Any) -> Any:
+    return seq[_below(words, at, len(seq))]
 
 
 def normalvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
@@ -62,7 +87,24 @@ def expovariate(words: Any, at: Any, lambd: Any = 1.0) -> Any:
     return -math.log(1.0 - double(words, at)) / lambd
 
 
+def randrange(words: Any, at: Any, start: Any, stop: Any = None, step: Any = 1) -> int:
+    if stop is None:
+        first, end = 0, whole(start)
+    else:
+        first, end = whole(start), whole(stop)
+    by = whole(step)
+    if by == 0:
+        raise ValueError("zero step")
+    count = (end - first + by - (1 if by > 0 else -1)) // by
+    if count <= 0:
+        raise ValueError("empty range")
+    return first + by * _below(words, at, count)
+
+
 METHODS = {
     f.__name__: f
-    for f in (random, uniform, getrandbits, randint, normalvariate, expovariate)
+    for f in (
+        choice, expovariate, gauss, getrandbits, lognormvariate, normalvariate, randint, random,
+        randrange, uniform,
+    )
 }

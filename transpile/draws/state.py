@@ -8,19 +8,22 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from functools import cache
 from threading import RLock
 from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Parts", "family", "kinds", "lock", "parts"]
+__all__ = ["KEPT", "Parts", "family", "keep", "kinds", "locked", "parts"]
 
 Parts: TypeAlias = Mapping[str, np.ndarray]
 """By what the functions that draw call them."""
 
 _BITS = {"legacy": "MT19937", "pcg": "PCG64"}
+KEPT = {"python": ("spare",), "legacy": (), "pcg": ()}
+"""Parts that are not a generator's memory, and are to be kept in the end."""
+
 _METHODS = {name: getattr(random.Random, name) for name in dir(random.Random) if name[:2] != "__"}
 _lock = RLock()
 
@@ -56,8 +59,17 @@ def kinds(name: str) -> Parts:
     return _PARTS[name](_made(name))
 
 
-def lock(generator: Any) -> AbstractContextManager[Any]:
-    """What is to be held while numbers are drawn."""
+def locked(*generators: Any) -> AbstractContextManager[Any]:
+    """What is to be held while numbers are drawn from these."""
+    if len(generators) == 1:
+        return _lock_of(generators[0])
+    held = ExitStack()
+    for lock in {id(lock): lock for lock in map(_lock_of, generators)}.values():
+        held.enter_context(lock)
+    return held
+
+
+def _lock_of(generator: Any) -> AbstractContextManager[Any]:
     if isinstance(generator, random.Random):
         return _lock
     held: AbstractContextManager[Any] = _bits(generator).lock
@@ -77,7 +89,16 @@ def _made(name: str) -> Any:
 
 def _python(generator: Any) -> Parts:
     address = id(generator) + object.__basicsize__
-    return {"at": _view(address, np.uint32, 1), "words": _view(address + 4, np.uint32, 624)}
+    spare = generator.gauss_next
+    return {
+        "at": _view(address, np.uint32, 1), "words": _view(address + 4, np.uint32, 624),
+        "spare": np.array([0.0 if spare is None else 1.0, spare or 0.0]),
+    }
+
+
+def keep(generator: random.Random, spare: np.ndarray) -> None:
+    """Gives `generator` the part ``spare``, of which it has no memory of its own."""
+    generator.gauss_next = float(spare[1]) if spare[0] else None  # type: ignore[attr-defined]
 
 
 def _legacy(generator: Any) -> Parts:

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from ..below import below
-from ..draws import Draw, is_ours, kinds
+from ..draws import KEPT, Draw, is_ours, kinds, table
 from ..macros.names import own_of
 from ..plan import Home, Ref
 from ..scope import Origin, Scope
@@ -35,6 +35,8 @@ class Homes:
         self.homes: dict[str, str] = {}  # by the Python that reads it
         self.refs: dict[str, object] = {}
         self.generators: dict[object, str] = {}  # by their ids, or by the Python that reads them
+        self.drawn: dict[str, str] = {}  # of names of states, the generators
+        self.after: dict[str, str] = {}  # what comes in the end, by the name that it is for
         self.given: set[str] = set()  # names for what comes with an argument
 
     def plain(self, expr: ast.expr, value: object) -> FunctionType | None:
@@ -63,14 +65,21 @@ class Homes:
         return self.homes[expr]
 
     def state(self, draw: Draw) -> list[ast.expr]:
-        """Names for the parts of a generator's state that `draw` is given."""
+        """Names for what `draw` is given: parts of a generator's state, and tables."""
         if draw.asked is not None:
             self.refs[draw.asked] = draw.value
         like = kinds(draw.family)
         known = self.generators.setdefault(draw.owner, draw.generator)
-        expr = f"_draws.parts({draw.family!r}, {known})"
-        of = self.name("state", expr, like)
-        names = (self.name(part, f"{of}[{part!r}]", like[part]) for part in draw.given)
+        of = self.name("state", f"_draws.parts({draw.family!r}, {known})", like)
+        self.drawn[of] = known
+        names = []
+        for part in draw.given:
+            if part in like:
+                names.append(name := self.name(part, f"{of}[{part!r}]", like[part]))
+                if part in KEPT[draw.family]:
+                    self.after[name] = f"_draws.keep({known}, {name})"
+            else:
+                names.append(self.name(part, f"_draws.table({part!r})", table(part)))
         return [ast.Name(name, ast.Load()) for name in names]
 
     def free(self, callee: Callee, said: str) -> dict[str, str]:
@@ -141,11 +150,15 @@ class Homes:
         if parameter in names:
             k = names.index(parameter)
             value: Any = defaults[k]
+            if is_ours(function):
+                return literal(value)
             if said not in self.given and type(value) is float and math.isfinite(value):
                 self.refs[f"{said}.__defaults__"] = defaults
                 return literal(value)
             return self._value(parameter, f"{said}.__defaults__[{k}]", value)
         keyed = function.__kwdefaults__ or {}
+        if parameter in keyed and is_ours(function):
+            return literal(keyed[parameter])
         if parameter in keyed:
             expr = f"{said}.__kwdefaults__[{parameter!r}]"
             return self._value(parameter, expr, keyed[parameter])
@@ -159,5 +172,8 @@ class Homes:
 
     def found(self) -> tuple[tuple[Home, ...], tuple[Ref, ...]]:
         """All names, in the order in which they can be read, and all that must hold."""
-        homes = tuple(Home(name, expr) for expr, name in self.homes.items())
+        homes = tuple(
+            Home(name, expr, self.drawn.get(name), self.after.get(name))
+            for expr, name in self.homes.items()
+        )
         return homes, tuple(Ref(expr, value) for expr, value in self.refs.items())

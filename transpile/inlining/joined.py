@@ -62,10 +62,21 @@ def with_homes(tree: ast.FunctionDef, homes: Sequence[Home]) -> ast.FunctionDef:
         return tree
     new = copied(tree)
     texts = [f"{home.name} = {home.expr}" for home in homes]
-    if any(home.expr.startswith("_draws.") for home in homes):
+    if any(home.generator for home in homes):
         texts.insert(0, "from transpile import draws as _draws")
-    lines = [ast.parse(text).body[0] for text in texts]
+    after = [home.after for home in homes if home.after]
+    if after:
+        text = "\n".join(("try: pass", "finally:", *(f"    {line}" for line in after)))
+        (whole,) = _placed(text, tree)
+        assert isinstance(whole, ast.Try)
+        whole.body = new.body
+        new.body = [whole]
+    new.body = [*_placed("\n".join(texts), tree), *new.body]
+    return new
+
+
+def _placed(text: str, tree: ast.FunctionDef) -> list[ast.stmt]:
+    lines = ast.parse(text).body
     for node in [n for line in lines for n in ast.walk(line)]:
         ast.copy_location(node, tree.body[0])
-    new.body = [*lines, *new.body]
-    return new
+    return lines

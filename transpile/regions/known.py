@@ -11,7 +11,8 @@ import numpy as np
 from loopir.nodes import Span
 
 from ..below import below
-from ..effects import Effect, effects
+from ..draws import draw_of
+from ..effects import Effect, effectful_calls, effects
 from ..macros.context import Context
 from ..macros.fact import Fact
 from ..macros.names import bound
@@ -21,7 +22,6 @@ from ..types import ArgType
 
 __all__ = ["Known"]
 
-_STAYS = {Effect.IO, Effect.RNG}
 _PASSING = (np.errstate, warnings.catch_warnings, builtins.open)
 """Context managers that swallow no exception."""
 
@@ -32,7 +32,8 @@ class Known:
     def __init__(
         self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, blamed: Span
     ) -> None:
-        self._cx = Context(tree, CallEnv(types, scope), {})
+        self._env = CallEnv(types, scope)
+        self._cx = Context(tree, self._env, {})
         self._types, self._scope, self._blamed = types, scope, blamed
         changed = bound(*tree.body)
         self._given = {name: ty for name, ty in types.items() if name not in changed}
@@ -41,11 +42,18 @@ class Known:
 
     def refused(self, s: ast.stmt) -> bool:
         """Whether it is `s`, or something in it, that does not compile."""
-        if _STAYS & effects(s, self._scope, self._types):
+        if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
             return True
         start, end = (s.lineno, s.col_offset), (s.end_lineno or 0, s.end_col_offset or 0)
         at = self._blamed
         return start <= (at.line, at.col) and (at.end_line, at.end_col) <= end
+
+    def _draws_unknown(self, s: ast.stmt) -> bool:
+        """Whether `s` draws random numbers as only Python can."""
+        cx = self._cx
+        calls = effectful_calls(s, self._scope, self._types)
+        drawn = [call.func for effect, call in calls if effect is Effect.RNG]
+        return any(draw_of(f, self._env.type, cx.resolve) is None for f in drawn)
 
     def arithmetic(self, s: ast.stmt) -> int:
         """How many operations on whole arrays there are in `s`."""
