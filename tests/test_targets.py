@@ -363,6 +363,19 @@ def asked(x: {dtype}[::1], b: bool[::1], y: mut({dtype}[::1]), t: {dtype}):
     means_the_same(asking(k, skips=True), target, (0, 17, 65))
 
 
+@pytest.mark.parametrize("target", [t for t in RUNNABLE if t != "scalar"])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("value", ["v", "select(b, s, v)"])
+def test_one_of_two_numbers_in_all_lanes(value: str, dtype: str, target: str) -> None:
+    k = parse(f"""
+def chosen(y: mut({dtype}[::1]), s: {dtype}, t: f64, b: bool):
+    for i in vec(0, y.shape[0], width=W):
+        v = select(b, s, cast(t * t, {dtype}))
+        y[i:W] = broadcast({value}, W)
+""")
+    means_the_same(k, target, (0, 17, 65))
+
+
 def test_dear_bodies_are_branched_around() -> None:
     dear, cheap = (parse(KERNELS[name]) for name in ("filter_dear", "filter_store"))
     assert {t: loops(dear, t)[0].skips for t in TARGETS} == {t: t != "scalar" for t in TARGETS}
