@@ -4,17 +4,22 @@ registers too.
 from __future__ import annotations
 
 import itertools
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from native import RUNNABLE, run_native
 from test_ops import edges
+from written import written
 
 from loopir import nodes as ir
 from loopir.ops import OPS, STATUS, evaluate
 from loopir.passes.halves import halves
 from loopir.types import DTYPES
+from targets.host import available
+from transpile import fuse
 
 EXACT = [
     op.name
@@ -96,3 +101,34 @@ def test_overwritten(place: str, target: str, count: int | None) -> None:
     params = (ir.Param("a", "f64", 1, 0), ir.Param("r", "f64", 1, 0, True))
     got = run_native(ir.Kernel("nest", params, (nest,)), target, {"a": np.ones(6), "r": np.ones(6)})
     assert got == STATUS["divide"]
+
+
+CHOSEN = (
+    "max(a, z[0])", "max(z[0], a)", "min(a, z[0])", "a if a < z[0] else z[0]",
+    "z[0] if a < z[0] else a", "z[0] if a <= z[0] else x[1]", "np.maximum(a, z[0])",
+)
+
+
+@pytest.mark.parametrize("target", [t.name for t in available()])
+@pytest.mark.parametrize("text", CHOSEN)
+def test_chosen_in_a_loop(
+    text: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a loop does not change gcc may choose ahead of it, by what signals on a NaN."""
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(written(tmp_path, f"""
+import numpy as np
+def chosen(x, y, a):
+    z = x * y
+    s = None
+    for v in y:
+        if z[0] < 1:
+            s = {text}
+    return s
+""").chosen, target=target)
+    for dtype in (np.float32, np.float64):
+        x = np.linspace(-1, 1, 9).astype(dtype)
+        for a in (np.nan, dtype(np.nan)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                fused(x, np.arange(9), a)

@@ -31,6 +31,13 @@ typedef union {
 /* A float that was chosen, and is now converted: gcc would convert all that it is chosen of, which may raise a flag. */
 #define TP_CHOSEN(value) __extension__({ __typeof__(value) one_ = (value); __asm__("" : "+" TP_FLOATS(one_)); one_; })
 
+/* For two floats that are compared: gcc takes a choice that a loop does not change out of it, as a minimum, or by a comparison, that signals on a NaN. */
+#if defined __x86_64__ && !defined __clang__
+#define TP_QUIET(a, b) do { if (!__builtin_constant_p(a)) __asm__("" : "+v"(a)); else __asm__("" : "+v"(b)); } while (0)
+#else
+#define TP_QUIET(a, b) (void)0
+#endif
+
 /* The lanes of two vectors in another order; `indices` is the type of a vector of their numbers. */
 #ifdef __clang__
 #define TP_SHUFFLE(indices, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)

@@ -9,12 +9,12 @@
 /* biu */
 static inline uint8_t tp_lt_D(T a, T b) { return a < b; }
 /* f */
-static inline uint8_t tp_lt_D(T a, T b) { return __builtin_isless(a, b); }
+static inline uint8_t tp_lt_D(T a, T b) { TP_QUIET(a, b); return __builtin_isless(a, b); }
 
 /* biu */
 static inline uint8_t tp_le_D(T a, T b) { return a <= b; }
 /* f */
-static inline uint8_t tp_le_D(T a, T b) { return __builtin_islessequal(a, b); }
+static inline uint8_t tp_le_D(T a, T b) { TP_QUIET(a, b); return __builtin_islessequal(a, b); }
 
 /* i: the smallest integer stays what it is */
 static inline T tp_abs_D(T a) { return (T)(a < 0 ? -a : a); }
@@ -31,7 +31,9 @@ static inline T tp_lesser_D(T a, T b)
     __asm__("vminsSUFFIX %{sae%}, %2, %1, %0" : "=v"(r) : "v"(a), "v"(b));
     return r;
 #else
-    return __builtin_isless(a, b) ? a : b;
+    T c = a, d = b;
+    TP_QUIET(c, d);
+    return __builtin_isless(c, d) ? a : b;
 #endif
 }
 /* f: the first, if it is greater */
@@ -42,7 +44,9 @@ static inline T tp_greater_D(T a, T b)
     __asm__("vmaxsSUFFIX %{sae%}, %2, %1, %0" : "=v"(r) : "v"(a), "v"(b));
     return r;
 #else
-    return __builtin_isgreater(a, b) ? a : b;
+    T c = a, d = b;
+    TP_QUIET(c, d);
+    return __builtin_isgreater(c, d) ? a : b;
 #endif
 }
 /* iu */
