@@ -57,7 +57,8 @@ def load(
     Scalars named in `weak` are given as Python scalars, others as NumPy's. Arrays named in
     `strided` have no axis of unit stride, and one that has is refused (there is faster code for
     it); those in `paired` are complex, whose parts are the parameter's last axis. ``alone``: no
-    other Python thread runs meanwhile. ``native=False`` asks for the safe road. `known`: the trampoline of an earlier Entry.
+    other Python thread runs meanwhile. ``native=False`` asks for the safe road. `known`: the
+    trampoline of an earlier Entry.
     """
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
         most = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"

@@ -20,8 +20,8 @@ from loopir.types import DTYPES, dtype_of
 
 __all__ = [
     "all_set", "any_set", "clamp", "clmul", "erf", "first_set", "fma", "from_bitmask", "has_bit",
-    "mask_not", "mul_high", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add", "saturating_mul",
-    "saturating_sub", "sigmoid", "to_bitmask",
+    "mask_not", "mul_high", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add",
+    "saturating_mul", "saturating_sub", "sigmoid", "to_bitmask",
 ]
 
 LANES = 64

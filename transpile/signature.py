@@ -52,8 +52,8 @@ def type_of(value: Any) -> ArgType:
     if kind is np.ndarray:
         return _array(value)
     known = _SCALARS.get(kind) or _constant(value, kind) or _function(value, kind)
-    known = known or _list(value, kind, _FEW) or _generator(value, kind)
-    return known or object_type(value, _part_type) or _opaque(kind)
+    held = known or _list(value, kind, _FEW) or _generator(value, kind)
+    return held or object_type(value, _part_type) or _opaque(kind)
 
 
 _FEW = 16

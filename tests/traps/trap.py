@@ -136,7 +136,7 @@ class _Values:
         if a.dtype.kind not in "fc":
             return a.tobytes() == b.tobytes() or bool(a.dtype.hasobject and (a == b).all())
         if self.near:
-            return bool(np.allclose(a, b, rtol=self.near, atol=0, equal_nan=True))
+            return bool(np.allclose(a, b, rtol=self.near, atol=self.near, equal_nan=True))
         nan = np.isnan(a)
         return bool((nan == np.isnan(b)).all()) and a[~nan].tobytes() == b[~nan].tobytes()
 

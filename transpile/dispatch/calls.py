@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentence, warn
 from ..options import Options
 from ..signature import parameters, types_in
-from ..types import Constant, Function, StandsIn
+from ..types import Constant, Function, GeneratorType, ObjectType, StandsIn
 from .case import Case
 from .forking import Lock
 from .standin import Values, chooser, counter
@@ -98,7 +98,7 @@ class Calls(StandsIn):
         case = self._case(values)
         variant = case.variant(values)
         stale = variant is None and hot is not None and not hot.applies(values)
-        if stale and home is not None and (case is home or not _holds_functions(home.types)):
+        if stale and home is not None and (case is home or not _are_asked(home.types)):
             self._start()  # the next call is compiled anew
             return self._replay(home, "GUARD_REBOUND")
         variant = variant or self._compiled(case, values)
@@ -251,6 +251,15 @@ class Calls(StandsIn):
 
 def _holds_functions(types: tuple[ArgType, ...]) -> bool:
     return any(isinstance(t, Function) for t in types)
+
+
+def _are_asked(types: Iterable[ArgType]) -> bool:
+    """Whether it is asked of arguments themselves if a variant applies."""
+    return any(
+        isinstance(t, (Function, GeneratorType))
+        or (isinstance(t, ObjectType) and _are_asked(part for _, part in t.parts))
+        for t in types
+    )
 
 
 def _chosen(types: tuple[ArgType, ...]) -> bool:

@@ -18,21 +18,24 @@ from .state import KEPT, family, keep, kinds, locked, parts
 from .ziggurat import TABLES, table
 
 __all__ = [
-    "KEPT", "Draw", "builtins", "draw_of", "is_ours", "keep", "kinds", "locked", "parts", "table",
+    "KEPT", "METHODS", "Draw", "builtins", "draw_of", "is_ours", "keep", "kinds", "locked",
+    "parts", "table",
 ]
 
-_METHODS: Mapping[str, Mapping[str, Any]] = {
-    "python": python.METHODS, "legacy": legacy.METHODS, "pcg": pcg.METHODS,
+METHODS: Mapping[str, Mapping[str, Any]] = {
+    family: {name: getattr(module, name) for name in module.__all__}
+    for family, module in (("python", python), ("legacy", legacy), ("pcg", pcg))
 }
+"""Of each family, the functions that its methods run."""
 
 
 class Draw(NamedTuple):
-    """What a call runs: a function that is ``given`` parts of the state of what ``generator`` is, of
-    this ``family``, and tables; ``owner`` tells it from others. ``asked``: Python that has to stand for
-    ``value``.
+    """What a call runs: a function of this ``family`` that is ``given`` parts of the state of what
+    ``generator`` is, and tables. ``owner`` tells that from other generators. ``asked``: Python that
+    has to stand for ``value``.
     """
 
-    runs: FunctionType
+    runs: Any
     family: str
     generator: str
     owner: object
@@ -69,7 +72,7 @@ def _draw(
     name: str, method: str, generator: str, owner: object, asked: str | None = None,
     value: object = None,
 ) -> Draw | None:
-    runs = _METHODS[name].get(method)
+    runs = METHODS[name].get(method)
     if runs is None:
         return None
     first = runs.__code__.co_varnames[: runs.__code__.co_argcount]

@@ -13,7 +13,10 @@ import numpy as np
 from .mersenne import double, word
 from .whole import whole
 
-__all__ = ["METHODS"]
+__all__ = [
+    "choice", "exponential", "lognormal", "normal", "rand", "randint", "randn", "random",
+    "random_sample", "standard_exponential", "standard_normal", "uniform",
+]
 
 
 def random_sample(words: Any, at: Any) -> float:
@@ -96,9 +99,5 @@ def choice(words: Any, at: Any, a: Any) -> Any:
     return a[randint(words, at, len(a))]
 
 
-METHODS = {
-    "choice": choice, "lognormal": lognormal, "exponential": exponential, "normal": normal, "rand": random_sample, "randint": randint,
-    "randn": standard_normal, "random": random_sample, "random_sample": random_sample,
-    "standard_exponential": standard_exponential, "standard_normal": standard_normal,
-    "uniform": uniform,
-}
+rand = random = random_sample
+randn = standard_normal

@@ -14,7 +14,10 @@ import numpy as np
 from ..ops import mul_high, rotr
 from .whole import whole
 
-__all__ = ["METHODS"]
+__all__ = [
+    "choice", "exponential", "integers", "lognormal", "normal", "random", "standard_exponential",
+    "standard_normal", "uniform",
+]
 
 def _word(words: Any) -> Any:
     """The next 64 bits, as uint64: the state times the multiplier, plus the increment, folded."""
@@ -167,12 +170,3 @@ def choice(words: Any, half: Any, a: Any) -> Any:
     if not isinstance(a, np.ndarray):
         raise TypeError("no array")
     return a[integers(words, half, len(a))]
-
-
-METHODS = {
-    f.__name__: f
-    for f in (
-        choice, exponential, integers, lognormal, normal, random, standard_exponential,
-        standard_normal, uniform,
-    )
-}

@@ -1,6 +1,7 @@
 """What the methods of Python's ``random.Random`` draw.
 
-The state is that of `mersenne`; ``spare``: whether a second normal number waits, and which. Where Python would raise, or draws otherwise, they raise.
+The state is that of `mersenne`; ``spare``: whether a second normal number waits, and which. Where
+Python would raise, or draws otherwise, they raise.
 """
 from __future__ import annotations
 
@@ -10,7 +11,10 @@ from typing import Any
 from .mersenne import double, word
 from .whole import whole
 
-__all__ = ["METHODS"]
+__all__ = [
+    "choice", "expovariate", "gauss", "getrandbits", "lognormvariate", "normalvariate", "randint",
+    "random", "randrange", "uniform",
+]
 
 
 def random(words: Any, at: Any) -> float:
@@ -22,13 +26,14 @@ def uniform(words: Any, at: Any, a: Any, b: Any) -> Any:
 
 
 def getrandbits(words: Any, at: Any, k: Any) -> int:
-    k = whole(k)
-    if k < 1 or k > 62:
+    count = whole(k)
+    if count < 1 or count > 62:
         raise ValueError("number of bits")
     low = word(words, at)
-    if k <= 32:
-        return low >> 32 - k
-    return low | word(words, at) >> 64 - k << 32
+    if count <= 32:
+        return low >> 32 - count
+    high = word(words, at) >> 64 - count
+    return low | high << 32
 
 
 def _below(words: Any, at: Any, n: int) -> int:
@@ -99,12 +104,3 @@ def randrange(words: Any, at: Any, start: Any, stop: Any = None, step: Any = 1) 
     if count <= 0:
         raise ValueError("empty range")
     return first + by * _below(words, at, count)
-
-
-METHODS = {
-    f.__name__: f
-    for f in (
-        choice, expovariate, gauss, getrandbits, lognormvariate, normalvariate, randint, random,
-        randrange, uniform,
-    )
-}

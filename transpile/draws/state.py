@@ -24,7 +24,12 @@ _BITS = {"legacy": "MT19937", "pcg": "PCG64"}
 KEPT = {"python": ("spare",), "legacy": (), "pcg": ()}
 """Parts that are not a generator's memory, and are to be kept in the end."""
 
-_METHODS = {name: getattr(random.Random, name) for name in dir(random.Random) if name[:2] != "__"}
+_NAMES = (
+    "_randbelow", "choice", "expovariate", "gauss", "getrandbits", "lognormvariate",
+    "normalvariate", "randint", "random", "randrange", "uniform",
+)
+_OWN = {"gauss_next"}
+_METHODS = [(name, getattr(random.Random, name)) for name in _NAMES]
 _lock = RLock()
 
 
@@ -42,8 +47,10 @@ def family(generator: object) -> str | None:
 
 def _is_plain(generator: Any) -> bool:
     """Whether its methods are those of ``random.Random``, as they were."""
-    own = vars(generator).keys() <= {"gauss_next"}
-    return own and all(getattr(random.Random, name) is f for name, f in _METHODS.items())
+    kind = random.Random
+    if generator.__dict__.keys() != _OWN:
+        return False
+    return all([getattr(kind, name) is f for name, f in _METHODS])
 
 
 def parts(name: str, generator: Any) -> Parts:
@@ -119,10 +126,17 @@ _PARTS: dict[str, Callable[[Any], Parts]] = {"python": _python, "legacy": _legac
 
 
 def _view(address: int, dtype: type, count: int) -> np.ndarray:
+    memory, kind = _block(dtype, count)
+    view: np.ndarray = np.frombuffer(memory.from_address(address), kind)
+    return view
+
+
+@cache
+def _block(dtype: type, count: int) -> tuple[Any, np.dtype]:
     import ctypes
 
-    memory = ctypes.c_char * (np.dtype(dtype).itemsize * count)
-    return np.frombuffer(memory.from_address(address), dtype)
+    kind = np.dtype(dtype)
+    return ctypes.c_char * (kind.itemsize * count), kind
 
 
 @cache

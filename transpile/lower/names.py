@@ -16,6 +16,7 @@ from ..types import (
     PARTS,
     ArrayType,
     Constant,
+    GeneratorType,
     ListType,
     ObjectType,
     Opaque,
@@ -148,7 +149,8 @@ class Names(Stores):
     def ask(self, node: ast.Name | ast.Attribute) -> None:
         """What stands alone has to be at each call what it was when this was compiled."""
         name = node.id if isinstance(node, ast.Name) else ""
-        if isinstance(self.arguments.get(name), (Constant, ObjectType)) or name in self.b.env:
+        told = isinstance(self.arguments.get(name), (Constant, GeneratorType, ObjectType))
+        if told or name in self.b.env:
             return
         if name in self.arguments or (self.known(node) is None and not self._is_none(name)):
             self.value(node)

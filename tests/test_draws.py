@@ -1,0 +1,316 @@
+"""Numbers drawn in compiled loops: those that Python draws, and the state that it leaves."""
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import pickle
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+from transpile.draws import METHODS, kinds, parts, table
+from transpile.draws.ziggurat import TABLES
+from transpile.errors import FuseError
+
+MAKERS: dict[str, Callable[[int], Any]] = {
+    "python": random.Random, "legacy": np.random.RandomState, "pcg": np.random.default_rng,
+}
+GIVEN: dict[str, tuple[tuple[Any, ...], ...]] = {
+    "choice": ((np.arange(5.0),),),
+    "expovariate": ((0.5,), (3,)),
+    "exponential": ((), (2.5,)),
+    "gauss": ((0, 1), (2.5, 0.1)),
+    "getrandbits": ((1,), (5,), (32,), (33,), (62,)),
+    "integers": ((7,), (3, 9), (5, 6), (0, 1 << 31), (0, 3 << 30), (-4, 4), (np.int8(3), np.int64(90))),
+    "lognormal": ((), (0.5, 0.25)),
+    "lognormvariate": ((0, 1),),
+    "normal": ((), (3, 2), (np.float32(0.5), 0.1)),
+    "normalvariate": ((0, 1), (2.5, 0.1)),
+    "randint": ((3, 9), (0, 1 << 31), (0, 3 << 30), (-4, 4), (np.int8(3), np.int64(90))),
+    "randrange": ((7,), (3, 9), (3, 9, 2), (9, 3, -4), (1 << 40,)),
+    "uniform": ((1, 3.5), (0.1, 0.7), (np.float32(0.1), 5)),
+}
+ROUNDED = {
+    "expovariate", "exponential", "gauss", "lognormal", "lognormvariate", "normal", "normalvariate",
+    "randn", "standard_exponential", "standard_normal",
+}
+
+
+def told(generator: Any) -> Any:
+    """What a generator says of its state."""
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    name, words, *rest = generator.get_state()
+    return name, words.tolist(), *rest
+
+
+@pytest.mark.parametrize(
+    ("family", "method"), [(family, m) for family, methods in METHODS.items() for m in methods]
+)
+def test_methods(family: str, method: str) -> None:
+    """Each function, as Python, draws what the method does of the same state."""
+    theirs = MAKERS[family](5)
+    ours = pickle.loads(pickle.dumps(theirs))
+    state = {**parts(family, ours), **{name: table(name) for name in TABLES}}
+    run = METHODS[family][method]
+    given = [state[p] for p in inspect.signature(run).parameters if p in state]
+    for k in range(1500):
+        args = GIVEN.get(method, ((),))
+        args = args[k % len(args)]
+        wanted, got = getattr(theirs, method)(*args), run(*given, *args)
+        same = math.isclose(got, wanted, rel_tol=1e-15) if method in ROUNDED else got == wanted
+        assert same, (k, args)
+        assert type(got) is type(wanted)
+    if "spare" not in kinds(family) or method not in ROUNDED:
+        assert told(ours) == told(theirs)
+
+
+def by_random(n):
+    return [random.random() + random.uniform(1, 2) for _ in range(n)]
+
+
+def by_numpy(n):
+    out = np.empty(n)
+    for i in range(n):
+        out[i] = np.random.rand() + np.random.uniform() * np.random.randint(1, 7)
+    return out
+
+
+def by_gauss(n):
+    s = 0.0
+    for _ in range(n):
+        s += random.gauss(0, 1)
+    return s
+
+
+def by_both(n):
+    s = 0.0
+    for _ in range(n):
+        s += random.random() * np.random.random()
+    return s
+
+
+GENERATOR = np.random.default_rng(5)
+
+
+def by_global(n):
+    s = 0.0
+    for _ in range(n):
+        s += GENERATOR.random()
+    return s
+
+
+def seeded(n):
+    random.seed(n)
+    np.random.seed(n)
+    s = 0.0
+    for _ in range(n):
+        s += random.random() - np.random.rand()
+    return s
+
+
+def of_its_own(n):
+    rng = np.random.default_rng(n)
+    s = 0.0
+    for _ in range(n):
+        s += rng.random()
+    return s
+
+
+OF_GLOBALS = (by_random, by_numpy, by_gauss, by_both, by_global, seeded, of_its_own)
+
+
+def drawn(function: Callable[..., Any], *sizes: int) -> Any:
+    """What calls of `function` give, and all that is drawn after them."""
+    global GENERATOR
+    random.seed(7)
+    np.random.seed(7)
+    GENERATOR = np.random.default_rng(7)
+    found = [np.asarray(function(n)).tolist() for n in sizes]
+    rest = random.random(), random.gauss(0, 1), np.random.rand(), np.random.randn()
+    return found, np.float32(rest).tolist(), GENERATOR.random()
+
+
+@pytest.mark.parametrize("function", OF_GLOBALS)
+def test_generators_that_are_known_by_name(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    sizes = 3, 1, 400, 0, 17
+    fused = fuse(function)
+    got, wanted = drawn(fused, *sizes), drawn(function, *sizes)
+    if function is by_gauss:
+        assert np.allclose(got[0], wanted[0], rtol=1e-13)
+        assert got[1:] == wanted[1:]
+    else:
+        assert got == wanted
+    assert fused.stats.compiled == len(sizes)
+
+
+def until_it_ends(rng, x, n):
+    s = 0.0
+    for i in range(n):
+        s += rng.random() * x[i]
+    return s
+
+
+@pytest.mark.parametrize("family", MAKERS)
+def test_a_replay_draws_the_same(family: str) -> None:
+    fused, x = fuse(until_it_ends, on_reject="silent"), np.ones(9)
+    ours, theirs = MAKERS[family](3), MAKERS[family](3)
+    for n in (9, 12, 9):
+        for function, rng in ((fused, ours), (until_it_ends, theirs)):
+            try:
+                function(rng, x, n)
+            except IndexError:
+                assert n == 12
+        assert told(ours) == told(theirs)
+    assert fused.stats.compiled == 2
+
+
+def over_bounds(rng, n):
+    x = np.zeros(4)
+    for _ in range(n):
+        x[int(rng.random() * 5)] += 1.0
+    return x
+
+
+@pytest.mark.parametrize("family", MAKERS)
+def test_a_replay_in_the_midst(family: str) -> None:
+    """What was drawn before a guard failed is drawn again."""
+    fused = fuse(over_bounds, on_reject="silent")
+    ours, theirs = MAKERS[family](3), MAKERS[family](3)
+    for function, rng in ((fused, ours), (over_bounds, theirs)):
+        with pytest.raises(IndexError):
+            function(rng, 100)
+    assert told(ours) == told(theirs)
+
+
+def sum_of_two(a, b, n):
+    s = 0.0
+    for _ in range(n):
+        s += a.random() - 2.0 * b.random()
+    return s
+
+
+@pytest.mark.parametrize("family", MAKERS)
+def test_two_generators_that_may_be_one(family: str) -> None:
+    fused, make = fuse(sum_of_two, on_reject="silent"), MAKERS[family]
+    for _ in range(2):
+        assert fused(make(1), make(2), 50) == sum_of_two(make(1), make(2), 50)
+        ours, theirs = make(3), make(3)
+        assert fused(ours, ours, 50) == sum_of_two(theirs, theirs, 50)
+        assert told(ours) == told(theirs)
+
+
+def test_two_kinds_of_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(until_it_ends)
+    for k in range(6):
+        make = [*MAKERS.values()][k % 3]
+        assert fused(make(k), np.ones(9), 9) == until_it_ends(make(k), np.ones(9), 9)
+    assert fused.stats.compiled == 6
+
+
+class Loaded(random.Random):
+    def random(self):
+        return 0.25
+
+
+def test_other_generators_stay_pythons() -> None:
+    own = random.Random(3)
+    own.random = lambda: 0.5  # type: ignore[method-assign]
+    others = (
+        Loaded(3), own, random.SystemRandom(), np.random.Generator(np.random.MT19937(3)),
+        np.random.Generator(np.random.SFC64(3)), np.random.RandomState(np.random.PCG64(3)),
+    )
+    x = np.ones(9)
+    for rng in others:
+        if not isinstance(rng, Loaded):  # whose method is one of Python's
+            with pytest.raises(FuseError):
+                fuse(until_it_ends, on_reject="raise")(rng, x, 9)
+        if not isinstance(rng, random.SystemRandom):
+            fused = fuse(until_it_ends, on_reject="silent")
+            own_copy = rng if rng is own else copy.deepcopy(rng)
+            assert fused(rng, x, 9) == until_it_ends(own_copy, x, 9)
+
+
+def test_patched_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = fuse(by_random, on_reject="silent")
+    drawn(fused, 3)
+    monkeypatch.setattr(random, "random", lambda: 0.25)
+    assert drawn(fused, 3)[0] == drawn(by_random, 3)[0]
+    monkeypatch.undo()
+    monkeypatch.setattr(random.Random, "uniform", lambda self, a, b: a)
+    assert drawn(fused, 3) == drawn(by_random, 3)
+    monkeypatch.undo()
+    assert drawn(fused, 3) == drawn(by_random, 3)
+
+
+def test_a_generator_that_changes_its_nature() -> None:
+    fused = fuse(until_it_ends, on_reject="silent")
+    ours, theirs, x = random.Random(3), random.Random(3), np.ones(9)
+    for k in range(4):
+        for rng in (ours, theirs):
+            if k == 1:
+                rng.random = lambda: 0.5  # type: ignore[method-assign]
+            elif k == 2:
+                del rng.random
+        assert fused(ours, x, 9) == until_it_ends(theirs, x, 9)
+
+
+
+
+def doubtful(rng, a, b):
+    s = 0.0
+    for _ in range(3):
+        s += rng.uniform(a, b) + rng.normal(a, b)
+    return s
+
+
+@pytest.mark.parametrize("family", ["legacy", "pcg"])
+@pytest.mark.parametrize("b", [0.0, -0.0, -1.0, math.inf, math.nan, 1e308])
+def test_arguments_of_which_numpy_decides(family: str, b: float) -> None:
+    fused = fuse(doubtful, on_reject="silent")
+    for a in (1.0, -1e308):
+        ours, theirs = MAKERS[family](3), MAKERS[family](3)
+        seen = []
+        for function, rng in ((fused, ours), (doubtful, theirs)):
+            try:
+                seen.append(repr(function(rng, a, b)))
+            except (ValueError, OverflowError) as error:
+                seen.append(repr(error))
+        assert seen[0] == seen[1]
+        assert told(ours) == told(theirs)
+
+
+@pytest.mark.parametrize("family", MAKERS)
+def test_threads_draw_nothing_twice(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(listed)
+    rng, wanted = MAKERS[family](3), MAKERS[family](3)
+    fused(MAKERS[family](1), 3)
+    found: list[float] = []
+
+    def draw() -> None:
+        for _ in range(20):
+            found.extend(fused(rng, 500))
+
+    threads = [threading.Thread(target=draw) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == sorted(wanted.random() for _ in range(4 * 20 * 500))
+
+
+def listed(rng, n):
+    return [rng.random() for _ in range(n)]
