@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import random
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -50,9 +51,17 @@ def same(a: Any, b: Any, ulps: float = 0) -> bool:
         return a.dtype == b.dtype and a.shape == b.shape and _same_bits(a, b, ulps)
     if isinstance(a, (float, complex)):
         return _same_bits(a, b, ulps)
+    if isinstance(a, (random.Random, np.random.RandomState, np.random.Generator)):
+        return same(_drawn(a), _drawn(b), ulps)
     if hasattr(a, "__dict__") and not isinstance(a, type):
         return same([*vars(a).items()], [*vars(b).items()], ulps)
     return bool(a == b)
+
+
+def _drawn(generator: Any) -> list[float]:
+    """What a copy of it draws next."""
+    own = copy.deepcopy(generator)
+    return [own.random(), own.gauss(0, 1) if isinstance(own, random.Random) else own.normal()]
 
 
 def _same_bits(a: Any, b: Any, ulps: float) -> bool:

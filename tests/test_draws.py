@@ -8,6 +8,7 @@ import pickle
 import random
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,9 @@ GIVEN: dict[str, tuple[tuple[Any, ...], ...]] = {
     "exponential": ((), (2.5,)),
     "gauss": ((0, 1), (2.5, 0.1)),
     "getrandbits": ((1,), (5,), (32,), (33,), (62,)),
-    "integers": ((7,), (3, 9), (5, 6), (0, 1 << 31), (0, 3 << 30), (-4, 4), (np.int8(3), np.int64(90))),
+    "integers": (
+        (7,), (3, 9), (5, 6), (0, 1 << 31), (0, 3 << 30), (-4, 4), (np.int8(3), np.int64(90)),
+    ),
     "lognormal": ((), (0.5, 0.25)),
     "lognormvariate": ((0, 1),),
     "normal": ((), (3, 2), (np.float32(0.5), 0.1)),
@@ -168,10 +171,8 @@ def test_a_replay_draws_the_same(family: str) -> None:
     ours, theirs = MAKERS[family](3), MAKERS[family](3)
     for n in (9, 12, 9):
         for function, rng in ((fused, ours), (until_it_ends, theirs)):
-            try:
+            with nullcontext() if n < 12 else pytest.raises(IndexError):
                 function(rng, x, n)
-            except IndexError:
-                assert n == 12
         assert told(ours) == told(theirs)
     assert fused.stats.compiled == 2
 
@@ -276,19 +277,20 @@ def doubtful(rng, a, b):
     return s
 
 
+def tried(function: Callable[..., Any], *args: Any) -> str:
+    try:
+        return repr(function(*args))
+    except (ValueError, OverflowError) as error:
+        return repr(error)
+
+
 @pytest.mark.parametrize("family", ["legacy", "pcg"])
 @pytest.mark.parametrize("b", [0.0, -0.0, -1.0, math.inf, math.nan, 1e308])
 def test_arguments_of_which_numpy_decides(family: str, b: float) -> None:
     fused = fuse(doubtful, on_reject="silent")
     for a in (1.0, -1e308):
         ours, theirs = MAKERS[family](3), MAKERS[family](3)
-        seen = []
-        for function, rng in ((fused, ours), (doubtful, theirs)):
-            try:
-                seen.append(repr(function(rng, a, b)))
-            except (ValueError, OverflowError) as error:
-                seen.append(repr(error))
-        assert seen[0] == seen[1]
+        assert tried(fused, ours, a, b) == tried(doubtful, theirs, a, b)
         assert told(ours) == told(theirs)
 
 

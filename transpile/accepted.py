@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from loopir.ops import OPS
 
+from .draws import METHODS, kinds
+from .draws.ziggurat import TABLES
 from .macros import MACROS
 from .macros.formulas import ROWS
 from .macros.moved import SIGNATURES as MOVED
@@ -30,6 +32,7 @@ def accepted() -> str:
         "`transpile/macros/`. What stands in no row here stays Python's, or NumPy's.", "",
         "## Operations of numbers, and of arrays element by element", "", *_operations(), "",
         "## Functions of arrays, with the arguments that they may be given", "", *_functions(), "",
+        "## Generators of random numbers, one number a call", "", *_draws(), "",
         "## Macros: what is brought into loops", "", *_macros(),
     ]) + "\n"  # fmt: skip
 
@@ -68,6 +71,21 @@ def _functions() -> Iterable[str]:
     for title, table in tables.items():
         calls = (f"`{name}({', '.join(names.split())})`" for name, names in sorted(table.items()))
         yield f"- {title}: {' '.join(calls)}"
+
+
+def _draws() -> Iterable[str]:
+    """By the class, the methods with their arguments."""
+    of = {
+        "python": "`random.Random`, and the functions of `random`",
+        "legacy": "`np.random.RandomState` of MT19937, and the functions of `np.random`",
+        "pcg": "`np.random.Generator` of PCG64, as `np.random.default_rng` makes them",
+    }
+    for family, methods in METHODS.items():
+        calls = []
+        for name, run in sorted(methods.items()):
+            known = (p for p in inspect.signature(run).parameters if p not in kinds(family))
+            calls.append(f"`{name}({', '.join(p for p in known if p not in TABLES)})`")
+        yield f"- {of[family]}: {' '.join(calls)}"
 
 
 def _macros() -> Iterable[str]:

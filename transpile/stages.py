@@ -21,7 +21,7 @@ from .fusion import Fusion, fuse_kernel
 from .fusion.registers import in_registers
 from .inlining import Inliner, joined, told, with_homes
 from .lower import lower
-from .macros import expand, registered
+from .macros import Context, expand, registered
 from .macros.driver import expand_only
 from .macros.objects import held_type
 from .options import Options
@@ -133,7 +133,13 @@ def compile_stages(
     try:
         called = inliner.whole()
         env.scope = inliner.scope
-        python = expand(called, env, inliner.late, changed=inliner.written)
+
+        def late(node: ast.AST, cx: Context) -> ast.expr | None:
+            made = inliner.late(node, cx)
+            env.scope = inliner.scope  # of what is known since
+            return made
+
+        python = expand(called, env, late, changed=inliner.written)
         plan = lower(python, types, inliner.scope, telling=telling)
     except Refused as refused:
         raise told(refused, inliner) from None

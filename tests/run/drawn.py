@@ -68,7 +68,7 @@ def of_python(rng, n):
 @program(python=python, sizes=SMALL)
 def whole_numbers(rng, n):
     counts = np.zeros(64, int)
-    for i in range(n):
+    for _ in range(n):
         counts[rng.randint(0, 9)] += rng.randrange(5) + rng.randrange(2, 40, 3)
         counts[rng.getrandbits(6)] += rng.randint(-(1 << 40), 1 << 40)
     return counts
@@ -77,7 +77,7 @@ def whole_numbers(rng, n):
 @program(legacy=legacy, sizes=SMALL)
 def legacy_numbers(rng, n):
     counts = [0] * 7
-    for i in range(n):
+    for _ in range(n):
         counts[rng.randint(7)] += rng.randint(-3, 1 << 31)
     return counts, [rng.randint(i, i + 1) for i in range(n)]
 
@@ -85,7 +85,7 @@ def legacy_numbers(rng, n):
 @program(pcg=pcg, sizes=SMALL)
 def integers(rng, n):
     m = np.zeros((7, 3), int)
-    for i in range(n):
+    for _ in range(n):
         m[rng.integers(7), rng.integers(1, 3)] += rng.integers(3 << 30)
         m[0, 0] -= rng.integers(2, 9, endpoint=True)
     return m, rng.integers(1 << 31)
@@ -106,7 +106,8 @@ def drawn_where_it_is_asked(rng, n):
             s += rng.random() if i % 3 else 2.0
         while rng.random() < 0.6:
             tries += 1
-    return s, tries, any(rng.random() < 0.2 for _ in range(n)), sum(rng.random() < 0.5 for _ in "ab")
+    some = any(rng.random() < 0.2 for _ in range(n))
+    return s, tries, some, sum(rng.random() < 0.5 for _ in range(2))
 
 
 def step(rng, x, width):

@@ -20,10 +20,12 @@ __all__ = [
 
 
 def random_sample(words: Any, at: Any) -> float:
+    """As ``numpy.random.RandomState.random_sample``."""
     return double(words, at)
 
 
 def uniform(words: Any, at: Any, low: Any = 0.0, high: Any = 1.0) -> float:
+    """As ``numpy.random.RandomState.uniform``."""
     first, span = float(low), float(high) - float(low)
     if not abs(span) < math.inf:
         raise OverflowError("range exceeds valid bounds")
@@ -31,6 +33,7 @@ def uniform(words: Any, at: Any, low: Any = 0.0, high: Any = 1.0) -> float:
 
 
 def randint(words: Any, at: Any, low: Any, high: Any = None) -> int:
+    """As ``numpy.random.RandomState.randint``."""
     if high is None:
         first, end = 0, whole(low)
     else:
@@ -52,7 +55,10 @@ def randint(words: Any, at: Any, low: Any, high: Any = None) -> int:
 
 
 def standard_normal(words: Any, at: Any, waits: Any, spare: Any) -> float:
-    """G. Marsaglia and T. A. Bray, SIAM Review 6 (1964)."""
+    """As ``numpy.random.RandomState.standard_normal``: of two, one now and one the next time.
+
+    G. Marsaglia and T. A. Bray, SIAM Review 6 (1964).
+    """
     if waits[0]:
         waits[0] = 0
         z = float(spare[0])
@@ -70,28 +76,33 @@ def standard_normal(words: Any, at: Any, waits: Any, spare: Any) -> float:
 
 
 def normal(words: Any, at: Any, waits: Any, spare: Any, loc: Any = 0.0, scale: Any = 1.0) -> float:
+    """As ``numpy.random.RandomState.normal``."""
     if not scale > 0:
         raise ValueError("scale <= 0")
     return float(loc) + float(scale) * standard_normal(words, at, waits, spare)
 
 
 def exponential(words: Any, at: Any, scale: Any = 1.0) -> float:
+    """As ``numpy.random.RandomState.exponential``."""
     if not scale > 0:
         raise ValueError("scale <= 0")
     return float(scale) * -math.log(1.0 - double(words, at))
 
 
 def standard_exponential(words: Any, at: Any) -> float:
+    """As ``numpy.random.RandomState.standard_exponential``."""
     return -math.log(1.0 - double(words, at))
 
 
 def lognormal(
     words: Any, at: Any, waits: Any, spare: Any, mean: Any = 0.0, sigma: Any = 1.0
 ) -> float:
+    """As ``numpy.random.RandomState.lognormal``."""
     return math.exp(normal(words, at, waits, spare, mean, sigma))
 
 
 def choice(words: Any, at: Any, a: Any) -> Any:
+    """As ``numpy.random.RandomState.choice``."""
     if isinstance(a, (int, np.integer)):
         return randint(words, at, a)
     if not isinstance(a, np.ndarray):

@@ -35,22 +35,24 @@ def _word(words: Any) -> Any:
     return rotr(high ^ low, high >> 58)
 
 
-def _half(words: Any, half: Any) -> int:
-    """The next 32 bits."""
+def _half(words: Any, half: Any) -> Any:
+    """The next 32 bits, as uint64."""
     if half[0]:
         half[0] = 0
-        return int(half[1])
+        return np.uint64(half[1])
     both = _word(words)
     half[0] = 1
     half[1] = both >> 32
-    return int(np.int64(both & 0xFFFFFFFF))
+    return both & 0xFFFFFFFF
 
 
 def random(words: Any) -> float:
+    """As ``numpy.random.Generator.random``."""
     return float(np.int64(_word(words) >> 11)) * (1.0 / 9007199254740992.0)
 
 
 def uniform(words: Any, low: Any = 0.0, high: Any = 1.0) -> float:
+    """As ``numpy.random.Generator.uniform``."""
     first, span = float(low), float(high) - float(low)
     if not 0.0 < span < math.inf:
         raise OverflowError("range exceeds valid bounds")
@@ -60,7 +62,7 @@ def uniform(words: Any, low: Any = 0.0, high: Any = 1.0) -> float:
 def integers(
     words: Any, half: Any, low: Any, high: Any = None, *, endpoint: Any = False
 ) -> Any:
-    """D. Lemire, ACM TOMACS 29 (2019)."""
+    """As ``numpy.random.Generator.integers``. D. Lemire, ACM TOMACS 29 (2019)."""
     if high is None:
         first, end = 0, whole(low)
     else:
@@ -70,20 +72,23 @@ def integers(
         raise ValueError("range")
     if count == 1:
         return np.int64(first)
-    product = _half(words, half) * count
-    rest = product & 0xFFFFFFFF
+    product = np.multiply(_half(words, half), np.uint64(count))
+    rest = int(np.int64(product & 0xFFFFFFFF))
     if rest < count:
         least = (0x100000000 - count) % count
         while rest < least:
-            product = _half(words, half) * count
-            rest = product & 0xFFFFFFFF
-    return np.int64(first + (product >> 32))
+            product = np.multiply(_half(words, half), np.uint64(count))
+            rest = int(np.int64(product & 0xFFFFFFFF))
+    return np.int64(first + int(np.int64(product >> 32)))
 
 
 def standard_normal(
     words: Any, normal_limits: Any, normal_widths: Any, normal_densities: Any
 ) -> float:
-    """G. Marsaglia and W. W. Tsang, J. Stat. Software 5 (2000)."""
+    """As ``numpy.random.Generator.standard_normal``, from the layers of a ziggurat.
+
+    G. Marsaglia and W. W. Tsang, J. Stat. Software 5 (2000).
+    """
     x = 0.0
     while True:
         bits = _word(words)
@@ -117,6 +122,7 @@ def normal(
     words: Any, normal_limits: Any, normal_widths: Any, normal_densities: Any,
     loc: Any = 0.0, scale: Any = 1.0,
 ) -> float:
+    """As ``numpy.random.Generator.normal``."""
     if not scale > 0:
         raise ValueError("scale <= 0")
     z = standard_normal(words, normal_limits, normal_widths, normal_densities)
@@ -126,6 +132,7 @@ def normal(
 def standard_exponential(
     words: Any, exponential_limits: Any, exponential_widths: Any, exponential_densities: Any
 ) -> float:
+    """As ``numpy.random.Generator.standard_exponential``."""
     x = 0.0
     while True:
         bits = _word(words)
@@ -147,6 +154,7 @@ def exponential(
     words: Any, exponential_limits: Any, exponential_widths: Any, exponential_densities: Any,
     scale: Any = 1.0,
 ) -> float:
+    """As ``numpy.random.Generator.exponential``."""
     if not scale > 0:
         raise ValueError("scale <= 0")
     x = standard_exponential(
@@ -159,12 +167,14 @@ def lognormal(
     words: Any, normal_limits: Any, normal_widths: Any, normal_densities: Any,
     mean: Any = 0.0, sigma: Any = 1.0,
 ) -> float:
+    """As ``numpy.random.Generator.lognormal``."""
     return math.exp(
         normal(words, normal_limits, normal_widths, normal_densities, mean, sigma)
     )
 
 
 def choice(words: Any, half: Any, a: Any) -> Any:
+    """As ``numpy.random.Generator.choice``."""
     if isinstance(a, (int, np.integer)):
         return int(integers(words, half, a))
     if not isinstance(a, np.ndarray):

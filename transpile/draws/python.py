@@ -18,14 +18,17 @@ __all__ = [
 
 
 def random(words: Any, at: Any) -> float:
+    """As ``random.Random.random``."""
     return double(words, at)
 
 
 def uniform(words: Any, at: Any, a: Any, b: Any) -> Any:
+    """As ``random.Random.uniform``."""
     return a + (b - a) * double(words, at)
 
 
 def getrandbits(words: Any, at: Any, k: Any) -> int:
+    """As ``random.Random.getrandbits``."""
     count = whole(k)
     if count < 1 or count > 62:
         raise ValueError("number of bits")
@@ -48,6 +51,7 @@ def _below(words: Any, at: Any, n: int) -> int:
 
 
 def randint(words: Any, at: Any, a: Any, b: Any) -> int:
+    """As ``random.Random.randint``."""
     first, last = whole(a), whole(b)
     if last < first:
         raise ValueError("empty range")
@@ -55,7 +59,7 @@ def randint(words: Any, at: Any, a: Any, b: Any) -> int:
 
 
 def gauss(words: Any, at: Any, spare: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
-    """G. E. P. Box and M. E. Muller, Ann. Math. Statist. 29 (1958)."""
+    """As ``random.Random.gauss``. G. E. P. Box and M. E. Muller, Ann. Math. Statist. 29 (1958)."""
     if spare[0]:
         z = float(spare[1])
         spare[0] = 0.0
@@ -69,15 +73,17 @@ def gauss(words: Any, at: Any, spare: Any, mu: Any = 0.0, sigma: Any = 1.0) -> A
 
 
 def lognormvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    """As ``random.Random.lognormvariate``."""
     return math.exp(normalvariate(words, at, mu, sigma))
 
 
 def choice(words: Any, at: Any, seq: Any) -> Any:
+    """As ``random.Random.choice``."""
     return seq[_below(words, at, len(seq))]
 
 
 def normalvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
-    """A. J. Kinderman and J. F. Monahan, ACM TOMS 3 (1977)."""
+    """As ``random.Random.normalvariate``. A. J. Kinderman and J. F. Monahan, ACM TOMS 3 (1977)."""
     z = 0.0
     while True:
         u = double(words, at)
@@ -89,10 +95,12 @@ def normalvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
 
 
 def expovariate(words: Any, at: Any, lambd: Any = 1.0) -> Any:
+    """As ``random.Random.expovariate``."""
     return -math.log(1.0 - double(words, at)) / lambd
 
 
 def randrange(words: Any, at: Any, start: Any, stop: Any = None, step: Any = 1) -> int:
+    """As ``random.Random.randrange``."""
     if stop is None:
         first, end = 0, whole(start)
     else:

@@ -8,6 +8,7 @@ from ..below import below
 from ..macros.context import Context
 from ..macros.driver import Macro
 from ..macros.env import Env
+from ..macros.exits import regular
 from ..macros.lifting import lift_statement
 from ..macros.names import bound, rename
 from ..options import Options
@@ -56,10 +57,9 @@ class Inliner(Calls):
             self.cx = outer
         if found is None:
             return None
-        names = bound(*found.before)
-        cx.facts.own |= names
-        cx.facts.moving |= names
-        cx.before(*found.before)
+        before = regular(found.before, cx)
+        cx.bind(bound(*before))
+        cx.before(*before)
         return found.value
 
     def _name_functions(self) -> None:

@@ -72,7 +72,14 @@ class Context:
             count += 1
             name = f"{stem}_{count}"
         self._taken.add(name)
+        self._local.add(name)
         return name
+
+    def bind(self, names: Collection[str]) -> None:
+        """Names of the function's own that have come to it."""
+        self._local.update(names)
+        self.facts.own.update(names)
+        self.facts.moving.update(names)
 
     def taken(self, names: Iterable[str]) -> None:
         """Names that `fresh` must not give."""

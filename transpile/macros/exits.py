@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from contextlib import suppress
 
 from .context import Context
 from .copying import copied
 from .names import bound, used
 from .ways import NotStructured, exits, irregular, leaves, plain_break, ways_of
 
-__all__ = ["Structure", "structured"]
+__all__ = ["Structure", "regular", "structured"]
 
 _RETURNED = "_returned"
 
@@ -50,6 +51,14 @@ def structured(tree: ast.FunctionDef, cx: Context) -> None:
             tree.body = Structure(cx).function(_lists_ahead(tree.body))
     except NotStructured:
         return
+
+
+def regular(block: Sequence[ast.stmt], cx: Context) -> Sequence[ast.stmt]:
+    """`block`, which nothing leaves, with each loop in it left in one place."""
+    if any(irregular(n) for s in block for n in ast.walk(s)):
+        with suppress(NotStructured):
+            return Structure(cx).block([copied(s) for s in block])
+    return block
 
 
 def _early(body: Sequence[ast.stmt]) -> bool:
