@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import pickle
+import random
 import subprocess
 import sys
 import threading
@@ -747,6 +748,40 @@ def test_the_first_element_that_differs_is_told(monkeypatch: pytest.MonkeyPatch)
     f._start()
     with pytest.raises(FuseError, match=r"element 1 of `out` is np.float64\(7.0\), but"):
         f(*ones())
+
+
+KEPT, LISTED = np.zeros(4), [1, 2, 3]
+
+
+def counts_calls(n):
+    for i in range(len(KEPT)):
+        KEPT[i] += n
+    return KEPT[0]
+
+
+def counts_in_a_list(n):
+    for i in range(len(LISTED)):
+        LISTED[i] = LISTED[i] + n
+    return LISTED[0]
+
+
+def draws(n):
+    s = 0.0
+    for _ in range(n):
+        s += random.random()
+    return s
+
+
+@pytest.mark.parametrize("function", [counts_calls, counts_in_a_list, draws])
+def test_what_changes_names_runs_once_where_it_is_verified(function: Callable[..., Any]) -> None:
+    found = []
+    for f in (function, fuse(verify=1.0)(function)):
+        KEPT[:] = 0.0
+        LISTED[:] = 1, 2, 3
+        random.seed(3)
+        found.append([f(5) for _ in range(4)])
+    assert found[0] == found[1]
+    assert f.stats.compiled == 4
 
 
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")

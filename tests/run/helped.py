@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy
 import numpy as other
 
-__all__ = ["inverse", "scaled_by", "shifted"]
+__all__ = ["inverse", "kind_of", "scaled_by", "shifted"]
 
 SCALE = 0.5
 FEW = 4
@@ -22,6 +22,14 @@ def shifted(v):
 
 def inverse(x):
     return 1.0 / other.maximum(x, numpy.float64(1.0))
+
+
+def kind_of(v, scale=None):
+    if isinstance(v, (float, other.floating)):
+        return 1
+    if scale is None:
+        return 2
+    return scale
 
 
 def _made(factor):

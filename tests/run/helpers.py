@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from . import helped
-from .helped import inverse, scaled_by
+from .helped import inverse, kind_of, scaled_by
 from .programs import F32, Make, program, real, whole, wild
 
 SCALE = 3.0
@@ -285,3 +285,35 @@ def in_order(x, log):
         log[0] %= 5.0
         log[0] += counted(v, log)
     return total
+
+
+def least_root(v, most):
+    r = 0
+    while True:
+        r += 1
+        if r * r > v:
+            break
+        if r > most:
+            r = -1
+            break
+        if r == 4:
+            continue
+    return r
+
+
+@program(sizes=(0, 1, 5, 60), i64=lambda n, rng: (np.arange(n), np.zeros(max(n, 12), int)))
+def left_in_several_ways(x, out):
+    for i in range(len(x)):
+        out[i] += least_root(x[i], 6)
+        out[least_root(i, 3)] -= 1
+    found = [least_root(v, 5) + least_root(int(v) + 1, 3) for v in x]
+    return found, sum(least_root(v, 4) for v in x), out
+
+
+@program(sizes=(0, 1, 6), i64=lambda n, rng: (np.arange(n), np.zeros(9)), f32=lambda n, rng: (
+    np.arange(n, dtype=F32), np.zeros(9)
+))
+def told_by_their_kinds(x, out):
+    for i in range(len(x)):
+        out[kind_of(i)] += kind_of(x[i]) + kind_of(i, 3)
+    return [kind_of(v) + kind_of(int(v)) + kind_of(i, 5) for i, v in enumerate(x)], out

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from loopir.record import record
 
-from ..bindings import Argument, Binding, Captured, Field, Fresh, Held, Part
+from ..bindings import Argument, Binding, Captured, Field, Fresh, Held, Part, Taken
 from ..plan import Home, Ref, Shape, StatusSource
 from ..returned import Returned
 from ..types import PARTS, ArrayType, ScalarType
 
-__all__ = ["Contract", "Parameter", "alone", "paired", "strided", "weak"]
+__all__ = [
+    "Contract", "Parameter", "alone", "changes_names", "paired", "strided", "weak",
+]
 
 
 @record(frozen=True, slots=True)
@@ -78,3 +80,15 @@ def alone(contract: Contract) -> bool:
     """Whether no other thread may run meanwhile: it could draw from a generator that has no lock.
     """
     return any(h.generator and h.expr.startswith("_draws.parts('python'") for h in contract.homes)
+
+
+def changes_names(contract: Contract) -> bool:
+    """Whether a call changes what is no argument: arrays and lists known by name, or the state of a
+    generator.
+    """
+    known = {
+        b.name for b in contract.bindings
+        if isinstance(b, Captured) or (isinstance(b, (Field, Taken)) and b.captured)
+    }
+    written = {p.name for p in contract.params if p.written}
+    return not known.isdisjoint(written) or any(home.generator for home in contract.homes)

@@ -1,6 +1,6 @@
 """A contract to one builtin that does the whole call, where it can: what the wrapper does, in C.
 
-Fields of records, complex numbers, and lists that grow are the wrapper's.
+Fields of records, complex numbers, lists that grow and generators are the wrapper's.
 """
 from __future__ import annotations
 
@@ -91,6 +91,8 @@ def _call(
     keyed = code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
     wary = bool(contract.writes and contract.sources)
     if keyed or (contract.writes and contract.snapshot) or (wary and not watched()):
+        raise Unfit
+    if any(home.generator for home in contract.homes):
         raise Unfit
     if not type(names) is type(builtins) is dict:
         raise Unfit

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..types import ArgType, GeneratorType
 from . import legacy, pcg, python
-from .state import KEPT, family, keep, kinds, locked, parts
+from .state import KEPT, contracts, family, keep, kinds, locked, parts
 from .ziggurat import TABLES, table
 
 __all__ = [
@@ -27,6 +27,10 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     for family, module in (("python", python), ("legacy", legacy), ("pcg", pcg))
 }
 """Of each family, the functions that its methods run."""
+
+
+_ADDING = {"lognormal", "normal", "randn", "standard_normal", "uniform"}
+"""Methods that add products."""
 
 
 class Draw(NamedTuple):
@@ -73,7 +77,7 @@ def _draw(
     value: object = None,
 ) -> Draw | None:
     runs = METHODS[name].get(method)
-    if runs is None:
+    if runs is None or (method in _ADDING and contracts(name)):
         return None
     first = runs.__code__.co_varnames[: runs.__code__.co_argcount]
     given = tuple(p for p in first if p in kinds(name) or p in TABLES)

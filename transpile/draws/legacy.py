@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .mersenne import double, word
+from .mersenne import double, two, word
 from .whole import whole
 
 __all__ = [
@@ -48,7 +48,7 @@ def randint(words: Any, at: Any, low: Any, high: Any = None) -> int:
     mask |= mask >> 4
     mask |= mask >> 8
     mask |= mask >> 16
-    value = word(words, at) & mask
+    value = span + 1
     while value > span:
         value = word(words, at) & mask
     return first + value
@@ -66,8 +66,8 @@ def standard_normal(words: Any, at: Any, waits: Any, spare: Any) -> float:
         return z
     a = b = r = 0.0
     while not 0.0 < r < 1.0:
-        a = 2.0 * double(words, at) - 1.0
-        b = 2.0 * double(words, at) - 1.0
+        u, v = two(words, at)
+        a, b = 2.0 * u - 1.0, 2.0 * v - 1.0
         r = a * a + b * b
     f = math.sqrt(-2.0 * math.log(r) / r)
     waits[0] = 1

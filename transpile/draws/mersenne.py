@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["double", "word"]
+__all__ = ["double", "two", "word"]
 
 
 def word(words: Any, at: Any) -> int:
@@ -38,3 +38,11 @@ def double(words: Any, at: Any) -> float:
     for _ in range(2):
         high, low = low, word(words, at)
     return ((high >> 5) * 67108864.0 + (low >> 6)) * (1.0 / 9007199254740992.0)
+
+
+def two(words: Any, at: Any) -> tuple[float, float]:
+    """Two of them, in order."""
+    first = second = 0.0
+    for _ in range(2):
+        first, second = second, double(words, at)
+    return first, second

@@ -8,7 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .mersenne import double, word
+import numpy as np
+
+from ..ops import popcount
+from .mersenne import double, two, word
 from .whole import whole
 
 __all__ = [
@@ -32,21 +35,27 @@ def getrandbits(words: Any, at: Any, k: Any) -> int:
     count = whole(k)
     if count < 1 or count > 62:
         raise ValueError("number of bits")
-    low = word(words, at)
-    if count <= 32:
-        return low >> 32 - count
-    high = word(words, at) >> 64 - count
-    return low | high << 32
+    value = taken = 0
+    while taken < count:
+        bits = word(words, at)
+        if count - taken < 32:
+            bits >>= 32 - (count - taken)
+        value |= bits << taken
+        taken += 32
+    return value
 
 
 def _below(words: Any, at: Any, n: int) -> int:
     """An int in [0, n)."""
-    k = 0
-    while n >> k:
-        k += 1
-    r = getrandbits(words, at, k)
+    mask = n | n >> 1
+    mask |= mask >> 2
+    mask |= mask >> 4
+    mask |= mask >> 8
+    mask |= mask >> 16
+    count = int(popcount(np.int64(mask | mask >> 32)))
+    r = n
     while r >= n:
-        r = getrandbits(words, at, k)
+        r = getrandbits(words, at, count)
     return r
 
 
@@ -64,8 +73,9 @@ def gauss(words: Any, at: Any, spare: Any, mu: Any = 0.0, sigma: Any = 1.0) -> A
         z = float(spare[1])
         spare[0] = 0.0
     else:
-        angle = double(words, at) * 6.283185307179586
-        radius = math.sqrt(-2.0 * math.log(1.0 - double(words, at)))
+        u, v = two(words, at)
+        angle = u * 6.283185307179586
+        radius = math.sqrt(-2.0 * math.log(1.0 - v))
         z = math.cos(angle) * radius
         spare[0] = 1.0
         spare[1] = math.sin(angle) * radius
@@ -86,8 +96,8 @@ def normalvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
     """As ``random.Random.normalvariate``. A. J. Kinderman and J. F. Monahan, ACM TOMS 3 (1977)."""
     z = 0.0
     while True:
-        u = double(words, at)
-        v = 1.0 - double(words, at)
+        u, v = two(words, at)
+        v = 1.0 - v
         z = 1.7155277699214135 * (u - 0.5) / v
         if z * z / 4.0 <= -math.log(v):
             break

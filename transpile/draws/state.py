@@ -15,10 +15,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["KEPT", "Parts", "family", "keep", "kinds", "locked", "parts"]
+__all__ = ["KEPT", "Parts", "contracts", "family", "keep", "kinds", "locked", "parts"]
 
-Parts: TypeAlias = Mapping[str, np.ndarray]
-"""By what the functions that draw call them."""
+
+class Parts(dict[str, np.ndarray]):
+    """Arrays, by what the functions that draw call them; ``of`` has the memory, and keeps it."""
+
+    of: object = None
+
+
+_Views: TypeAlias = "dict[str, np.ndarray]"
 
 _BITS = {"legacy": "MT19937", "pcg": "PCG64"}
 KEPT = {"python": ("spare",), "legacy": (), "pcg": ()}
@@ -57,13 +63,25 @@ def parts(name: str, generator: Any) -> Parts:
     """The state of a generator of the family `name`. Raises TypeError where it is of another."""
     if family(generator) != name:
         raise TypeError(f"{generator!r} is not of the family {name}")
-    return _PARTS[name](generator)
+    found = Parts(_PARTS[name](generator))
+    found.of = generator, None if name == "python" else _bits(generator)
+    return found
 
 
 @cache
-def kinds(name: str) -> Parts:
+def kinds(name: str) -> Mapping[str, np.ndarray]:
     """Arrays like those of a generator of the family `name`."""
-    return _PARTS[name](_made(name))
+    made = _made(name)
+    return {part: array.copy() for part, array in _PARTS[name](made).items()}
+
+
+@cache
+def contracts(name: str) -> bool:
+    """Whether the family adds products to numbers as no Python does, rounding once."""
+    if name == "python":
+        return False
+    drawn, plain = _made(name), _made(name)
+    return any(drawn.uniform(0.1, 0.7) != 0.1 + (0.7 - 0.1) * plain.random() for _ in range(64))
 
 
 def locked(*generators: Any) -> AbstractContextManager[Any]:
@@ -94,7 +112,7 @@ def _made(name: str) -> Any:
     return np.random.RandomState(1) if name == "legacy" else np.random.default_rng(1)
 
 
-def _python(generator: Any) -> Parts:
+def _python(generator: Any) -> _Views:
     address = id(generator) + object.__basicsize__
     spare = generator.gauss_next
     return {
@@ -108,7 +126,7 @@ def keep(generator: random.Random, spare: np.ndarray) -> None:
     generator.gauss_next = float(spare[1]) if spare[0] else None  # type: ignore[attr-defined]
 
 
-def _legacy(generator: Any) -> Parts:
+def _legacy(generator: Any) -> _Views:
     address, spare = _bits(generator).ctypes.state_address, id(generator) + _spare()
     return {
         "words": _view(address, np.uint32, 624), "at": _view(address + 4 * 624, np.uint32, 1),
@@ -116,13 +134,13 @@ def _legacy(generator: Any) -> Parts:
     }
 
 
-def _pcg(generator: Any) -> Parts:
+def _pcg(generator: Any) -> _Views:
     address = _bits(generator).ctypes.state_address
     (state,) = _view(address, np.uint64, 1)
     return {"words": _view(int(state), np.uint64, 4), "half": _view(address + 8, np.uint32, 2)}
 
 
-_PARTS: dict[str, Callable[[Any], Parts]] = {"python": _python, "legacy": _legacy, "pcg": _pcg}
+_PARTS: dict[str, Callable[[Any], _Views]] = {"python": _python, "legacy": _legacy, "pcg": _pcg}
 
 
 def _view(address: int, dtype: type, count: int) -> np.ndarray:
@@ -157,9 +175,26 @@ def _proved(name: str) -> bool:
     if sys.implementation.name != "cpython" or sys.byteorder != "little" or not gil:
         return False
     try:
-        return all(_is_shown(name, count) for count in range(3))
+        return _is_within(name) and all(_is_shown(name, count) for count in range(3))
     except Exception:  # whatever it is, such loops stay Python's
         return False
+
+
+def _is_within(name: str) -> bool:
+    """Whether the state lies in the generator itself, so that it may be looked at."""
+    words = 4 * 625
+    if name == "python":
+        return random.Random.__basicsize__ >= object.__basicsize__ + words
+    made = _made(name)
+    bits = _bits(made)
+    first, address = id(bits), bits.ctypes.state_address
+    end = first + type(bits).__basicsize__
+    if name == "legacy":
+        return bool(first <= address <= end - words)
+    if not first <= address <= end - 16:
+        return False
+    (state,) = _view(address, np.uint64, 1)
+    return bool(first <= int(state) <= end - 32)
 
 
 def _is_shown(name: str, count: int) -> bool:
