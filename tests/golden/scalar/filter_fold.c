@@ -1,6 +1,6 @@
 /* filter_fold, scalar */
 
-static inline uint8_t tp_lt_f32(float a, float b) { return __builtin_isless(a, b); }
+static inline uint8_t tp_lt_f32(float a, float b) { TP_QUIET(a, b); return __builtin_isless(a, b); }
 static inline float tp_fold_add_64_f32(const float *p)
 {
     float r[64], r0;
