@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "carryless_product", "clamp", "error_function", "first_set", "fma", "high_product", "part_of",
-    "popcount",
-    "relu", "rotated", "rsqrt", "saturated", "sigmoid",
+    "popcount", "relu", "rotated", "rsqrt", "saturated", "sigmoid",
 ]
 
 

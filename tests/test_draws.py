@@ -65,7 +65,7 @@ def test_methods(family: str, method: str) -> None:
     state = {**parts(family, ours), **{name: table(name) for name in TABLES}}
     run = METHODS[family][method]
     given = [state[p] for p in inspect.signature(run).parameters if p in state]
-    for k in range(1500):
+    for k in range(60_000 if family == "pcg" and method in ROUNDED else 1500):  # tails are rare
         args = GIVEN.get(method, ((),))
         args = args[k % len(args)]
         wanted, got = getattr(theirs, method)(*args), run(*given, *args)
@@ -219,6 +219,52 @@ def test_two_kinds_of_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
         make = [*MAKERS.values()][k % 3]
         assert fused(make(k), np.ones(9), 9) == until_it_ends(make(k), np.ones(9), 9)
     assert fused.stats.compiled == 6
+
+
+class Asked:
+    """Whose attributes run code."""
+
+    seen: tuple[str, ...] = ()
+
+    def __getattr__(self, name):
+        type(self).seen += (name,)
+        raise AttributeError(name)
+
+    def __call__(self, n):
+        return n + 0.5
+
+
+ASKED = Asked()
+
+
+def asks(n):
+    s = 0.0
+    for i in range(n):
+        s += ASKED(i)
+    return s
+
+
+def test_no_code_of_others_runs_to_tell_what_draws() -> None:
+    fused = fuse(asks, on_reject="silent")
+    assert fused(5) == asks(5)
+    assert "__self__" not in Asked.seen
+
+
+def test_locks_are_taken_in_one_order() -> None:
+    a, b = np.random.default_rng(1), np.random.default_rng(2)
+    fused = fuse(sum_of_two)
+    fused(a, b, 3)
+
+    def draw(one: Any, other: Any) -> None:
+        for _ in range(300):
+            fused(one, other, 100)
+
+    threads = [threading.Thread(target=draw, args=pair, daemon=True) for pair in ((a, b), (b, a))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 class Loaded(random.Random):

@@ -38,8 +38,8 @@ def expr(e: ir.Expr, s: Scope) -> str:
         case ir.Call(op, args, dtype, lanes=1):
             given = tuple(expr(a, s) for a in args)
             if op == "select" and any(map(raising, args[1:])):
-                kept = "u16" if dtype == "f16" else dtype
-                return f"tp_choose_{kept}({', '.join(map(plain, given))})"
+                bits = "u16" if dtype == "f16" else dtype  # no register of floats has a uint16_t
+                return f"tp_choose_{bits}({', '.join(map(plain, given))})"
             if op == "cast" and DTYPES[dtype].kind in "iu" and _is_chosen(args[0]):
                 given = (f"TP_CHOSEN({plain(given[0])})",)
             return scalar_operation(op, given, _operand(e), dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Mapping
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from ..types import ArgType, GeneratorType
@@ -59,11 +59,11 @@ def draw_of(
 ) -> Draw | None:
     """What a call of `func` draws; None where it draws nothing, or is unknown."""
     value = resolve(func)
-    owner = getattr(value, "__self__", None)
-    if owner is not None and (name := family(owner)):
-        text = ast.unparse(func)
-        method = str(getattr(value, "__name__", ""))
-        return _draw(name, method, f"{text}.__self__", id(owner), text, value)
+    if isinstance(value, (BuiltinFunctionType, MethodType)):  # to ask others may run code
+        owner, text = value.__self__, ast.unparse(func)
+        name = family(owner)
+        if name is not None:
+            return _draw(name, value.__name__, f"{text}.__self__", id(owner), text, value)
     if isinstance(func, ast.Attribute):
         ty = type_of(func.value)
         if isinstance(ty, GeneratorType):

@@ -19,6 +19,7 @@ __all__ = [
     "standard_normal", "uniform",
 ]
 
+
 def _word(words: Any) -> Any:
     """The next 64 bits, as uint64: the state times the multiplier, plus the increment, folded."""
     low, high = words[0], words[1]

@@ -85,11 +85,13 @@ def contracts(name: str) -> bool:
 
 
 def locked(*generators: Any) -> AbstractContextManager[Any]:
-    """What is to be held while numbers are drawn from these."""
+    """What is to be held while numbers are drawn from these: their locks, which every thread takes
+    in one order.
+    """
     if len(generators) == 1:
         return _lock_of(generators[0])
     held = ExitStack()
-    for lock in {id(lock): lock for lock in map(_lock_of, generators)}.values():
+    for lock in sorted(map(_lock_of, generators), key=id):
         held.enter_context(lock)
     return held
 

@@ -130,7 +130,7 @@ class Homes:
 
     def _ours(self, name: str, function: FunctionType, origin: Origin) -> str:
         """A name for what a function that draws knows: another such, or what keeps its meaning."""
-        names, at = function.__globals__, function.__module__.rpartition("transpile.")[2]
+        names, at = function.__globals__, function.__module__.partition(".")[2]
         if name not in names:
             usual = origin is Origin.BUILTIN and name not in self.local
             of = f"_draws.builtins.{name}"
