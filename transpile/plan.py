@@ -25,13 +25,14 @@ class Ref:
 @record(frozen=True, slots=True)
 class Home:
     """``name`` stands for what the Python ``expr`` gives at each call: something that an inlined
-    function knows by a name of its own. It may be the state of a ``generator``, in Python. In the
-    end comes what ``after`` says.
+    function knows by a name of its own. It may be the state of a ``generator``, in Python, of this
+    ``family``. In the end comes what ``after`` says.
     """
 
     name: str
     expr: str
     generator: str | None = None
+    family: str | None = None
     after: str | None = None
 
 

@@ -79,7 +79,7 @@ def paired(contract: Contract) -> frozenset[str]:
 def alone(contract: Contract) -> bool:
     """Whether no other thread may run meanwhile: it could draw from a generator that has no lock.
     """
-    return any(h.generator and h.expr.startswith("_draws.parts('python'") for h in contract.homes)
+    return any(home.family == "python" for home in contract.homes)
 
 
 def changes_names(contract: Contract) -> bool:

@@ -35,7 +35,7 @@ class Homes:
         self.homes: dict[str, str] = {}  # by the Python that reads it
         self.refs: dict[str, object] = {}
         self.generators: dict[object, str] = {}  # by their ids, or by the Python that reads them
-        self.drawn: dict[str, str] = {}  # of names of states, the generators
+        self.drawn: dict[str, tuple[str, str]] = {}  # of states, the generators and families
         self.after: dict[str, str] = {}  # what comes in the end, by the name that it is for
         self.given: set[str] = set()  # names for what comes with an argument
 
@@ -71,7 +71,7 @@ class Homes:
         like = kinds(draw.family)
         known = self.generators.setdefault(draw.owner, draw.generator)
         of = self.name("state", f"_draws.parts({draw.family!r}, {known})", like)
-        self.drawn[of] = known
+        self.drawn[of] = known, draw.family
         names = []
         for part in draw.given:
             if part in like:
@@ -172,8 +172,9 @@ class Homes:
 
     def found(self) -> tuple[tuple[Home, ...], tuple[Ref, ...]]:
         """All names, in the order in which they can be read, and all that must hold."""
-        homes = tuple(
-            Home(name, expr, self.drawn.get(name), self.after.get(name))
-            for expr, name in self.homes.items()
-        )
-        return homes, tuple(Ref(expr, value) for expr, value in self.refs.items())
+        nothing = None, None
+        homes = []
+        for expr, name in self.homes.items():
+            generator, family = self.drawn.get(name, nothing)
+            homes.append(Home(name, expr, generator, family, self.after.get(name)))
+        return tuple(homes), tuple(Ref(expr, value) for expr, value in self.refs.items())
