@@ -132,3 +132,45 @@ def chosen(x, y, a):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 fused(x, np.arange(9), a)
+
+
+STORED = (
+    "y[0] = 5\ny[0] = 4",
+    "y[0] = y[0]",
+    "y[0] = y[1] = 4",
+    "y[1] = y[0]\ny[1] = 7",
+    "y[0] = 5\nfor i in range(len(y)):\n    y[i] = 4",
+    "y[:] = 4\ny[0] = y[1] = y[2] = 3",
+    "y[0] = 5\nif y[1] > -1:\n    y[0] = 4\nelse:\n    y[0] = 3",
+    "y[:2] = 5\ny[:2] = 4",
+    "t[0] = 5",
+    "t[0] = 5\nt[0] = 4\ny[0] = t[0]",
+)
+"""What a condition decides, and what comes after: nothing is left that it decides."""
+
+
+@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("looped", [False, True])
+@pytest.mark.parametrize("stored", STORED)
+def test_decides_nothing(stored: str, looped: bool, target: str, tmp_path: Path) -> None:
+    """A condition is asked, and warns, where nothing that it decides is seen."""
+    first, *after = stored.splitlines()
+    lines = ["if x[0] / x[1] > y[0] or x[2] * s > y[1]:", f"    {first}", *after]
+    lines = ["for k in range(len(x)):", *indented(lines)] if looped else lines
+    lines = ["import numpy as np", "def f(x, y, s):", *indented(["t = np.ones(3)", *lines])]
+    function = written(tmp_path, "\n".join(lines)).f
+    fused = fuse(function, target=target, on_reject="raise")
+    for dtype in (np.float16, np.float32, np.float64):
+        for a, b in ((300, 0), (300, 1e300), (0, 1)):
+            kinds = []
+            for who in (function, fused):
+                with warnings.catch_warnings(record=True) as seen:
+                    warnings.simplefilter("always")
+                    who(np.array([a, b, 3]).astype(dtype), np.ones(3), dtype(6e4))
+                kinds.append({str(w.message).split()[0] for w in seen})
+            assert kinds[0] == kinds[1], (dtype, a, b)
+        assert not fused.stats.replays.keys() - {"GUARD_FLOAT_STATUS"}
+
+
+def indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

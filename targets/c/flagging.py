@@ -1,6 +1,7 @@
 """What may raise a flag and a C compiler might not compute, for nothing needs the value."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -18,22 +19,30 @@ _CALM = (*get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), ir.If, ir.L
 
 
 def with_named_conditions(kernel: ir.Kernel) -> ir.Kernel:
-    """`kernel`, in which conditions that may raise a flag, and only choose values, have names."""
-    return replace(kernel, body=(*_named(kernel.body, Fresh(kernel)),))
+    """`kernel`, in which conditions that may raise a flag, and that nothing that is seen may depend
+    on, have names.
+    """
+    return replace(kernel, body=(*_named(kernel.body, Fresh(kernel), _stored_again(kernel)),))
 
 
-def _named(block: Iterable[ir.Stmt], fresh: Fresh) -> Iterator[ir.Stmt]:
+def _named(block: Iterable[ir.Stmt], fresh: Fresh, again: Collection[str]) -> Iterator[ir.Stmt]:
     for s in block:
         if isinstance(s, ir.If):
-            then, orelse = (*_named(s.then, fresh),), (*_named(s.orelse, fresh),)
+            then, orelse = (*_named(s.then, fresh, again),), (*_named(s.orelse, fresh, again),)
             s = replace(s, then=then, orelse=orelse)
-            if raising(s.cond) and s.cond.lanes == 1 and not _acts(s):
+            if raising(s.cond) and s.cond.lanes == 1 and not _acts(s, again):
                 name = fresh.name("cond")
                 yield ir.Assign(name, s.cond, span=s.span)
                 s = replace(s, cond=ir.Var(name, "bool"))
         elif isinstance(s, (ir.Loop, ir.While)):
-            s = replace(s, body=(*_named(s.body, fresh),))
+            s = replace(s, body=(*_named(s.body, fresh, again),))
         yield s
+
+
+def _stored_again(kernel: ir.Kernel) -> frozenset[str]:
+    """Arrays that are stored to in several places, of which one may undo what another did."""
+    stores = Counter(n.array for n in walk(kernel) if isinstance(n, ir.Store))
+    return frozenset(array for array, count in stores.items() if count > 1)
 
 
 def names_that_flag(kernel: ir.Kernel) -> frozenset[str]:
@@ -44,7 +53,7 @@ def names_that_flag(kernel: ir.Kernel) -> frozenset[str]:
     selected = (e for n in nodes if isinstance(n, ir.Call) and n.op == "select" for e in n.args[1:])
     perhaps = used(*branches, *chosen, *(e for e in selected if e.lanes == 1)) - _conditions(kernel)
     bound = [n for n in nodes if isinstance(n, _Bound)]
-    live = _live(kernel)
+    live = _live(kernel, _stored_again(kernel))
     return frozenset(
         n.name
         for n in bound
@@ -80,13 +89,13 @@ _Path = tuple[tuple[int, bool], ...]
 """The branches around: which If, and whether its first."""
 
 
-def _live(kernel: ir.Kernel) -> set[str]:
+def _live(kernel: ir.Kernel, again: Collection[str]) -> set[str]:
     """Names that something reads which acts, or one of those names, in the branch that binds them.
 
     Where none is gone, a C compiler leaves out even the loop that computes the value.
     """
     reads: dict[str, list[tuple[str, _Path]]] = {"": []}
-    for by, e, path in _reads(kernel.body, ()):
+    for by, e, path in _reads(kernel.body, (), again):
         reads.setdefault(by, []).extend((name, path) for name in _names(e))
     paths = dict(_bound(kernel.body, ()))
     found, todo = set[str](), [""]
@@ -110,7 +119,9 @@ def _bound(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, _Path]]
             yield from _bound(children(n), path)
 
 
-def _reads(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, ir.Node, _Path]]:
+def _reads(
+    block: Iterable[ir.Node], path: _Path, again: Collection[str]
+) -> Iterator[tuple[str, ir.Node, _Path]]:
     """What reads which code, where: a name, or "" for what does more than to name values."""
     for n in block:
         match n:
@@ -120,26 +131,33 @@ def _reads(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, ir.Node
                     yield y.name, y.then, first
                     yield y.name, y.orelse, other
                     yield y.name, cond, path
-                if _acts(n):
+                if _acts(n, again):
                     yield "", cond, path
-                yield from _reads(then, first)
-                yield from _reads(orelse, other)
-            case ir.Loop(until=until) if until is not None and not _acts(n):
+                yield from _reads(then, first, again)
+                yield from _reads(orelse, other, again)
+            case ir.Loop(until=until) if until is not None and not _acts(n, again):
                 for acc in n.accs:
                     yield acc.name, until, path
                 yield "", n.range, path
-                yield from _reads((*n.accs, *n.body), path)
+                yield from _reads((*n.accs, *n.body), path, again)
             case ir.Assign(name) | ir.Accum(name):
                 yield from ((name, part, path) for part in children(n))
             case _ if isinstance(n, get_args(ir.Expr)):
                 yield "", n, path
             case _:
-                yield from _reads(children(n), path)
+                yield from _reads(children(n), path, again)
 
 
-def _acts(n: ir.If | ir.Loop) -> bool:
-    """Whether it does more than to name values."""
-    return not all(isinstance(part, _CALM) for part in walk(n))
+def _acts(n: ir.If | ir.Loop, again: Collection[str]) -> bool:
+    """Whether it does more than to name values, and to store what a C compiler may find to be there
+    already, or to be stored over: in an array that is stored to ``again``.
+    """
+    return not all(isinstance(part, _CALM) or _is_idle(part, again) for part in walk(n))
+
+
+def _is_idle(n: ir.Node, again: Collection[str]) -> bool:
+    bare = isinstance(n, ir.Store) and isinstance(n.value, (ir.Load, ir.Var))
+    return isinstance(n, ir.Store) and (bare or n.array in again)
 
 
 def _names(code: ir.Node) -> Iterator[str]:
