@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
-    "carryless_product", "clamp", "error_function", "first_set", "fma", "high_product", "part_of",
-    "popcount", "relu", "rotated", "rsqrt", "saturated", "sigmoid",
+    "carryless_product", "clamp", "complementary_error_function", "error_function", "first_set",
+    "fma", "high_product", "part_of", "popcount", "relu", "rotated", "rsqrt", "saturated",
+    "sigmoid",
 ]
 
 
@@ -158,3 +159,8 @@ def _nearest(exact: Fraction, dtype: np.dtype[Any]) -> float:
 def error_function(x: Any) -> Any:
     """``erf(x)``."""
     return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
+
+
+def complementary_error_function(x: Any) -> Any:
+    """``1 - erf(x)``, as near to 0 as it is."""
+    return np.vectorize(math.erfc, otypes=[np.float64])(x).astype(np.asarray(x).dtype)

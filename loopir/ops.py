@@ -194,6 +194,7 @@ _ROWS = (
     Op(name="copysign", sig="aa:a", run=np.copysign, c="__builtin_copysign{f}({0}, {1})", spellings=("numpy.copysign", "math.copysign"), kinds="f", exact=True, weight=2),
     Op(name="sign", sig="a:a", run=np.sign, c="tp_signum_{d}({0})", spellings=("numpy.sign",), exact=True),
     Op(name="erf", sig="a:a", run=meanings.error_function, c="__builtin_erf{f}({0})", spellings=("math.erf", "transpile.ops.erf"), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
+    Op(name="erfc", sig="a:a", run=meanings.complementary_error_function, c="__builtin_erfc{f}({0})", spellings=("math.erfc",), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
     Op(name="rsqrt", sig="a:a", run=meanings.rsqrt, c="(1 / __builtin_sqrt{f}({0}))", spellings=("transpile.ops.rsqrt",), kinds="f", raises=("divide", "invalid"), safe=1.0, weight=4),
     Op(name="relu", sig="a:a", run=meanings.relu, c="tp_maximum_{d}({0}, 0)", spellings=("transpile.ops.relu",), exact=True),
     Op(name="sigmoid", sig="a:a", run=meanings.sigmoid, c="(1 / (1 + tp_exp_{d}(-{0})))", spellings=("transpile.ops.sigmoid",), kinds="f", raises=("over", "under"), safe=0.0, ulps=2.5, weight=10),

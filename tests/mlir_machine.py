@@ -17,6 +17,8 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
 
+from loopir.meanings import complementary_error_function, fma
+
 __all__ = ["Machine", "parsed"]
 
 
@@ -276,12 +278,13 @@ def _trailing_zeros(a: Any) -> Any:
 
 
 def _fused(a: Any, b: Any, c: Any) -> Any:
-    from loopir.meanings import fma
-
     return fma(a, b, c)[()]
 
 
-_LIBM = {"fmod": np.fmod, "fmodf": np.fmod, "hypot": np.hypot, "hypotf": np.hypot}
+_LIBM = {
+    "fmod": np.fmod, "fmodf": np.fmod, "hypot": np.hypot, "hypotf": np.hypot,
+    "erfc": complementary_error_function, "erfcf": complementary_error_function,
+}
 
 _CMPI = [
     "{} == {}", "{} != {}", "{} < {}", "{} <= {}", "{} > {}", "{} >= {}", "u({}) < u({})",

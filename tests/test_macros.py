@@ -6,6 +6,7 @@ import ast
 import inspect
 import math
 import operator
+import re
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -57,15 +58,8 @@ def test_docstring(macro):
     names: dict = {**MODULES, "MOVES": (1, 0, -1)}
     exec(text, names)
     got = macros.expand(tree, World(names["f"], tuple(WORLD.values())))
-    for function in (min, max):
-        after = after.replace(f"'{function.__name__}() …'", repr(message(function)))
-    assert "\n".join(ast.unparse(s) for s in got.body) == textwrap.dedent(after).strip()
-
-
-def message(function) -> str:
-    with pytest.raises(ValueError, match="empty") as e:
-        function([])
-    return str(e.value)
+    shown = re.escape(textwrap.dedent(after).strip()).replace("…", ".*")
+    assert re.fullmatch(shown, "\n".join(ast.unparse(s) for s in got.body))
 
 
 # -- behaviour: each program on each of its arguments, before and after

@@ -263,7 +263,7 @@ WEIGHTS = {
     4: "sqrt rsqrt cbrt",
     6: "hypot",
     8: "sin cos tan exp log exp2 expm1 log2 log10 log1p sinh cosh tanh",
-    10: "asin acos atan asinh acosh atanh atan2 sigmoid erf",
+    10: "asin acos atan asinh acosh atanh atan2 sigmoid erf erfc",
     12: "pow",
 }
 """What operations cost in additions, by the published table that the rows follow."""

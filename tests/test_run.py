@@ -79,7 +79,7 @@ def test_core_python(program: Program) -> None:
         names = dict(program.function.__globals__) | getclosurevars(program.function).nonlocals
         exec(compile(ast.Module([stages.python], []), "core Python", "exec"), names)
         got = outcome(names[program.function.__name__], arguments(program, n))
-        assert_same(got, wanted(program, n), f"core Python at {n}")
+        assert_same(got, wanted(program, n), f"core Python at {n}", program.ulps)
         AGREED["core-python"] += 1
 
 

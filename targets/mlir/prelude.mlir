@@ -8,6 +8,8 @@ func.func private @fmod$F($T, $T) -> $T
 // f
 func.func private @hypot$F($T, $T) -> $T
 // f
+func.func private @erfc$F($T) -> $T
+// f
 func.func private @tp_fmod_$D(%a: $T, %b: $T) -> $T {
   %r = func.call @fmod$F(%a, %b) : ($T, $T) -> $T
   func.return %r : $T
@@ -15,6 +17,11 @@ func.func private @tp_fmod_$D(%a: $T, %b: $T) -> $T {
 // f
 func.func private @tp_hypot_$D(%a: $T, %b: $T) -> $T {
   %r = func.call @hypot$F(%a, %b) : ($T, $T) -> $T
+  func.return %r : $T
+}
+// f
+func.func private @tp_erfc_$D(%a: $T) -> $T {
+  %r = func.call @erfc$F(%a) : ($T) -> $T
   func.return %r : $T
 }
 

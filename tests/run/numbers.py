@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from math import gcd
+from math import gcd, lgamma
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,44 @@ def whole_functions(n, m, f):
         s += math.gcd(k * 6, -9) + math.isqrt(k * k + k) + math.comb(n, k)
         s += gcd(k, n) + math.factorial(min(k, 20)) % 11
     return s, math.factorial(n), pow(f, m), pow(m, 2), math.comb(m, n)
+
+
+@on_numbers(
+    ulps=8, f64=lambda n, rng: (rng.uniform(0.1, 30, n),),
+    f32=lambda n, rng: (rng.uniform(3, 90, n).astype(F32),),
+    ints=lambda n, rng: (1 + np.arange(n),),
+)
+def gammas(x):
+    out = np.zeros((3, len(x)))
+    for i in range(len(x)):
+        out[0, i] = math.gamma(x[i])
+        out[1, i] = math.gamma(-x[i] - 0.3)
+        out[2, i] = math.erfc(0.9 * x[i] - 2)
+    return out
+
+
+@on_numbers(
+    ulps=8, floats=lambda n, rng: (n + 2.5,), ints=lambda n, rng: (n + 1,),
+    b=lambda n, rng: (True,),
+)
+def gammas_of_numbers(s):
+    return math.gamma(s), math.lgamma(s) + 100, math.erfc(s / 10), lgamma(1) + lgamma(2)
+
+
+@on_numbers(
+    ulps=64, f64=lambda n, rng: (rng.uniform(3, 300, n) ** 5,),
+    ints=lambda n, rng: (3 + np.arange(n),),
+)
+def logarithms_of_gammas(x):
+    return np.array([lgamma(v) for v in x]), sum(lgamma(v) == 0 for v in (0.5, 1, 2))
+
+
+@on_numbers(x=lambda n, rng: (np.array([1.0, (0.0, -2.0, 172.0, 1e-30)[n % 4]]),), python_at=SIZES)
+def poles_of_gamma(x):
+    s = 0.0
+    for v in x:
+        s += math.gamma(v) + lgamma(v)
+    return s
 
 
 @on_numbers(

@@ -3,11 +3,25 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
+from itertools import takewhile
 
-from loopir.nodes import Call, Check, Const, Dim, Disjoint, Expr, Guard, Loop, Param, Var
+from loopir.nodes import (
+    Assign,
+    Call,
+    Check,
+    Const,
+    Dim,
+    Disjoint,
+    Expr,
+    Guard,
+    Loop,
+    Param,
+    Stmt,
+    Var,
+)
 from loopir.ops import OPS
 from loopir.record import record
 from loopir.tree import walk
@@ -190,11 +204,15 @@ class Builder(Sources):
             return
         if self.branches == 0 and self.invariant(cond):
             self.guard(cond, code, node)
-        elif not (isinstance(cond, Var) and self._has_checked(cond)):
+        elif not self._has_checked(cond):
             self.emit(Check(cond, "replay", span=span_of(node)))
 
-    def _has_checked(self, name: Var) -> bool:
-        return any(isinstance(s, Check) and s.cond == name for s in self.block)
+    def _has_checked(self, cond: Expr) -> bool:
+        """Whether `cond`, a name, was checked in this block; or another, and only values since."""
+        before: Iterable[Stmt] = reversed(self.block)
+        if not isinstance(cond, Var):
+            before = takewhile(lambda s: isinstance(s, Assign | Check), before)
+        return any(isinstance(s, Check) and s.cond == cond for s in before)
 
     def guard(self, cond: Expr, code: str, node: ast.AST, *, anyway: bool = False) -> None:
         """`cond` must hold before the kernel starts, unless an enclosing loop has no iteration, or

@@ -30,6 +30,7 @@ from .fields import fields_named
 from .filling import array_filled
 from .finding import list_found, list_turned
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
+from .gamma import number_gamma
 from .given import display_given
 from .holding import array_spread, columns_masked, places_found
 from .joining import array_joined
@@ -100,6 +101,7 @@ MACROS: tuple[Macro, ...] = (
     list_found,          # s in a, a.count(s), a.index(s)
     number_called,       # pow(x, y), divmod(i, j), math.gcd(i, j)
     number_told,         # np.round(s, 2), s.clip(0, 1)
+    number_gamma,        # math.lgamma(x), math.gamma(x)
     number_said,         # math.degrees(x), np.iinfo(np.int64).max
     display_given,       # np.max([s, t]), np.convolve(x, [1, 2, 1])
     array_filled,        # for …: u = np.zeros(n)

@@ -13,7 +13,7 @@ from .context import Context
 from .deciding import chains, known_as
 from .views import held
 
-__all__ = ["number_said"]
+__all__ = ["is_real", "number_said"]
 
 _ANGLES: dict[Any, float] = {math.degrees: 180.0 / math.pi, math.radians: math.pi / 180.0}
 _OPERATORS: dict[Any, str] = {
@@ -98,6 +98,11 @@ def _reals(e: ast.expr, cx: Context) -> list[ScalarType]:
     types = [t for t in cx.fact(e).types if isinstance(t, ScalarType)]
     real = all(t.dtype != "c128" and t.dtype in ELEMENTS for t in types)
     return types if real and len(types) == len(cx.fact(e).types) else []
+
+
+def is_real(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is a number that is not complex."""
+    return bool(_reals(e, cx))
 
 
 def _turned(a: ast.expr, by: float, cx: Context) -> ast.expr | None:
