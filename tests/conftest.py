@@ -1,4 +1,4 @@
-"""``pytest --bless`` rewrites golden files; ``--long`` and ``--seed`` are of random programs.
+"""``pytest --bless`` rewrites golden files; ``--long`` runs all, ``--seed`` is of random programs.
 
 A plain run draws the same programs each time, so that its answer is about the change at hand; it
 shows a failure as it was drawn. ``--long`` draws new ones, and looks for the smallest that fails.
@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -56,7 +57,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--long") or "long" in config.option.markexpr:
         return
     for item in items:
-        if item.get_closest_marker("long"):
+        share = item.get_closest_marker("share")
+        spared = share is not None and crc32(item.name.encode()) % share.args[0]
+        if spared or item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="asked for by --long"))
 
 

@@ -46,7 +46,7 @@ def test_nothing_is_half_done(
     tmp_path: Path, start: int, request: pytest.FixtureRequest
 ) -> None:
     rng, compiled = random.Random(start), 0
-    for _ in range(1000 if request.config.getoption("--long") else 60):
+    for _ in range(1000 if request.config.getoption("--long") else 30):
         text = program(rng)
         function = written(tmp_path, text).f
         fused = fuse(function, on_reject="silent")

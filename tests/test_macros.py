@@ -693,6 +693,7 @@ def test_same_answer(fn, args):
     assert_same(outcome(runnable(tree, fn), args), wanted, ast.unparse(tree))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("fn", "args"), CASES)
 def test_names_and_positions(fn, args):
     before = source.read(fn).tree

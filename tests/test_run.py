@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from inspect import getclosurevars
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -37,6 +38,17 @@ each_program = pytest.mark.parametrize(
     "program",
     [pytest.param(p, id=p.label, marks=[pytest.mark.long] if p.long else []) for p in PROGRAMS],
 )
+on_each_target = pytest.mark.parametrize(
+    ("program", "target"),
+    [
+        pytest.param(
+            p, t, id=f"{p.label}-{t}",
+            marks=[pytest.mark.long] if p.long or crc32(p.label.encode()) % len(NATIVE) - k else [],
+        )
+        for p in PROGRAMS for k, t in enumerate(NATIVE)
+    ],
+)
+"""A plain run compiles each program for one target."""
 
 
 def arguments(program: Program, n: int) -> tuple[Any, ...]:
@@ -72,6 +84,7 @@ def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
     return _stages(program.function, tuple(map(type_of, arguments(program, n))))
 
 
+@pytest.mark.share(2)
 @each_program
 def test_core_python(program: Program) -> None:
     for n in program.sizes:
@@ -83,6 +96,7 @@ def test_core_python(program: Program) -> None:
         AGREED["core-python"] += 1
 
 
+@pytest.mark.share(4)
 @each_program
 def test_interpreted_after_every_pass(program: Program) -> None:
     for n in [n for n in program.sizes[::2] if n <= LONGEST]:
@@ -95,8 +109,7 @@ def test_interpreted_after_every_pass(program: Program) -> None:
             agrees(program, n, f"interpreter after {name}", outcome(call, arguments(program, n)))
 
 
-@pytest.mark.parametrize("target", NATIVE)
-@each_program
+@on_each_target
 def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
     fused = fuse(program.function, target=target)
@@ -109,6 +122,7 @@ def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.skipif("neon" not in RUNNABLE, reason="needs an ARM compiler and an emulator")
 @pytest.mark.skipif("neon" in NATIVE, reason="runs without emulation")
+@pytest.mark.share(8)
 @each_program
 def test_emulated(program: Program) -> None:
     for n in program.sizes:

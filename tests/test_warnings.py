@@ -286,6 +286,7 @@ def warned(function: Callable[..., Any], dtype: str, size: int) -> set[tuple[str
     return {(str(w.message), w.lineno) for w in caught}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
