@@ -56,11 +56,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--long") or "long" in config.option.markexpr:
         return
+    left = {item for item in items if item.get_closest_marker("long")} | spared(items)
+    for item in left:
+        item.add_marker(pytest.mark.skip(reason="asked for by --long"))
+
+
+def spared(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Of the cases of each test that is marked ``share(k)`` all but one in k, and one at least."""
+    shared: dict[str, list[pytest.Item]] = {}
     for item in items:
-        share = item.get_closest_marker("share")
-        spared = share is not None and crc32(item.name.encode()) % share.args[0]
-        if spared or item.get_closest_marker("long"):
-            item.add_marker(pytest.mark.skip(reason="asked for by --long"))
+        if item.get_closest_marker("share"):
+            shared.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left: set[pytest.Item] = set()
+    for cases in shared.values():
+        share = cases[0].get_closest_marker("share")
+        assert share is not None
+        cases.sort(key=lambda item: crc32(item.name.encode()))
+        left.update(cases[-(-len(cases) // share.args[0]) :])
+    return left
 
 
 @pytest.fixture

@@ -143,14 +143,14 @@ def check(dtype: str, target: str, vector: bool, beside: str | None) -> None:
             assert not len(at), f"{op.name}: (a, b, got, want) = {shown}"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_vectors(dtype: str, target: str) -> None:
     check(dtype, target, vector=True, beside=None)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("target", [t for t in RUNNABLE if t != "scalar"])
 @pytest.mark.parametrize(("dtype", "beside"), WIDER)
 def test_narrow_vectors(dtype: str, beside: str, target: str) -> None:

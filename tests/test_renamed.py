@@ -74,7 +74,7 @@ def _compiled(function: Callable[..., Any], args: tuple[Any, ...]) -> Stages:
     return compile_stages(function, types, Options())
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("program", CASES.values())
 def test_renamed(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loopir.passes.pipeline.PIPELINE", ())  # they name nothing after the source

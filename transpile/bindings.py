@@ -84,8 +84,8 @@ class Part:
 @record(frozen=True, slots=True)
 class Fresh:
     """An array made for this call by ``expr``: Python source over the function's parameters and
-    globals, ``_np`` being NumPy, ``_max`` and ``_min`` Python's own, ``_greatest`` and ``_least``
-    those of ints, ``_tp_room[0]`` what is tried first.
+    globals, ``_np`` being NumPy, ``_max``, ``_int``, ``_math`` and their like Python's own,
+    ``_greatest`` and ``_least`` those of ints, ``_tp_room[0]`` what is tried first.
     """
 
     name: str

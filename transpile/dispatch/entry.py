@@ -1,6 +1,7 @@
 """What a wrapper does before it calls the kernel: checks, taking what it is given, allocations."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from types import CellType, FunctionType
 from typing import Any
@@ -21,6 +22,10 @@ from .standin import forward_text, values_text
 __all__ = ["Entry", "sources"]
 
 
+_OURS: tuple[Any, ...] = (abs, bool, float, greatest, int, least, math, max, min, round, type)
+"""What `Fresh` arrays are made by."""
+
+
 class _Mismatch(Exception):
     """The call is not of the kind that the contract was made for."""
 
@@ -33,8 +38,7 @@ class Entry:
         self.contract = contract
         self.again = forward_text(code)
         self.rest = f"{values_text(code)})({self.again})"
-        ours = {"_np": np, "_max": max, "_min": min, "_type": type}
-        self.helpers: dict[str, Any] = ours | {"_greatest": greatest, "_least": least}
+        self.helpers: dict[str, Any] = {f"_{f.__name__}": f for f in _OURS} | {"_np": np}
         if contract.short is not None:
             self.helpers |= {"_tp_room": [LITTLE], "_tp_more": more}
         if any(home.generator for home in contract.homes):

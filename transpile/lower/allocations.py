@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopir.nodes import Append, Call, Dim, Expr, Param, Var
+from loopir.tree import walk
 from loopir.types import DTYPES
 
 from ..bindings import Argument, Fresh
@@ -24,7 +25,7 @@ from .beside import made_before, made_beside
 from .compactions import Compaction
 from .implied import is_sure
 from .lists import SLACK
-from .pytext import as_python, inlined
+from .pytext import as_python, inlined, known_ahead
 from .refusal import refuse
 from .room import UNKNOWN, is_guess, is_tried, room
 from .stacks import Stacks
@@ -68,10 +69,14 @@ class Allocations(Stacks):
             b.block.insert(0, ones(unique, ty.rank, b.name))
         if shape is None:
             shape = tuple(b.integer_num(Dim(unique, k), LENGTH) for k in range(ty.rank))
-        elif None in (known := [b.foreseen(n.ir) for n in shape]):
+        elif None in (known := [known_ahead(n.ir, b) for n in shape]):
             rows = ty.unit == ty.rank - 1 and None not in known[1:]
             (b.cut if rows and not b.frames else b.roomy).add(unique)
             shape = self._within(unique, shape, call)
+        else:
+            for axis, n in enumerate(known):
+                if n is not None and any(getattr(x, "dtype", "") == "f64" for x in walk(n)):
+                    b.guard(Call("eq", (n, Dim(unique, axis)), "bool"), "GUARD_BOUNDS", call)
         b.env[name] = made = ArrayRef(unique, ty.dtype, ty.unit, shape)
         b.made[call] = *(of for of in b.made.get(call, ()) if of.name != unique), made
 
@@ -82,7 +87,7 @@ class Allocations(Stacks):
         b, out = self.b, list(shape)
         for axis, n in enumerate(shape):
             longest = self._room(n)
-            if longest is None or b.foreseen(n.ir) is not None or not is_guess(longest):
+            if longest is None or known_ahead(n.ir, b) is not None or not is_guess(longest):
                 continue
             if is_tried(longest):
                 self.is_short(Call("le", (n.ir, Dim(array, axis)), "bool"), call)
@@ -96,7 +101,8 @@ class Allocations(Stacks):
     def _room(self, n: Num) -> Expr | None:
         """The room for `n` elements; what a loop makes may have as much as turns out."""
         known = room(self.b, n.ir)
-        return UNKNOWN if known is None and self.b.frames else known
+        tried = self.b.frames or self.b.foreseen(n.ir) is not None
+        return UNKNOWN if known is None and tried else known
 
     def _cropped(self, n: Num, most: Expr, node: ast.AST) -> Num:
         """`n`, which has to be within its array: it is in any case, for a kernel goes on where a
@@ -183,10 +189,10 @@ class Allocations(Stacks):
         """
         b, own = self.b, frozenset(self.arguments)
         named = repr(ELEMENTS[ty.dtype].numpy.str)
-        origins = [b.foreseen(n.ir) for n in shape or ()]
+        origins = [known_ahead(n.ir, b) for n in shape or ()]
         known = shape is not None and None not in origins
         if shape is not None and not known and function in (np.empty, np.zeros):
-            longest = [self._room(n) for n in shape]
+            longest = [known_ahead(n.ir, b) or self._room(n) for n in shape]
             if sum(n is not None and is_tried(n) for n in longest) > 1:
                 refuse("LOWER_UNSUPPORTED", "several lengths are not known before the loop", call)
             order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""

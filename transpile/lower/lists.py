@@ -22,7 +22,7 @@ from ..types import ELEMENTS, PARTS, ArrayType
 from .builder import Trial
 from .endings import leaving
 from .loops import Loops
-from .pytext import as_python
+from .pytext import as_python, known_ahead
 from .refusal import refuse, unforeseen
 from .values import ArrayRef, ListRef, Made, Scalar
 
@@ -210,7 +210,7 @@ class Lists(Loops):
         """How often a statement at this place is executed, at most."""
         factors = []
         for frame in self.b.frames:
-            trips = self.b.foreseen(frame.trips)
+            trips = known_ahead(frame.trips, self.b)
             if trips is None:
                 said = f"the length of `{built.source}` is not known before the loop"
                 unforeseen(built.source, said, stmt)

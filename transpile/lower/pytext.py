@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import math
 
 from loopir.nodes import Call, Const, Dim, Expr, Var
 
@@ -10,36 +11,63 @@ from .builder import Builder
 from .refusal import refuse
 from .values import ArrayRef, RecordsRef
 
-__all__ = ["as_python", "inlined"]
+__all__ = ["as_python", "inlined", "known_ahead"]
 
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "lt": "<"}
+_TEXTS = {
+    **{op: f"({{0}} {sign} {{1}})" for op, sign in {
+        "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
+        "bitand": "&", "bitor": "|", "bitxor": "^", "shr": ">>", "and": "and", "or": "or",
+        "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "xor": "!=",
+    }.items()},
+    "neg": "(-{0})", "invert": "(~{0})", "not": "(not {0})", "abs": "_abs({0})",
+    "max": "_max({0}, {1})", "min": "_min({0}, {1})", "select": "({1} if {0} else {2})",
+    "shl": "({0} << _min({1}, 64))", "sqrt": "_math.sqrt({0})", "rint": "_float(_round({0}))",
+    **{op: f"_float(_math.{op}({{0}}))" for op in ("floor", "ceil", "trunc")},
+}
+"""What computes the same of Python's numbers, to the bit, or raises."""
+
+_KINDS = {"i64": int, "f64": float, "bool": bool}
+_CLASSES = {dtype: f"_{kind.__name__}" for dtype, kind in _KINDS.items()}
 
 
 def as_python(e: Expr) -> str:
     """An invariant expression over parameters as Python source for a `Fresh`."""
+    text = _text(e)
+    if text is None:
+        refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", None)
+    return text
+
+
+def known_ahead(e: Expr, b: Builder) -> Expr | None:
+    """What `e` is before the first statement, if that is something that `as_python` knows."""
+    origin = b.foreseen(e)
+    return None if origin is None or _text(origin) is None else origin
+
+
+def _text(e: Expr) -> str | None:
     match e:
-        case Const(value):
-            return repr(value)
-        case Var(name):
+        case Const(value) if e.dtype in _KINDS and abs(value) < math.inf:
+            return repr(_KINDS[e.dtype](value))
+        case Var(name, "i64"):
             return name
+        case Var(name, "f64" | "bool"):
+            return f"{_CLASSES[e.dtype]}({name})"
         case Dim(array, axis):
             return f"{array}.shape[{axis}]"
-        case Call("neg", (a,)):
-            return f"(-{as_python(a)})"
         case Call("greatest" | "least" as op, (Var(array),)):
             return f"_{op}({array})"
         case Call("room"):
             return "_tp_room[0]"
-        case Call("max" | "min" as op, (a, c)):
-            return f"_{op}({as_python(a)}, {as_python(c)})"
+        case Call("cast", (Var(name),)) if e.dtype in _KINDS:
+            return f"{_CLASSES[e.dtype]}({name})"
         case Call("select", (Call("eq", (a, Const(0))), Const(1), c)) if a == c:
-            return f"({as_python(a)} or 1)"
-        case Call(op, (a, c)) if op in _INFIX:
-            return f"({as_python(a)} {_INFIX[op]} {as_python(c)})"
-        case Call("select", (test, a, c)):
-            return f"({as_python(a)} if {as_python(test)} else {as_python(c)})"
-        case _:
-            return refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", None)
+            whole = _text(a)
+            return None if whole is None else f"({whole} or 1)"
+        case Call(op, args) if e.dtype in _KINDS:
+            text = f"{_CLASSES[e.dtype]}({{0}})" if op == "cast" else _TEXTS.get(op)
+            parts = [_text(a) for a in args]
+            return text.format(*parts) if text is not None and None not in parts else None
+    return None
 
 
 def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
@@ -50,7 +78,7 @@ def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
     class Inline(ast.NodeTransformer):
         def visit_Subscript(self, n: ast.Subscript) -> ast.expr:
             length = _length(n, b)
-            if length is not None and (origin := b.foreseen(length.ir)) is not None:
+            if length is not None and (origin := known_ahead(length.ir, b)) is not None:
                 return ast.parse(as_python(origin), mode="eval").body
             return ast.Subscript(self.visit(n.value), self.visit(n.slice), n.ctx)
 
@@ -63,7 +91,8 @@ def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
                 return n
             if isinstance(value, ArrayRef) and not value.places and value.name not in b.fresh:
                 return ast.Name(value.name, ast.Load())
-            origin = b.foreseen(value.ir) if isinstance(value, Num) and value.python_int else None
+            whole = isinstance(value, Num) and value.python_int
+            origin = known_ahead(value.ir, b) if isinstance(value, Num) and whole else None
             if origin is not None:
                 return ast.parse(as_python(origin), mode="eval").body
             if isinstance(value, Num) and isinstance(value.ir, Const):

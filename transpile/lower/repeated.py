@@ -16,7 +16,7 @@ from ..ranges import LENGTH, integer
 from ..returned import Listed, Returned
 from ..types import ArrayType
 from .fixed import Fixed, stays_inside
-from .pytext import as_python
+from .pytext import as_python, known_ahead
 from .refusal import refuse
 from .room import room
 from .values import ArrayRef, Scalar
@@ -63,7 +63,7 @@ class Repeated(Fixed):
             flags = self._filled(f"{name}_py", Num(one.weak_now), lengths, value)
         self.repeated[array] = name
         shape = tuple(self._extent_of(n) for n in lengths)
-        if not all(map(b.invariant, lengths)):
+        if any(known_ahead(n, b) is None for n in lengths):
             b.roomy.add(array)
         kinds = (list,) * len(shape)
         weak, unit = flags is None, len(shape) - 1

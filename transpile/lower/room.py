@@ -10,6 +10,7 @@ from ..bindings import Argument
 from ..ranges import Linear, integer
 from .builder import Builder
 from .implied import extreme
+from .pytext import known_ahead
 
 __all__ = ["GREATEST", "LEAST", "UNKNOWN", "is_guess", "is_tried", "most", "room"]
 
@@ -49,7 +50,7 @@ def is_tried(room: Expr) -> bool:
 
 def _bound(b: Builder, e: Expr, up: bool) -> Expr | None:
     """An upper bound of `e`, or a lower one."""
-    if (origin := b.foreseen(e)) is not None:
+    if (origin := known_ahead(e, b)) is not None:
         return origin
     if up and e in b.most:
         return b.most[e]
