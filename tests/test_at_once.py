@@ -46,7 +46,8 @@ def test_nothing_is_half_done(
     tmp_path: Path, start: int, request: pytest.FixtureRequest
 ) -> None:
     rng, compiled = random.Random(start), 0
-    for _ in range(1000 if request.config.getoption("--long") else 30):
+    count = 1000 if request.config.getoption("--long") else 30
+    for _ in range(count):
         text = program(rng)
         function = written(tmp_path, text).f
         fused = fuse(function, on_reject="silent")
@@ -55,4 +56,4 @@ def test_nothing_is_half_done(
             for _ in range(2):
                 assert seen(fused, places) == wanted, f"{text}\n{places}"
         compiled += fused.stats.compiled > 0
-    assert compiled > 40
+    assert compiled > 0.6 * count

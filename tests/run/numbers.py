@@ -49,6 +49,21 @@ def one_of(n):
     return s, n in (17, 2.5), n not in {9}
 
 
+@on_numbers(ints=lambda n, rng: (n, 4), numpy=lambda n, rng: (np.int64(n), np.int8(n % 5)))
+def one_of_ints(n, m):
+    s = 0
+    for k in range(-3, n):
+        if k in (0, n - 1, m):
+            s += 1 if k not in {m * 2, 7} else 3
+        s += 0.5 in (m, k) or k % 3 in [m // 2]
+    return s
+
+
+@on_numbers(ulps=8, f64=lambda n, rng: (rng.uniform(0.1, 9, n), 10), f=lambda n, rng: ([2.0], 2.5))
+def logarithms(x, base):
+    return [math.log(v, base) + math.log(v + 1, 1.5 + len(x)) for v in x]
+
+
 @on_numbers(f32=lambda n, rng: (wild(n, rng, F32),))
 def one_of_floats(x):
     out = np.zeros(len(x), np.bool_)

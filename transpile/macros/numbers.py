@@ -5,8 +5,9 @@ import ast
 import builtins
 import math
 
-from ..types import ScalarType
+from ..types import ELEMENTS, ScalarType
 from .context import Context
+from .names import bound
 from .nests import unless
 from .tupled import is_steady
 from .views import held
@@ -108,24 +109,25 @@ _WHOLE: tuple[tuple[object, str, str], ...] = (
 
 
 def number_in(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Of constants, none of them a NaN, which is equal to nothing and yet in a tuple.
+    """Of ints and constants, none of them a NaN, which is equal to nothing and yet in a tuple.
 
-        t = n in (1, 2)
+        t = i in (1, n - 1)
     →
-        t = True if n == 1 or n == 2 else False
+        _t = n - 1
+        t = True if i == 1 or i == _t else False
     """
     match node:
         case ast.Compare(
             left=left, ops=[ast.In() | ast.NotIn() as op],
             comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) as of],
-        ) if 0 < len(items) <= _MOST and cx.fact(left).rank == 0:
+        ) if 0 < len(items) <= _MOST and cx.fact(left).rank == 0 and not bound(*items):
             hashed = isinstance(of, ast.Set)
-            if not all(_is_plain(x, hashed) for x in items):
+            if not all(_is_plain(x, hashed) or _is_whole(x, cx) for x in items):
                 return None
         case _:
             return None
-    x = left if isinstance(left, ast.Name) else held(left, "t", cx)
-    tests = [cx.expr("X == V", X=x, V=v) for v in items]
+    x, *values = (e if is_steady(e) else held(e, "t", cx) for e in (left, *items))
+    tests = [cx.expr("X == V", X=x, V=v) for v in values]
     test = ast.BoolOp(ast.Or(), tests) if len(tests) > 1 else tests[0]
     text = "True if TEST else False" if isinstance(op, ast.In) else "False if TEST else True"
     return cx.expr(text, TEST=test)
@@ -140,6 +142,14 @@ def _is_plain(e: ast.expr, hashed: bool) -> bool:
         case ast.Constant(value=float() as value):
             return not hashed and value == value
     return False
+
+
+def _is_whole(e: ast.expr, cx: Context) -> bool:
+    types = cx.fact(e).types
+    return bool(types) and all(
+        isinstance(t, ScalarType) and t.dtype in ELEMENTS and ELEMENTS[t.dtype].numpy.kind in "iub"
+        for t in types
+    )
 
 
 def _is_python(e: ast.expr, cx: Context) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from ..types import ELEMENTS, ScalarType
 from .context import Context
 from .deciding import chains, known_as
+from .tupled import is_steady
 from .views import held
 
 __all__ = ["is_real", "number_said"]
@@ -58,6 +59,9 @@ def number_said(node: ast.AST, cx: Context) -> ast.expr | None:
             function = cx.resolve(func)
             if function is math.isclose and len(rest) == 1:
                 return _isclose(a, rest[0], keywords, cx)
+            if function is math.log and len(rest) == 1 and not keywords:
+                steady = (x if is_steady(x) else held(x, "t", cx) for x in (a, *rest))
+                return cx.expr("LOG(A) / LOG(B)", LOG=func, **dict(zip("AB", steady, strict=True)))
             if keywords or function is None:
                 return None
             if not rest and (by := _known(function, _ANGLES)) is not None:
