@@ -1,6 +1,7 @@
 """What a wrapper does before it calls the kernel: checks, taking what it is given, allocations."""
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterable, Iterator
 from types import CellType, FunctionType
@@ -14,7 +15,7 @@ from .. import draws
 from ..bindings import Argument, Binding, Captured, Field, Fresh, Held, Part, Slot, Taken
 from ..macros.fields import indexed_by
 from ..plan import Ref, Shape
-from ..types import ELEMENTS, ArrayType
+from ..types import ELEMENTS, ArrayType, ScalarType
 from .contract import Contract
 from .saved import LITTLE, apart, greatest, least, more
 from .standin import forward_text, values_text
@@ -24,6 +25,9 @@ __all__ = ["Entry", "sources"]
 
 _OURS: tuple[Any, ...] = (abs, bool, float, greatest, int, least, math, max, min, round, type)
 """What `Fresh` arrays are made by."""
+
+
+_NUMBERS = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
 
 
 class _Mismatch(Exception):
@@ -87,7 +91,7 @@ class Entry:
         lines += self._taken()
         fields = (b for b in self.bindings if isinstance(b, Field))
         lines += (f"{b.name} = {b.array}{indexed_by(b.path)}" for b in fields)
-        lines += (f"{b.name} = {b.expr}" for b in self.bindings if isinstance(b, Fresh))
+        lines += self._made()
         lines += self._taken_apart()
         if lines:
             yield "try:"
@@ -131,6 +135,18 @@ class Entry:
                 if isinstance(b.type, ArrayType):
                     yield f"if {of}({b.name}) is not {array}:"
                     yield f"    raise {self.helper('e', _Mismatch)}"
+
+    def _made(self) -> Iterator[str]:
+        """The arrays that are made; their lengths are asked of numbers alone, as of arrays."""
+        made = [b for b in self.bindings if isinstance(b, Fresh)]
+        named = {n.id for b in made for n in ast.walk(ast.parse(b.expr)) if isinstance(n, ast.Name)}
+        scalars = (b for b in self.bindings if isinstance(b, Argument | Captured | Held))
+        asked = [b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in named]
+        if asked:
+            of, kinds = self.helper("f", type), self.helper("t", _NUMBERS)
+            yield f"if not ({' and '.join(f'{of}({name}) in {kinds}' for name in asked)}):"
+            yield f"    raise {self.helper('e', _Mismatch)}"
+        yield from (f"{b.name} = {b.expr}" for b in made)
 
     def _taken(self) -> Iterator[str]:
         """What lists hold; those of which one is written, and all in them, must be different."""

@@ -86,8 +86,8 @@ class Allocations(Stacks):
         """
         b, out = self.b, list(shape)
         for axis, n in enumerate(shape):
-            longest = self._room(n)
-            if longest is None or known_ahead(n.ir, b) is not None or not is_guess(longest):
+            longest = room(b, n.ir) or UNKNOWN
+            if known_ahead(n.ir, b) is not None or not is_guess(longest):
                 continue
             if is_tried(longest):
                 self.is_short(Call("le", (n.ir, Dim(array, axis)), "bool"), call)
@@ -97,12 +97,6 @@ class Allocations(Stacks):
                 ints = {k: v for k, v in b.env.items() if isinstance(v, Num) and v.python_int}
                 b.env |= {k: out[axis] for k, v in ints.items() if v.ir == n.ir}
         return tuple(out)
-
-    def _room(self, n: Num) -> Expr | None:
-        """The room for `n` elements; what a loop makes may have as much as turns out."""
-        known = room(self.b, n.ir)
-        tried = self.b.frames or self.b.foreseen(n.ir) is not None
-        return UNKNOWN if known is None and tried else known
 
     def _cropped(self, n: Num, most: Expr, node: ast.AST) -> Num:
         """`n`, which has to be within its array: it is in any case, for a kernel goes on where a
@@ -192,13 +186,12 @@ class Allocations(Stacks):
         origins = [known_ahead(n.ir, b) for n in shape or ()]
         known = shape is not None and None not in origins
         if shape is not None and not known and function in (np.empty, np.zeros):
-            longest = [known_ahead(n.ir, b) or self._room(n) for n in shape]
-            if sum(n is not None and is_tried(n) for n in longest) > 1:
+            longest = [known_ahead(n.ir, b) or room(b, n.ir) or UNKNOWN for n in shape]
+            if sum(map(is_tried, longest)) > 1:
                 refuse("LOWER_UNSUPPORTED", "several lengths are not known before the loop", call)
             order = ", order='F'" if ty.unit == 0 < ty.rank - 1 else ""
-            if None not in longest:
-                said = "".join(f"{as_python(n)}, " for n in longest if n is not None)
-                return f"_np.{function.__name__}(({said}), {named}{order})", False
+            said = "".join(f"{as_python(n)}, " for n in longest)
+            return f"_np.{function.__name__}(({said}), {named}{order})", False
         ours = unfilled(function, call) if ty.dtype == "bool" else None
         try:
             return inlined(ours or call, b, own), ours is not None

@@ -22,6 +22,7 @@ _VALUES: dict[Any, float | None] = {
 """What an array is filled with; None: with the second argument, or nothing."""
 
 _EMPTY = (np.empty, np.empty_like)
+_BLANK = (*_EMPTY, np.zeros, np.zeros_like)
 
 SMALL = 16
 """Elements of an array that may live in registers."""
@@ -30,8 +31,7 @@ _LIKE = (np.zeros_like, np.ones_like, np.full_like, np.empty_like)
 
 
 def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """Outside loops and branches it comes as it is asked for, unless it is small or filled with
-    what is computed.
+    """What is empty or zero stays what it is outside loops and branches, unless it is small.
 
         for i in range(n):
             u = np.full(n, 0.5)
@@ -47,15 +47,20 @@ def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
             any(cx.resolve(call.func) is f for f in _VALUES) and not _is_plain(call, cx)
             and (of := _given(call)) is not None
-            and (cx.depth or _is_small(call, of, cx) or _is_computed(_fill(call), cx))
+            and (cx.depth or _is_small(call, of, cx) or not _is_blank(call, cx))
         ):
             return cx.whole(lambda: _filled(name, call, of, cx))
         case ast.Call() as call if (
-            any(cx.resolve(call.func) is f for f in (np.full, np.full_like))
-            and (like := _given(call)) is not None and _is_computed(_fill(call), cx)
+            any(cx.resolve(call.func) is f for f in _VALUES) and not _is_blank(call, cx)
+            and (like := _given(call)) is not None
         ):
             return cx.made(made := cx.fresh("full"), partial(_filled, made, call, like, cx))
     return None
+
+
+def _is_blank(call: ast.Call, cx: Context) -> bool:
+    """Whether nothing is filled, or it is with what new memory holds."""
+    return any(cx.resolve(call.func) is f for f in _BLANK)
 
 
 def _is_plain(call: ast.Call, cx: Context) -> bool:
@@ -74,13 +79,6 @@ def _fill(call: ast.Call) -> list[ast.expr]:
     given = [k.value for k in call.keywords if k.arg == "fill_value"]
     place = 0 if any(k.arg in ("shape", "a", "prototype") for k in call.keywords) else 1
     return [*call.args[place : place + 1], *given][:1]
-
-
-def _is_computed(fill: list[ast.expr], cx: Context) -> bool:
-    """Whether the function computes it, from what it may have written before."""
-    inside = [n for e in fill for n in ast.walk(e)]
-    own = any(isinstance(n, ast.Name) and n.id in cx.facts.own for n in inside)
-    return own or any(isinstance(n, ast.Subscript) for n in inside)
 
 
 def _is_small(call: ast.Call, of: ast.expr, cx: Context) -> bool:
