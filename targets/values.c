@@ -37,7 +37,7 @@ typedef struct {
     const int64_t *fresh, *sources, *program;
     object *saves;                                      /* copies what the kernel overwrites; or NULL */
     shelf *shelf;
-    int64_t written, pairs;
+    int64_t most, written, pairs;
     const int64_t *writes, *shared;                     /* where there are pairs: where one has one memory */
 } whole;
 

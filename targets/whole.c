@@ -94,6 +94,19 @@ static int stands(const whole *w, int64_t status, object *saved, object **given,
     return good;
 }
 
+/* Bytes of the items of what the kernel overwrites. */
+static int64_t overwritten(const whole *w, object **given)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < w->written; i++) {
+        const ndarray *a = (const ndarray *)given[w->sources[w->writes[i]]];
+        int64_t size = w->params[w->writes[i]].bytes;
+        for (int axis = 0; axis < a->rank; axis++) size *= a->dims[axis];
+        bytes += size;
+    }
+    return bytes;
+}
+
 /* Whether what the kernel overwrites now lies on the shelf, array by array. */
 static int shelved(const whole *w, object **given)
 {
@@ -120,7 +133,7 @@ static int copied(const whole *w, object **given, object **saved)
         wanted |= a->data == b->data;                   /* or nothing is shared: the kernel sees to that */
     }
     *saved = 0;
-    if (!wanted) return 1;
+    if (!wanted || (w->most < INT64_MAX && overwritten(w, given) > w->most)) return 1;
     if (shelved(w, given)) more.hold(*saved = py.truth);
     else *saved = call_with(w->saves, w->arguments + w->values, given);
     return *saved != 0;

@@ -91,11 +91,13 @@ class Part:
 class Copying:
     """The parameters ``writes`` of the kernel are copied to the ``shelf``, of which this is the
     address, the bytes, and whether it is in use; where there is no room, ``saves(*given)`` does it.
-    With ``pairs`` of places only where two have one memory.
+    More bytes than ``most`` are not copied; with ``pairs`` of places none are where no two have one
+    memory.
     """
 
     writes: Sequence[int]
     pairs: Sequence[tuple[int, int]]
+    most: int
     shelf: np.ndarray
     saves: Callable[..., Any]
 
@@ -177,8 +179,9 @@ def whole(entry: Entry, call: Call) -> Callable[..., Any] | None:
         at(packed([word for p in call.parts for word in p.words()])),
         at(packed([field for row in entry.rows for field in row.fields()])),
         at(packed(call.fresh)), at(packed(call.sources)), at(packed(call.program.words)),
-        *([0] * 6 if copying is None else [
-            Pointer(copying.saves), at(copying.shelf), len(copying.writes), len(copying.pairs),
+        *([0] * 7 if copying is None else [
+            Pointer(copying.saves), at(copying.shelf), copying.most,
+            len(copying.writes), len(copying.pairs),
             at(packed(copying.writes)), at(packed([k for pair in copying.pairs for k in pair])),
         ]),
     ]).view(_Spec)

@@ -109,6 +109,7 @@ CHOSEN = (
 )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", [t.name for t in available()])
 @pytest.mark.parametrize("text", CHOSEN)
 def test_chosen_in_a_loop(
@@ -149,6 +150,7 @@ STORED = (
 """What a condition decides, and what comes after: nothing is left that it decides."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
 @pytest.mark.parametrize("looped", [False, True])
 @pytest.mark.parametrize("stored", STORED)

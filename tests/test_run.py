@@ -84,7 +84,7 @@ def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
     return _stages(program.function, tuple(map(type_of, arguments(program, n))))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @each_program
 def test_core_python(program: Program) -> None:
     for n in program.sizes:
@@ -96,7 +96,7 @@ def test_core_python(program: Program) -> None:
         AGREED["core-python"] += 1
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(12)
 @each_program
 def test_interpreted_after_every_pass(program: Program) -> None:
     for n in [n for n in program.sizes[::2] if n <= LONGEST]:

@@ -11,7 +11,11 @@ from .returned import Returned
 if TYPE_CHECKING:
     from loopir.nodes import Kernel
 
-__all__ = ["Home", "Plan", "Ref", "Shape", "StatusSource"]
+__all__ = ["ALL_BYTES", "FEW_BYTES", "Home", "Plan", "Ref", "Shape", "StatusSource"]
+
+ALL_BYTES = (1 << 63) - 1
+FEW_BYTES = 1 << 15
+"""What is copied beside its being computed, hardly noticed, whatever is done to it."""
 
 
 @record(frozen=True, slots=True)
@@ -70,12 +74,12 @@ class Plan:
     parameters of the caller (arguments, captured) that the kernel writes. ``rewrites``: some of
     those are also read, so the original cannot be run again after the kernel unless they are
     restored. ``snapshot``: Python may have to take over after the kernel has written, so the
-    ``writes`` are copied before each call. ``risky``: only Python knows which of several operations
-    warns first, and copies cost little, or whether any does: copies are made where the kernel
-    overwrites what it reads. ``temporaries``: fresh arrays that do not escape. ``told``: an array
-    in which element k + 1 says when ``sources[k]`` raised first, as the how-manieth of them; 0: it
-    did not. ``homes``: names that are read before all else, in order. ``short``: the slot that
-    tells that a list had too little room; the call is then done again with more.
+    ``writes`` are copied before each call. ``copied_up_to``: what the kernel overwrites and reads
+    is copied if it is no more bytes, for only Python knows which of several operations warns first,
+    or whether any does. ``temporaries``: fresh arrays that do not escape. ``told``: an array in
+    which element k + 1 says when ``sources[k]`` raised first, as the how-manieth of them; 0: it did
+    not. ``homes``: names that are read before all else, in order. ``short``: the slot that tells
+    that a list had too little room; the call is then done again with more.
     """
 
     kernel: Kernel
@@ -87,7 +91,7 @@ class Plan:
     writes: tuple[str, ...] = ()
     rewrites: bool = False
     snapshot: bool = False
-    risky: bool = False
+    copied_up_to: int = 0
     temporaries: frozenset[str] = frozenset()
     sources: tuple[StatusSource, ...] = ()
     told: str | None = None

@@ -25,7 +25,7 @@ from .macros import Context, expand, registered
 from .macros.driver import expand_only
 from .macros.objects import held_type
 from .options import Options
-from .plan import Plan
+from .plan import ALL_BYTES, FEW_BYTES, Plan
 from .rejections import Refused
 from .relied import relying
 from .scope import Origin, Scope
@@ -175,8 +175,8 @@ def _settled(plan: Plan, fusion: Fusion, vector: Kernel) -> Plan:
     bindings = tuple(b for b in plan.bindings if b.name not in fusion.contracted)
     several = len(plan.sources) > 1 and bool(plan.writes)
     cheap = plan.told is not None or dear_to(fusion.kernel, plan.writes)
-    risky = plan.risky or (several and cheap)
+    copied_up_to = max(plan.copied_up_to, several * (ALL_BYTES if cheap else FEW_BYTES))
     return replace(
         plan, kernel=fusion.kernel, bindings=bindings, rewrites=rewrites, snapshot=snapshot,
-        risky=risky,
+        copied_up_to=copied_up_to,
     )

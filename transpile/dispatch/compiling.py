@@ -48,7 +48,7 @@ def contract_of(plan: Plan, kernel: Kernel) -> Contract:
         writes=plan.writes,
         rewrites=plan.rewrites,
         snapshot=plan.snapshot,
-        risky=plan.risky,
+        copied_up_to=plan.copied_up_to,
         sources=plan.sources,
         told=plan.told,
         homes=plan.homes,

@@ -43,7 +43,7 @@ class Contract:
     writes: tuple[str, ...]
     rewrites: bool
     snapshot: bool
-    risky: bool
+    copied_up_to: int
     sources: tuple[StatusSource, ...]
     told: str | None
     homes: tuple[Home, ...] = ()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LITTLE", "Saved", "apart", "copies", "greatest", "least", "more", "share"]
+__all__ = ["LITTLE", "Saved", "apart", "copies", "greatest", "least", "more", "share", "size"]
 
 Saved = tuple[tuple[np.ndarray, np.ndarray], ...]
 """Arrays that the kernel writes, each with a copy made before."""
@@ -49,6 +49,11 @@ def apart(lists: Iterable[object]) -> bool:
     """Whether each is another object."""
     ids = [*map(id, lists)]
     return len({*ids}) == len(ids)
+
+
+def size(given: Iterable[Any]) -> int:
+    """Bytes of the items of arrays; of what is none, as for `copies`, none."""
+    return sum(a.nbytes for a in given if type(a) is np.ndarray)
 
 
 def copies(given: Iterable[Any]) -> Saved:

@@ -113,6 +113,7 @@ def _call(
     copying = Copying(
         writes=written,
         pairs=() if contract.rewrites else places.pairs(contract),
+        most=contract.copied_up_to,
         shelf=shelf.state,
         saves=lambda *values: shelf.copies(over(values)),
     )
@@ -131,7 +132,7 @@ def _call(
         parts=places.parts, fresh=fresh, sources=sources, program=program,
         wary=wary, python=python,
         ended=ends,
-        copying=copying if contract.risky else None,
+        copying=copying if contract.copied_up_to else None,
         calls=calls,
     )
 

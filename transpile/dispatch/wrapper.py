@@ -35,7 +35,7 @@ from .contract import Contract
 from .entry import Entry, sources
 from .floats import CALM, errstate, nervous
 from .result import result_text
-from .saved import Saved, copies, share
+from .saved import Saved, copies, share, size
 from .standin import Values, condition, stand_in
 
 __all__ = ["applies", "wrapper"]
@@ -148,9 +148,15 @@ class _Text(Entry):
         self.helpers |= {"_tp_warnings": warnings, "_tp_calm": CALM, "_tp_errstate": errstate}
         mood = "(_tp_errstate(), _tp_warnings.filters)"
         condition = f"{mood} != _tp_calm.mood and {self.helper('f', nervous)}()"
-        if contract.risky and contract.rewrites:
-            condition += " or True"  # the call in C must know the mood all the same
-        elif contract.risky and contract.in_place:
-            pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in contract.in_place)
-            condition += f" or {self.helper('f', share)}(({pairs}))"
+        if contract.copied_up_to:
+            condition += f" or ({self._cheap(written)})"
         return f"{saved} if {condition} else ()"
+
+    def _cheap(self, written: str) -> str:
+        """Whether the kernel overwrites what it reads, and not too much of it to copy."""
+        contract = self.contract
+        cheap = f"{self.helper('f', size)}(({written})) <= {contract.copied_up_to}"
+        if contract.rewrites or not contract.in_place:
+            return cheap if contract.rewrites else "False"
+        pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in contract.in_place)
+        return f"{cheap} and {self.helper('f', share)}(({pairs}))"

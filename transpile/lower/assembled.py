@@ -12,7 +12,7 @@ from loopir.tree import bottom_up, walk
 from loopir.types import MAX_PARAMS
 
 from ..bindings import Argument, Captured, Field, Held, Taken
-from ..plan import Plan
+from ..plan import ALL_BYTES, Plan
 from ..returned import Chosen, Paired, Returned
 from ..types import ArgType
 from .aliases import alias_guards
@@ -45,7 +45,7 @@ def assembled(
     theirs = {n for n, binding in b.bindings.items() if isinstance(binding, given)}
     writes = tuple(sorted(written & theirs))
     rewrites = bool(written & read & theirs)
-    sources, risky = b.known_sources(rewrites=rewrites)
+    sources, wordless = b.known_sources(rewrites=rewrites)
     guards = (*b.guards, *alias_guards(params, ours, b.block, b.reshaped))
     checked = any(isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s))
     checked = checked or bool(b.strict)
@@ -66,7 +66,7 @@ def assembled(
         rewrites=rewrites,
         temporaries=own,
         sources=sources,
-        risky=risky,
+        copied_up_to=ALL_BYTES if wordless else 0,
         told=b.told,
     )
     copies = plan.wordless or (checked and not stops)
