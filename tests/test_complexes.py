@@ -52,7 +52,7 @@ def with_real(z, w, out):
 
 def squared(z, w, out):
     for i in range(len(z)):
-        out[i] = z[i] ** 2 if i % 3 else z[i] * z[i]  # np.square rounds as its memory happens to lie
+        out[i] = z[i] ** 2 if i % 3 else z[i] * z[i]  # np.square is not always the same
 
 
 def powers(z, w, out):
