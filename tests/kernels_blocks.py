@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from hypothesis import strategies as st
@@ -74,9 +75,20 @@ class Blocks(Exprs):
         gives = [self.dtype() for _ in range(self.draw(st.integers(0, 2)))]
         then, a = self.arm(depth, gives)
         orelse, b = self.arm(depth, gives) if gives or self.chance(2) else ((), [])
+        if self.chance(3):
+            (then, a), (orelse, b) = self.ending((then, a), (orelse, b))
         names = [self.name("y") for _ in gives]
         self.names += [ir.Var(n, d) for n, d in zip(names, gives, strict=True)]
         return (ir.If(cond, then, orelse, tuple(map(ir.Yield, names, a, b))),)
+
+    def ending(self, *arms: tuple[Block, list[ir.Expr]]) -> Iterator[tuple[Block, list[ir.Expr]]]:
+        """Both arms store to one place in the end, and may give what they stored."""
+        p, index = self.place(self.dtype())
+        load = ir.Load(p.name, index, p.dtype)
+        for body, values in arms:
+            store = ir.Store(p.name, index, self.expr(p.dtype, 2))
+            stored = [load if v.dtype == p.dtype and self.chance(2) else v for v in values]
+            yield (*body, store), stored
 
     def arm(self, depth: int, gives: list[str]) -> tuple[Block, list[ir.Expr]]:
         outside = list(self.names)

@@ -42,6 +42,22 @@ def a_list_under_a_name(x):
     return doubled, len(doubled)
 
 
+@example(lambda: (0b1011010110011, numbers("f8", 1, 9)))
+def what_both_arms_store_last_is_read(bits, x):
+    m = len(x)
+    out = np.full(2 * m, 7.0)
+    total = 0.0
+    for start, stop in [(0, m), (m, 2 * m)]:
+        for i in range(start, stop):
+            if bits & 1 == 0:
+                out[i] = 0
+            else:
+                out[i] = x[i - start] * 2
+                total += out[i]
+            bits = bits >> 1
+    return total
+
+
 @example(lambda: (numbers(),))
 def a_filtered_list_under_a_name(x):
     positive = count = [v for v in x if v > 0]

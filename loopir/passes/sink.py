@@ -51,10 +51,12 @@ def _shared_ending(
 ) -> list[tuple[Write, Write]]:
     """The last writes of both branches that go to the same places, in order.
 
-    Their values will be taken before the first of them writes.
+    Their values, and what the branch gave before, will be taken before the first of them writes.
     """
     pairs: list[tuple[Write, Write]] = []
-    values: list[Expr] = []
+    values: list[Expr] = [value for y in s.yields for value in (y.then, y.orelse)]
+    if reads(*values) & changing:
+        return []
     for a, b in zip(reversed(s.then), reversed(s.orelse), strict=False):
         if not isinstance(a, Store | Append) or not isinstance(b, Store | Append):
             break
