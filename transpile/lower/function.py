@@ -31,6 +31,7 @@ from .builder import Builder
 from .cases import narrowed
 from .growing import growing, grown
 from .joint import forked, undecided
+from .last_names import last_name, renamed
 from .lists import IsCounted, plain_lists
 from .parts import IsComplex, split
 from .refusal import NoValue, Unforeseen, refuse
@@ -89,8 +90,10 @@ def _lowered(
     except IsCounted as found:
         known = replace(known, counted=known.counted | {found.name})
     except Unforeseen as found:
-        more = known.unforeseen | {found.name}
-        if more == known.unforeseen or found.name not in growing(divided, more):
+        name = last_name(tree, found.name)
+        more = known.unforeseen | {name}
+        tree = tree if name == found.name else renamed(tree, found.name, name)
+        if more == known.unforeseen or name not in growing(split(tree, known.names), more):
             raise
         known = replace(known, unforeseen=more)
     return _lowered(tree, types, scope, known, telling)

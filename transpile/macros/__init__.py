@@ -59,6 +59,7 @@ from .shifting import list_shifted
 from .sorting import list_sorted
 from .stacking import array_rows
 from .subscripts import lists_indexed, row_element
+from .tuplelists import tuples_listed
 from .tuples import (
     tuple_asked,
     tuple_item,
@@ -82,6 +83,7 @@ MACROS: tuple[Macro, ...] = (
     rows_swapped,        # M[i], M[j] = M[j], M[i]
     rows_copied,         # [row[:] for row in M]
     columns_walked,      # [sum(c) for c in zip(*M)]
+    tuples_listed,       # w = [(v, i) for …]
     list_made,           # a = xs[1:], list(range(n)), [s] + xs
     list_extended,       # a += [v * 2 for v in x]
     list_shifted,        # a.insert(0, s), a.pop(i), del a[i], a.remove(s)

@@ -24,7 +24,7 @@ from .indexed import Indexed
 from .names import bound, bound_once, free_of
 from .objects import held_at
 from .samples import OPERATORS
-from .tupled import Tuples, whole_names
+from .tupled import Tuples, tuple_lists, whole_names
 
 __all__ = ["Facts"]
 
@@ -45,6 +45,7 @@ class Facts(Called, Indexed, Tuples):
         self._names = {}
         self.own = bound(*tree.body)
         self.whole = whole_names(tree)
+        self.tuple_lists = tuple_lists(tree)
         self.apart = self.own - self.whole
         self.known: dict[str, Fact] = {}
         self._fixed: dict[str, Fact] = {}

@@ -60,8 +60,8 @@ def _join(node: ast.AST, cx: Context) -> _Join | None:
     if len(ranks) != 1 or (given and name not in ("append", "concatenate", "stack")):
         return None
     rank = ranks.pop()
-    if axis is None:
-        axis = 0 if rank == 1 else None
+    if axis is None and rank == 1 and not given:
+        axis = 0
     return None if axis is None else _way(name, parts, rank, axis)
 
 

@@ -67,7 +67,7 @@ def product(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
             own = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in range(len(lengths))]
             if cx.fact(x).rank == len(own) and [*map(ast.dump, own)] == [*map(ast.dump, lengths)]:
                 return cx.expr("X.size", X=x)
-    out = lengths[0]
-    for n in lengths[1:]:
+    out, *others = lengths or [ast.Constant(1)]
+    for n in others:
         out = cx.expr("A * B", A=out, B=n)
     return out

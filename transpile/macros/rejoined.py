@@ -102,8 +102,8 @@ def _rolled(given: Arguments, cx: Context) -> ast.expr | None:
         parts["X"] = x if isinstance(x, ast.Name) else held(x, "a", cx)
         shape = ", ".join(f"X.shape[{k}]" for k in range(rank))
         return cx.expr(f"NP.roll(X.ravel(), K).reshape({shape})", K=by, **parts)
-    axes = axis.elts if isinstance(axis, (ast.Tuple, ast.List)) else None
-    if axes is None:
+    axes = axis.elts if isinstance(axis, (ast.Tuple, ast.List)) else []
+    if not axes:
         return None
     shifts = by.elts if isinstance(by, (ast.Tuple, ast.List)) else [by] * len(axes)
     if len(shifts) != len(axes) or not all(cx.fact(k).is_int for k in (*shifts, *axes)):

@@ -253,7 +253,7 @@ def _one(given: Arguments, cx: Context) -> ast.expr | None:
     """The element at one place."""
     x, at = given["a"], given.get("indices")
     known = at is not None and cx.fact(at).is_int and _rank(x, cx) == 1 and given.only(
-        "a", "indices", "axis")
+        "a", "indices", "axis") and integer_constant(given.get("axis"), 0) in (0, -1)
     return cx.expr("X[I]", X=x, I=at) if known and at is not None and cx.fact(x).array else None
 
 

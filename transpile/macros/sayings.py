@@ -66,14 +66,15 @@ def _parts(
 
 
 def _wants(text: str, own: Mapping[str, ast.expr], cx: Context) -> bool:
-    """Whether an argument is given, and what it has to be; an axis is a constant."""
+    """Whether an argument is given, and what it has to be; an axis is a constant, or two are."""
     name, _, value = text.partition("=")
     e = own.get(name)
     if e is None:
         return False
     if not value:
-        axes = e.elts if isinstance(e, ast.Tuple) else [e]
-        return name != "AXIS" or all(integer_constant(a, None) is not None for a in axes)
+        axes = e.elts if isinstance(e, ast.Tuple) and "ORD" not in own else [e]
+        known = all(integer_constant(a, None) is not None for a in axes)
+        return name != "AXIS" or (known and len(axes) in (1, 2))
     negative = value.startswith("-") and isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub)
     e, value = (e.operand, value[1:]) if negative and isinstance(e, ast.UnaryOp) else (e, value)
     found = e.value if isinstance(e, ast.Constant) else cx.resolve(e)

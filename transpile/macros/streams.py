@@ -63,7 +63,7 @@ def stream(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
         case _, ast.Subscript(slice=ast.Slice()):
             return _slice(it, cx, rebound) or _array(it, cx, rebound)
     known = tuple_known(it, cx) or it
-    return _rows(known, cx) or _array(known, cx, rebound)
+    return _rows(known, cx) or _array(known, cx, rebound) or _tuples(it, cx)
 
 
 def _rows(it: ast.expr, cx: Context) -> Stream | None:
@@ -96,6 +96,16 @@ def _array(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
         return None
     x, setup = _held(it, cx, rebound)
     return Stream(setup, cx.expr("len(X)", X=x), lambda i: cx.expr("X[I]", X=x, I=i))
+
+
+def _tuples(it: ast.expr, cx: Context) -> Stream | None:
+    """``w``, a list of tuples → element ``(w[i][0], w[i][1])`` of ``len(w)``."""
+    width = cx.facts.tuple_lists.get(it.id, 0) if isinstance(it, ast.Name) else 0
+
+    def at(i: ast.expr) -> Element:
+        return tuple(cx.expr("W[I][K]", W=it, I=i, K=ast.Constant(k)) for k in range(width))
+
+    return Stream((), cx.expr("len(W)", W=it), at) if width else None
 
 
 def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream | None:

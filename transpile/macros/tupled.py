@@ -2,22 +2,29 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from .asked import Asked
 from .integers import integer_constant
 
-__all__ = ["MOST", "Tuples", "constant_slice", "is_steady", "spelled", "whole_names"]
+__all__ = [
+    "MOST", "Tuples", "constant_slice", "is_steady", "spelled", "tuple_lists",
+    "whole_names",
+]
 
 MOST = 16
 """Items of a tuple that is taken apart."""
 
 
 class Tuples(Asked):
-    """Items of tuples; a local one has names for them."""
+    """Items of tuples; a local one has names for them. ``tuple_lists``: lists of such tuples, and
+    how many items these have.
+    """
 
     apart: set[str]
     whole: set[str]
+    tuple_lists: dict[str, int]
     fresh: Callable[[str], str]
     _names: dict[tuple[str, int], tuple[str, ...]]
 
@@ -65,6 +72,10 @@ class Tuples(Asked):
             case ast.Attribute(attr="shape", value=ast.Name() as array):
                 fact = self.of(array)
                 return [_at(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+                name in self.tuple_lists and is_steady(index)
+            ):
+                return [_at(e, k) for k in range(self.tuple_lists[name])]
             case ast.Subscript(value=value, slice=ast.Slice() as cut):
                 bounds, items = constant_slice(cut), self._items(value)
                 if bounds is None or items is None or not all(map(is_steady, items)):
@@ -125,3 +136,39 @@ def whole_names(tree: ast.FunctionDef) -> set[str]:
             case ast.Global(names=several) | ast.Nonlocal(names=several):
                 names.update(several)
     return names
+
+
+def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
+    """Lists that are made here, in which there are never others than tuples of one length: that."""
+    made: dict[str, list[list[ast.expr]]] = {}
+    others = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    appended: dict[str, list[ast.expr]] = {}
+    for n in ast.walk(tree):
+        match n:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=items)):
+                made.setdefault(name, []).append(items)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=item)):
+                made.setdefault(name, []).append([item])
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item]
+            ):
+                appended.setdefault(name, []).append(item)
+            case ast.Attribute(value=ast.Name(id=name), attr=attr):
+                others |= {name} - ({name} if attr in ("append", "clear", "pop") else set())
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                others.add(name)
+    names = (n for n in ast.walk(tree) if isinstance(n, ast.Name))
+    stores = Counter(n.id for n in names if not isinstance(n.ctx, ast.Load))
+    out: dict[str, int] = {}
+    for name, lists in made.items():
+        items = [e for some in (*lists, appended.get(name, [])) for e in some]
+        lengths = {_length(e) for e in items}
+        length = lengths.pop() if len(lengths) == 1 else 0
+        if 0 < length <= MOST and stores[name] == len(lists) and name not in others:
+            out[name] = length
+    return out
+
+
+def _length(e: ast.expr) -> int:
+    plain = isinstance(e, ast.Tuple) and not any(isinstance(x, ast.Starred) for x in e.elts)
+    return len(e.elts) if isinstance(e, ast.Tuple) and plain else 0

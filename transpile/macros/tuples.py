@@ -102,6 +102,8 @@ def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
         return cx.expr("LIST[I]", LIST=listed(items, cx), I=index) if scalars else None
     if isinstance(value, ast.Attribute) or not -len(items) <= at < len(items):
         return None
+    if isinstance(value, ast.Subscript) and not isinstance(value.slice, ast.Slice):
+        return items[at] if at < 0 else None  # an item of a list of tuples
     return [e if is_steady(e) else held(e, "t", cx) for e in items][at]
 
 

@@ -1,0 +1,91 @@
+"""Each function along axes that there are, and are not: the same answer, or error, as NumPy's."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from written import written
+
+from transpile import fuse
+
+CALLS = """
+    np.sum(x, A)
+    x.sum(axis=A)
+    np.sum(x, axis=A, keepdims=True)
+    np.prod(x, axis=A)
+    np.mean(x, axis=A)
+    np.var(x, axis=A)
+    np.std(x, axis=A)
+    np.min(x, axis=A)
+    x.max(axis=A)
+    np.ptp(x, axis=A)
+    np.any(x > 0, axis=A)
+    np.all(x > 0, axis=A)
+    np.count_nonzero(x, axis=A)
+    np.argmin(x, axis=A)
+    x.argmax(axis=A)
+    np.cumsum(x, axis=A)
+    x.cumprod(axis=A)
+    np.diff(x, axis=A)
+    np.roll(x, 1, axis=A)
+    np.flip(x, axis=A)
+    np.concatenate((x, x), axis=A)
+    np.stack((x, x + 1), axis=A)
+    np.append(x, x, axis=A)
+    np.repeat(x, 2, axis=A)
+    np.take(x, 1, axis=A)
+    np.take(x, k, axis=A)
+    x.take(1, axis=A)
+    np.compress(k > 0, x, axis=A)
+    np.squeeze(x, A)
+    x.squeeze(axis=A)
+    np.median(x, axis=A)
+    np.average(x, axis=A)
+    np.nansum(x, axis=A)
+    np.nanmax(x, axis=A)
+    np.nanmean(x, axis=A)
+    np.nanvar(x, axis=A)
+    np.trapezoid(x, axis=A)
+    np.gradient(x, axis=A)
+    np.maximum.accumulate(x, axis=A)
+    np.add.reduce(x, axis=A)
+    np.delete(x, 1, axis=A)
+    np.insert(x, 1, 0.0, axis=A)
+    np.swapaxes(x, 0, A)
+    np.moveaxis(x, 0, A)
+    np.take_along_axis(x, q, axis=A)
+    np.size(x, A)
+    np.linalg.norm(x, axis=A)
+    np.linalg.norm(x, 1, axis=A)
+    np.linalg.norm(x, np.inf, axis=A)
+    np.rot90(x, 1, (0, A))
+"""
+AXES = ("-3", "-2", "-1", "0", "1", "2", "None", "True", "1.0", "(0,)", "(0, 1)", "()", "a")
+VECTOR, MATRIX = np.arange(5.0) - 2, np.arange(15.0).reshape(5, 3) - 4
+GIVEN = ((VECTOR, np.array([0, 1, 1])), (MATRIX, np.zeros((5, 3), int)))
+
+
+def function(call: str, axis: str, folder: Path) -> Any:
+    said = re.sub(r"(?<![A-Za-z.])A(?![A-Za-z])", axis, call)
+    return written(folder, f"import numpy as np\ndef f(x, k, q, a):\n    return {said}\n").f
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("call", [line.strip() for line in CALLS.strip().splitlines()])
+def test_as_numpy(call: str, tmp_path: Path) -> None:
+    compiled = 0
+    for axis in AXES:
+        plain = function(call, axis, tmp_path)
+        fused = fuse(plain, on_reject="silent")
+        for x, q in GIVEN:
+            for a in (0, 1, -3, 7) if axis == "a" else (0,):
+                k = np.array([1, 0, 1, 0, 1])
+                args = x, k, q, a
+                what = f"{call}, {axis} of {x.ndim}, {a}"
+                assert_same(outcome(fused, args), outcome(plain, args), what, ulps=4)
+        compiled += fused.stats.compiled
+    assert compiled
