@@ -168,6 +168,8 @@ def check_case(case: Case, reassociate: bool) -> None:
         kernel = new
         well_formed(kernel)
         after, got = outcome(case, kernel)
+        if kernel.stops and status & after & STATUS["replay"]:  # nothing is written then
+            return
         for name in wanted:
             assert same(got[name], wanted[name]), (step.name, name)
         # what is dead need not raise any more; where more is raised, Python decides
