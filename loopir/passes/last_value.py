@@ -7,7 +7,7 @@ from ..algebra.index import minus, runs
 from ..algebra.values import raising
 from ..analysis.memory import Memory, loaded, written
 from ..names import Fresh, bound, reads, rename, substitute
-from ..nodes import Accum, Assign, Break, If, Interval, Kernel, Loop, Return, Stmt, Yield
+from ..nodes import Accum, Assign, Break, If, Interval, Kernel, Loop, Return, Stmt, Var, Yield
 from ..tree import counters, walk
 from .blocks import map_stmts, needed
 
@@ -17,7 +17,8 @@ __all__ = ["last_value"]
 def last_value(kernel: Kernel) -> Kernel:
     """Accumulators whose step looks at no accumulator leave the loop.
 
-    What may raise a floating-point flag is computed in every iteration as before. Before::
+    What may raise a floating-point flag is computed in every iteration as before, or ahead of the
+    first. Before::
 
         def k(x: f64[::1], out: mut(f64[()])):
             disjoint(x, out)
@@ -48,7 +49,12 @@ def last_value(kernel: Kernel) -> Kernel:
         accs = tuple(a for a in s.accs if a not in found)
         flags = (Assign(fresh.name(a.name), a.step) for a in found if raising(a.step))
         loop = replace(s, accs=accs, body=(*s.body, *flags))
-        return (loop, *(_after(a, s, fresh) for a in found)) if found else s
+        starts = {a.name: Assign(fresh.name(a.name), a.init) for a in found if raising(a.init)}
+        held = (
+            replace(a, init=Var(starts[a.name].name, a.init.dtype)) if a.name in starts else a
+            for a in found
+        )
+        return (*starts.values(), loop, *(_after(a, s, fresh) for a in held)) if found else s
 
     return map_stmts(kernel, edit)
 

@@ -274,3 +274,17 @@ def middles(x):
         middle = np.median(x[i])
         out.append(middle)
     return np.array(out), np.median(x[0, 1:])
+
+
+@trap("what nobody needs warns all the same", case(F, 3), case(F, 0), case(S, 3), case(S4, 2))
+def started_over(x, k):
+    for i in range(len(x)):
+        a = x[-1] / i
+        b = x[i] * 1e200
+        for _ in range(k):
+            a = 2.5
+        for j in range(k):
+            b = j
+        a *= 2
+        b *= 2
+    return k
