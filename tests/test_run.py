@@ -48,7 +48,7 @@ on_each_target = pytest.mark.parametrize(
         for p in PROGRAMS for k, t in enumerate(NATIVE)
     ],
 )
-"""A plain run compiles each program for one target."""
+"""A plain run compiles every other program, for one target."""
 
 
 def arguments(program: Program, n: int) -> tuple[Any, ...]:
@@ -109,6 +109,7 @@ def test_interpreted_after_every_pass(program: Program) -> None:
             agrees(program, n, f"interpreter after {name}", outcome(call, arguments(program, n)))
 
 
+@pytest.mark.share(2)
 @on_each_target
 def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
