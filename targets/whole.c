@@ -94,29 +94,23 @@ static int stands(const whole *w, int64_t status, object *saved, object **given,
     return good;
 }
 
-/* Bytes of the items of what the kernel overwrites. */
-static int64_t overwritten(const whole *w, object **given)
+/* The array `i` of those that the kernel overwrites, and the bytes of its items. */
+static const ndarray *overwritten(const whole *w, object **given, int i, int64_t *bytes)
 {
-    int64_t bytes = 0;
-    for (int i = 0; i < w->written; i++) {
-        const ndarray *a = (const ndarray *)given[w->sources[w->writes[i]]];
-        int64_t size = w->params[w->writes[i]].bytes;
-        for (int axis = 0; axis < a->rank; axis++) size *= a->dims[axis];
-        bytes += size;
-    }
-    return bytes;
+    const ndarray *a = (const ndarray *)given[w->sources[w->writes[i]]];
+    *bytes = w->params[w->writes[i]].bytes;
+    for (int axis = 0; axis < a->rank; axis++) *bytes *= a->dims[axis];
+    return a;
 }
 
 /* Whether what the kernel overwrites now lies on the shelf, array by array. */
 static int shelved(const whole *w, object **given)
 {
     enum { ONE_BLOCK = 3 };                             /* NumPy's flags of either order */
-    int64_t at = 0;
+    int64_t at = 0, size;
     if (w->shelf->busy) return 0;
     for (int i = 0; i < w->written; i++) {
-        const ndarray *a = (const ndarray *)given[w->sources[w->writes[i]]];
-        int64_t size = w->params[w->writes[i]].bytes;
-        for (int axis = 0; axis < a->rank; axis++) size *= a->dims[axis];
+        const ndarray *a = overwritten(w, given, i, &size);
         if (!(a->flags & ONE_BLOCK) || size > w->shelf->bytes - at) return 0;
         if (size) __builtin_memcpy(w->shelf->data + at, a->data, (uint64_t)size);
         at += size;
@@ -128,12 +122,14 @@ static int shelved(const whole *w, object **given)
 static int copied(const whole *w, object **given, object **saved)
 {
     int wanted = w->saves && !w->pairs;
+    int64_t size, all = 0;
     for (int i = 0; w->saves && i < w->pairs; i++) {
         const ndarray *a = (const ndarray *)given[w->shared[2 * i]], *b = (const ndarray *)given[w->shared[2 * i + 1]];
         wanted |= a->data == b->data;                   /* or nothing is shared: the kernel sees to that */
     }
+    for (int i = 0; wanted && i < w->written; i++) overwritten(w, given, i, &size), all += size;
     *saved = 0;
-    if (!wanted || (w->most < INT64_MAX && overwritten(w, given) > w->most)) return 1;
+    if (!wanted || all > w->most) return 1;
     if (shelved(w, given)) more.hold(*saved = py.truth);
     else *saved = call_with(w->saves, w->arguments + w->values, given);
     return *saved != 0;

@@ -148,15 +148,13 @@ class _Text(Entry):
         self.helpers |= {"_tp_warnings": warnings, "_tp_calm": CALM, "_tp_errstate": errstate}
         mood = "(_tp_errstate(), _tp_warnings.filters)"
         condition = f"{mood} != _tp_calm.mood and {self.helper('f', nervous)}()"
-        if contract.copied_up_to:
-            condition += f" or ({self._cheap(written)})"
+        if contract.copied_up_to and (contract.rewrites or contract.in_place):
+            condition += f" or {self._cheap(written)}"
         return f"{saved} if {condition} else ()"
 
     def _cheap(self, written: str) -> str:
         """Whether the kernel overwrites what it reads, and not too much of it to copy."""
         contract = self.contract
         cheap = f"{self.helper('f', size)}(({written})) <= {contract.copied_up_to}"
-        if contract.rewrites or not contract.in_place:
-            return cheap if contract.rewrites else "False"
         pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in contract.in_place)
-        return f"{cheap} and {self.helper('f', share)}(({pairs}))"
+        return cheap if contract.rewrites else f"{cheap} and {self.helper('f', share)}(({pairs}))"

@@ -18,14 +18,15 @@ What has a list display once, and is only appended to by loops that do not read 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..macros.copying import copied
 from ..macros.liveness import exposed, reads
 from ..macros.names import used
+from ..macros.tupled import added, width
 from .fixed import outside
 
-__all__ = ["POP", "PUSH", "count_of", "growing", "grown", "parts_of_list"]
+__all__ = ["POP", "PUSH", "count_of", "growing", "grown", "method_of", "parts_of_list"]
 
 PUSH = "#push"
 """A call of it says: these buffers, their count, and what is put behind their last items."""
@@ -56,8 +57,7 @@ def growing(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) -> dict[str
         lines = [s for s in ast.walk(tree) if _target(s) == name]
         made = [s.value for s in lines if isinstance(s, ast.Assign)]
         items = [e for v in made if isinstance(v, ast.List) for e in v.elts]
-        items += _added(tree, name)
-        widths = {len(e.elts) if isinstance(e, ast.Tuple) else 0 for e in items}
+        widths = {width(e) for e in (*items, *added(tree, name))}
         displays = all(isinstance(v, ast.List) and name not in reads([v]) for v in made)
         bound = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
         stores = [n for n in bound if not isinstance(n.ctx, ast.Load)]
@@ -99,7 +99,7 @@ def _target(s: ast.AST) -> str | None:
     return None
 
 
-def _method(n: ast.AST) -> tuple[str, str] | None:
+def method_of(n: ast.AST) -> tuple[str, str] | None:
     """The name and the method of ``name.method(…)``."""
     match n:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if (
@@ -111,23 +111,7 @@ def _method(n: ast.AST) -> tuple[str, str] | None:
 
 def _resized(tree: ast.AST) -> set[str]:
     added = {_target(n) or "" for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
-    return added | {found[0] for n in ast.walk(tree) if (found := _method(n)) is not None}
-
-
-def _added(tree: ast.AST, name: str) -> Iterator[ast.expr]:
-    """What is appended to a list."""
-    for n in ast.walk(tree):
-        match n:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="append"), args=[e]):
-                items = [e]
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=of), attr="extend"),
-                args=[ast.List(elts=items)],
-            ) | ast.AugAssign(target=ast.Name(id=of), op=ast.Add(), value=ast.List(elts=items)):
-                pass
-            case _:
-                continue
-        yield from items if of == name else ()
+    return added | {found[0] for n in ast.walk(tree) if (found := method_of(n)) is not None}
 
 
 def _is_plain(
@@ -142,7 +126,7 @@ def _is_plain(
         return False
     for s in tree.body:
         uses = [n for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name]
-        calls = [m for n in ast.walk(s) if (m := _method(n)) is not None and m[0] == name]
+        calls = [m for n in ast.walk(s) if (m := method_of(n)) is not None and m[0] == name]
         if not calls:
             continue
         plain = isinstance(s, ast.For) and not any(isinstance(n, ast.While) for n in ast.walk(s))
@@ -178,7 +162,7 @@ class _Apart(ast.NodeTransformer):
         if name in self.lists and isinstance(node.value, ast.List):
             items = [self._push(name, e, node) for e in node.value.elts]
             return [self._counted(name, ast.Constant(0), node), *items]
-        match node.targets, node.value, _method(node.value):
+        match node.targets, node.value, method_of(node.value):
             case [ast.Name() | ast.Tuple() as target], ast.Call(args=[], keywords=[]), (
                 of, "pop"
             ) if of in self.lists:
@@ -214,7 +198,7 @@ class _Apart(ast.NodeTransformer):
         return lines
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
-        found = _method(node.value)
+        found = method_of(node.value)
         if found is None or found[0] not in self.lists or not isinstance(node.value, ast.Call):
             return self.generic_visit(node)
         name = found[0]

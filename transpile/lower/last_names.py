@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from ..macros.copying import copied
 from ..macros.names import used
+from .growing import method_of
 
 __all__ = ["last_name", "renamed"]
 
@@ -23,7 +24,7 @@ __all__ = ["last_name", "renamed"]
 def last_name(tree: ast.FunctionDef, name: str) -> str:
     """The other name, `name` where there is none."""
     names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    appended = sum(_is_append(n, name) for n in ast.walk(tree))
+    appended = sum(method_of(n) == (name, "append") for n in ast.walk(tree))
     loads = sum(n.id == name and isinstance(n.ctx, ast.Load) for n in names)
     stores = [n.id for n in names if not isinstance(n.ctx, ast.Load)]
     given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
@@ -66,10 +67,3 @@ def _bound(s: ast.stmt) -> tuple[str, str | None]:
         case ast.Assign(targets=[ast.Name(id=to)], value=ast.List()):
             return to, None
     return "", ""
-
-
-def _is_append(n: ast.AST, name: str) -> bool:
-    match n:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="append")):
-            return of == name
-    return False

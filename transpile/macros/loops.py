@@ -8,7 +8,8 @@ from .context import Context
 from .listlike import is_list
 from .names import bound, free_of
 from .nests import unless
-from .streams import Element, Stream, numpy_range, stream
+from .ranges import numpy_range
+from .streams import Element, Stream, stream
 
 __all__ = ["for_loop", "list_walked", "pairs"]
 

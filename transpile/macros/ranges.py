@@ -1,13 +1,71 @@
-"""Ranges that are asked instead of walked: ``x in range(…)``, and a range under a name."""
+"""Ranges: their bounds, ``x in range(…)``, and a range under a name."""
 from __future__ import annotations
 
 import ast
+from typing import TypeAlias
 
+import numpy as np
+
+from ..types import ELEMENTS, ScalarType
 from .context import Context
+from .fact import INT_TYPES
 from .integers import integer_constant
-from .streams import range_bounds
 
-__all__ = ["in_range", "named_range"]
+__all__ = ["arguments", "as_int", "in_range", "named_range", "numpy_range"]
+
+Bounds: TypeAlias = tuple[ast.expr, ast.expr, ast.expr]
+
+_LONG = INT_TYPES | {ScalarType("i64")}
+"""Of what ``np.arange`` makes int64; lengths that it computes of smaller ones may overflow."""
+
+
+def _bounds(call: ast.Call, cx: Context) -> Bounds | None:
+    """Start, end and step of a call with range's arguments; None unless they are surely ints."""
+    bounds = arguments(call)
+    return bounds if bounds and all(cx.fact(e).is_int for e in bounds) else None
+
+
+def arguments(call: ast.Call) -> Bounds | None:
+    """Start, end and step, as they are given."""
+    start: ast.expr = ast.Constant(0)
+    step: ast.expr = ast.Constant(1)
+    match call:
+        case ast.Call(args=[stop], keywords=[]):
+            pass
+        case ast.Call(args=[start, stop], keywords=[]):
+            pass
+        case ast.Call(args=[start, stop, step], keywords=[]):
+            pass
+        case _:
+            return None
+    return start, stop, step
+
+
+def as_int(e: ast.expr, cx: Context) -> ast.expr | None:
+    """`e` as the Python int that a range makes of it; None where it is surely no integer."""
+    fact = cx.fact(e)
+    if fact.is_int:
+        return e
+    known = fact.rank == 0 and fact.types and cx.means("int")
+    integers = known and all(ELEMENTS[t.dtype].kind in "iu" for t in fact.types)
+    return cx.expr("int(E)", E=e) if integers else None
+
+
+def numpy_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | None:
+    """Of ``np.arange(a, b, c)`` of surely ints of 64 bits: ``np``, and ``range(a, b, c)``."""
+    match it:
+        case ast.Call(func=ast.Attribute(value=home) as f) if cx.resolve(f) is np.arange:
+            bounds = arguments(it)
+        case _:
+            return None
+    if bounds is None or not integer_constant(bounds[2]) or not cx.means("range"):
+        return None
+    if not all(cx.fact(e).types and cx.fact(e).types <= _LONG for e in bounds):
+        return None
+    numbers = cx.expr("range()")
+    assert isinstance(numbers, ast.Call)
+    numbers.args = list(it.args)
+    return home, numbers
 
 
 def in_range(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -35,7 +93,7 @@ def _asked(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
     if cx.builtin(r) != "range" or not cx.fact(x).is_int:
         return None
     assert isinstance(r, ast.Call)
-    bounds = range_bounds(r, cx)
+    bounds = _bounds(r, cx)
     by = integer_constant(bounds[2]) if bounds else None
     if bounds is None or not by:
         return None
@@ -67,7 +125,7 @@ def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             return None
     if cx.builtin(r) != "range" or not cx.is_fixed(node, name):
         return None
-    bounds = range_bounds(r, cx)
+    bounds = _bounds(r, cx)
     if bounds is None or not integer_constant(bounds[2]):
         return None
     setup: list[ast.stmt] = []

@@ -8,7 +8,8 @@ import numpy as np
 from ..types import ScalarType
 from .context import Context
 from .integers import integer_constant, minus
-from .streams import extent, numpy_range, stream
+from .ranges import numpy_range
+from .streams import extent, stream
 from .views import View, held
 
 __all__ = ["is_sequence", "sequence"]

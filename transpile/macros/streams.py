@@ -5,24 +5,17 @@ import ast
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias
 
-import numpy as np
-
 from loopir.record import record
 
-from ..types import ELEMENTS, ScalarType
 from .context import Context
-from .fact import INT_TYPES
 from .integers import integer_constant, minus, plus
 from .names import free_of
+from .ranges import arguments, as_int, numpy_range
 from .tuples import listed, tuple_known
 
-__all__ = ["Element", "Stream", "extent", "numpy_range", "range_bounds", "stream"]
+__all__ = ["Element", "Stream", "extent", "stream"]
 
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"
-
-
-_LONG = INT_TYPES | {ScalarType("i64")}
-"""Of what ``np.arange`` makes int64; lengths that it computes of smaller ones may overflow."""
 
 
 @record(frozen=True, slots=True)
@@ -129,43 +122,9 @@ def _slice(it: ast.Subscript, cx: Context, rebound: Collection[str]) -> Stream |
     return Stream(whole.setup, minus(length, shift, cx), lambda i: whole.at(plus(i, shift, cx)))
 
 
-Bounds: TypeAlias = tuple[ast.expr, ast.expr, ast.expr]
-
-
-def range_bounds(call: ast.Call, cx: Context) -> Bounds | None:
-    """Start, end and step of a call with range's arguments; None unless they are surely ints."""
-    bounds = _bounds(call)
-    return bounds if bounds and all(cx.fact(e).is_int for e in bounds) else None
-
-
-def _bounds(call: ast.Call) -> Bounds | None:
-    start: ast.expr = ast.Constant(0)
-    step: ast.expr = ast.Constant(1)
-    match call:
-        case ast.Call(args=[stop], keywords=[]):
-            pass
-        case ast.Call(args=[start, stop], keywords=[]):
-            pass
-        case ast.Call(args=[start, stop, step], keywords=[]):
-            pass
-        case _:
-            return None
-    return start, stop, step
-
-
-def _as_int(e: ast.expr, cx: Context) -> ast.expr | None:
-    """`e` as the Python int that a range makes of it; None where it is surely no integer."""
-    fact = cx.fact(e)
-    if fact.is_int:
-        return e
-    known = fact.rank == 0 and fact.types and cx.means("int")
-    integers = known and all(ELEMENTS[t.dtype].kind in "iu" for t in fact.types)
-    return cx.expr("int(E)", E=e) if integers else None
-
-
 def _range(call: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | None:
     """``range(a, b, c)`` → element ``a + i * c``; of what are surely integers."""
-    found = [_as_int(e, cx) for e in _bounds(call) or ()]
+    found = [as_int(e, cx) for e in arguments(call) or ()]
     start, stop, step = found if len(found) == 3 else (None,) * 3
     if start is None or stop is None or step is None or integer_constant(step) == 0:
         return None
@@ -188,23 +147,6 @@ def _range(call: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | No
         return plus(low, i if by == 1 else cx.expr("I * C", I=i, C=step), cx)
 
     return Stream(setup, trips, at)
-
-
-def numpy_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | None:
-    """Of ``np.arange(a, b, c)`` of surely ints of 64 bits: ``np``, and ``range(a, b, c)``."""
-    match it:
-        case ast.Call(func=ast.Attribute(value=home) as f) if cx.resolve(f) is np.arange:
-            bounds = _bounds(it)
-        case _:
-            return None
-    if bounds is None or not integer_constant(bounds[2]) or not cx.means("range"):
-        return None
-    if not all(cx.fact(e).types and cx.fact(e).types <= _LONG for e in bounds):
-        return None
-    numbers = cx.expr("range()")
-    assert isinstance(numbers, ast.Call)
-    numbers.args = list(it.args)
-    return home, numbers
 
 
 def _arange(home: ast.expr, it: ast.Call, cx: Context, rebound: Collection[str]) -> Stream | None:

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from .asked import Asked
 from .integers import integer_constant
 
 __all__ = [
-    "MOST", "Tuples", "constant_slice", "is_steady", "spelled", "tuple_lists",
-    "whole_names",
+    "MOST", "Tuples", "added", "constant_slice", "is_steady", "spelled", "tuple_lists",
+    "whole_names", "width",
 ]
 
 MOST = 16
@@ -140,35 +140,49 @@ def whole_names(tree: ast.FunctionDef) -> set[str]:
 
 def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
     """Lists that are made here, in which there are never others than tuples of one length: that."""
-    made: dict[str, list[list[ast.expr]]] = {}
+    made: dict[str, list[ast.List | ast.ListComp]] = {}
     others = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    appended: dict[str, list[ast.expr]] = {}
     for n in ast.walk(tree):
         match n:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=items)):
-                made.setdefault(name, []).append(items)
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=item)):
-                made.setdefault(name, []).append([item])
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item]
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=(ast.List() | ast.ListComp()) as value
             ):
-                appended.setdefault(name, []).append(item)
-            case ast.Attribute(value=ast.Name(id=name), attr=attr):
-                others |= {name} - ({name} if attr in ("append", "clear", "pop") else set())
+                made.setdefault(name, []).append(value)
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
+                attr not in ("append", "clear", "pop")
+            ):
+                others.add(name)
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
                 others.add(name)
     names = (n for n in ast.walk(tree) if isinstance(n, ast.Name))
     stores = Counter(n.id for n in names if not isinstance(n.ctx, ast.Load))
     out: dict[str, int] = {}
-    for name, lists in made.items():
-        items = [e for some in (*lists, appended.get(name, [])) for e in some]
-        lengths = {_length(e) for e in items}
-        length = lengths.pop() if len(lengths) == 1 else 0
-        if 0 < length <= MOST and stores[name] == len(lists) and name not in others:
+    for name, values in made.items():
+        items = [e for v in values for e in (v.elts if isinstance(v, ast.List) else [v.elt])]
+        widths = {width(e) for e in (*items, *added(tree, name))}
+        known = stores[name] == len(values) and name not in others and len(widths) == 1
+        if known and 0 < (length := widths.pop()) <= MOST:
             out[name] = length
     return out
 
 
-def _length(e: ast.expr) -> int:
-    plain = isinstance(e, ast.Tuple) and not any(isinstance(x, ast.Starred) for x in e.elts)
-    return len(e.elts) if isinstance(e, ast.Tuple) and plain else 0
+def added(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """What is appended to a list."""
+    for n in ast.walk(tree):
+        match n:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="append"), args=[e]):
+                items = [e]
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=of), attr="extend"),
+                args=[ast.List(elts=items)],
+            ) | ast.AugAssign(target=ast.Name(id=of), op=ast.Add(), value=ast.List(elts=items)):
+                pass
+            case _:
+                continue
+        yield from items if of == name else ()
+
+
+def width(item: ast.expr) -> int:
+    """How many items a tuple shows; 0: it is none, or has more than it shows."""
+    shown = item.elts if isinstance(item, ast.Tuple) else []
+    return 0 if any(isinstance(e, ast.Starred) for e in shown) else len(shown)

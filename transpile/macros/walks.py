@@ -11,6 +11,7 @@ from .context import Context
 from .integers import integer_constant
 from .names import bound, rename, used
 from .nests import unless
+from .streams import extent
 from .views import element, held
 
 __all__ = ["places_walked"]
@@ -77,16 +78,8 @@ def _walked(node: ast.For, cx: Context) -> list[ast.stmt] | None:
         return None
     if array is not None and value is not None:
         body = [*cx.code("V = E", V=value, E=element(array, at, cx)), *body]
-    negative = [cx.expr("N < 0", N=n) for n in shape if not _is_positive(n)]
+    negative = [cx.expr("N < 0", N=n) for n in shape if extent(n, cx) is not n]
     return unless(negative, node, _nest(names, shape, body, left, cx), cx)
-
-
-def _is_positive(length: ast.expr) -> bool:
-    """Whether it is surely 0 or more: a number, or that of an axis."""
-    match length:
-        case ast.Constant() | ast.Subscript(value=ast.Attribute(attr="shape")):
-            return True
-    return False
 
 
 def _of(x: ast.expr, cx: Context) -> list[ast.expr]:
