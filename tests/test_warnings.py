@@ -398,7 +398,7 @@ def divergence(x, y):
 def means_of_neighbours(x, y):
     for i in range(1, len(x)):
         n = 0
-        for j in range(1, len(y)):
+        for j in range(1, min(len(y), 9)):
             if y[j] < 3:
                 n += 1
                 x[i] += x[j - 1]
