@@ -20,10 +20,11 @@ class Options:
     """How a function is compiled and called.
 
     ``target``: an ISA's name, or the best of this machine. ``threads``: how many a kernel may use.
-    ``reassociate``: folds may run in lanes. ``contract``: a product and a sum may become one FMA.
-    ``fast``: that, and math within 4 ULP. ``fusion`` and the two ``allow_…``: which loops may be
-    joined. ``on_reject``: what a refused call does besides running as Python. ``cache``: compiled
-    kernels are kept on disk. ``verify``: the share of calls run both ways and compared.
+    ``reassociate``: folds may run in lanes; where not, NumPy's own are left to it. ``contract``: a
+    product and a sum may become one FMA. ``fast``: that, and math within 4 ULP. ``fusion`` and the
+    two ``allow_…``: which loops may be joined. ``on_reject``: what a refused call does besides
+    running as Python. ``cache``: compiled kernels are kept on disk. ``verify``: the share of calls
+    run both ways and compared.
     """
 
     target: str = "auto"

@@ -1,5 +1,6 @@
 """Where code stands that was taken from a helper: the call's place, and which of the helper's; and
-whether it is a step of a function that warns in words of its own, or of what NumPy does at once.
+whether it is a step of a function that warns in words of its own, or of what NumPy does at once, or
+in an order of its own.
 
 The end column of a node has all: what is copied with a node's position keeps it.
 """
@@ -11,9 +12,11 @@ from typing import Any
 from loopir.record import record
 
 __all__ = [
-    "Place", "column", "is_at_once", "is_step", "mark_at_once", "mark_step", "place_of", "put",
+    "Place", "column", "is_at_once", "is_fold", "is_step", "mark_at_once", "mark_fold", "mark_step",
+    "place_of", "put",
 ]
 
+_FOLD = 1 << 17
 _AT_ONCE = 1 << 18
 _STEP = 1 << 19
 _COLUMNS = 1 << 20
@@ -31,7 +34,7 @@ class Place:
 
 def column(end: int) -> int:
     """The column alone of a node's ``end_col_offset``."""
-    return end % _AT_ONCE
+    return end % _FOLD
 
 
 def place_of(node: ast.AST) -> int:
@@ -59,6 +62,16 @@ def is_at_once(node: ast.AST) -> bool:
     return bool(_end(node) & _AT_ONCE)
 
 
+def mark_fold(node: ast.AST) -> None:
+    """Has loops that take the position of `node` from now on fold what NumPy does in its order."""
+    _mark(node, _FOLD)
+
+
+def is_fold(node: ast.AST) -> bool:
+    """Whether NumPy folds in another order than the loop `node` does."""
+    return bool(_end(node) & _FOLD)
+
+
 def _mark(node: ast.AST, mark: int) -> None:
     node.end_col_offset = _end(node) | mark  # type: ignore[attr-defined]
 
@@ -69,7 +82,7 @@ def _end(node: ast.AST) -> int:
 
 def put(node: ast.AST, at: ast.AST, place: int) -> None:
     """Moves `node` to where `at` is, from the place with this number."""
-    marks = _end(node) & (_STEP | _AT_ONCE)
+    marks = _end(node) & (_STEP | _AT_ONCE | _FOLD)
     ast.copy_location(node, at)
     if "end_col_offset" in node._attributes:
         own = _end(at) % _COLUMNS | marks

@@ -21,6 +21,7 @@ from .fusion import Fusion, fuse_kernel
 from .fusion.registers import in_registers
 from .inlining import Inliner, joined, told, with_homes
 from .lower import lower
+from .lower.in_order import keep_order
 from .macros import Context, expand, registered
 from .macros.driver import expand_only
 from .macros.objects import held_type
@@ -140,6 +141,8 @@ def compile_stages(
             return made
 
         python = expand(called, env, late, changed=inliner.written)
+        if not options.reassociate:
+            keep_order(python)
         plan = lower(python, types, inliner.scope, telling=telling)
     except Refused as refused:
         raise told(refused, inliner) from None

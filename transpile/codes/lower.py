@@ -96,7 +96,8 @@ cubes(np.ones(8), np.zeros(8))
         why="Linear systems, inverses and powers of matrices are LAPACK's, Fourier transforms "
             "pocketfft's, and sorts NumPy's own. No loop of ours would be faster or exactly "
             "as accurate, so the call stays; the loops before it and after it are compiled apart "
-            "from each other.",
+            "from each other. Under `reassociate=False` sums and products of NumPy's are such "
+            "calls, too, for it has an order of its own.",
         bad="""\
 @fuse
 def solved(X, y):

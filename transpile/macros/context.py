@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
-from ..places import mark_at_once, mark_step
+from ..places import mark_at_once, mark_fold, mark_step
+from ..types import ELEMENTS
 from .env import Env
 from .fact import UNKNOWN, Fact
 from .flow import Flow
@@ -100,6 +101,13 @@ class Context:
     def at_once(self) -> None:
         """What is made from now on in the place of the node writes nothing where it raises."""
         mark_at_once(self.at)
+
+    def folds(self, dtype: str) -> None:
+        """The loops made from now on in the place of the node fold elements of `dtype` one by one,
+        which NumPy (and `sum` of Python floats) does in another order, or otherwise.
+        """
+        if ELEMENTS[dtype].kind in "fc":
+            mark_fold(self.at)
 
     def before(self, *statements: ast.stmt) -> None:
         """For a macro on an expression: `statements` run before the one it stands in."""

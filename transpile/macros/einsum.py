@@ -159,6 +159,7 @@ def _lines(
                 checks.append(cx.expr("A != B", A=first, B=n))
     (out,) = cx.fact(node).types
     (original,) = cx.code("NAME = E", NAME=name, E=node)
+    cx.folds(out.dtype)
     if isinstance(out, ScalarType):
         lines = _sum(ast.Name(name, ast.Load()), {}, parts, lengths, views, out.dtype, cx)
         return unless(checks, original, lines, cx)

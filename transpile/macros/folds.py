@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable
 
 from .comprehensions import all_of, nested, own_names, waits
@@ -24,8 +25,8 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
                 _sum = _sum + _v * _v
         s = _sum
 
-    From Python 3.12 on, `sum` of Python floats (not of NumPy's) carries a correction along; the
-    loop does not. That falls under the liberty to reassociate.
+    From Python 3.12 on, `sum` of Python floats (not of NumPy's) carries a correction along, where
+    folds are not reassociated.
     """
     if cx.builtin(node) != "sum":
         return None
@@ -40,6 +41,8 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     items = items_of(node.args[0], cx)
     if items is None:
         return None
+    if sys.version_info >= (3, 12):
+        cx.folds("f64")
     total = cx.fresh("sum")
     step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
     cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))

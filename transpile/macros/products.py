@@ -121,6 +121,7 @@ def _lines(name: str, node: ast.expr, p: _Product, cx: Context) -> list[ast.stmt
     if ast.dump(a.shape[-1]) == ast.dump(b.shape[across]):
         checks.pop()
     (original,) = cx.code("NAME = E", NAME=name, E=node)
+    cx.folds(out.dtype)
 
     def terms(acc: str, at: list[ast.expr]) -> list[ast.stmt]:
         k = ast.Name(cx.fresh("k"), ast.Load())

@@ -168,6 +168,8 @@ def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt]
         unsure = [n for n in folded if (integer_constant(n, None) or 0) < 1]
         checks += [cx.expr("N < 1", N=n) for n in unsure]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
+    if fold.name in ("sum", "prod", "mean"):
+        cx.folds(out.dtype)
     nests = _Nests(fold, of, mask, ty, out, cx)
     lines = nests.scalar(name) if isinstance(out, ScalarType) else nests.array(name, out)
     return unless(checks, original, lines, cx)

@@ -101,5 +101,6 @@ def _trace(node: ast.expr, x: ast.expr, cx: Context) -> ast.expr | None:
             NAME = NP.add(NAME, X[I, I])
     """
     i, of = cx.fresh("i"), dtype(out.dtype, cx)
+    cx.folds(out.dtype)
     cx.before(*cx.code(text, NAME=name, T=of, I=i, X=x, NP=cx.numpy))
     return cx.expr("NAME", NAME=name)

@@ -63,6 +63,7 @@ def _windows(element: str, default: str) -> Way:
             parts[hole] = cx.expr(text, **parts)
         checks = [cx.expr(text, **parts) for text in ("M < 1", "N < M")]
         (original,) = cx.code("NAME = E", NAME=name, E=node)
+        cx.folds(to)
         lines = cx.code(_WINDOWS.format(v=element), **parts)
         return unless(checks, original, lines, cx)
 

@@ -1,0 +1,91 @@
+"""``reassociate=False``: sums, products and means to the last bit, whoever computes them."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import outcome
+from written import written
+
+from transpile import fuse
+
+FOLDS = """
+    np.sum(x)
+    x.sum()
+    np.add.reduce(x)
+    np.mean(x)
+    np.var(x)
+    x.std(ddof=1)
+    np.prod(x)
+    np.nansum(x)
+    np.nanmean(x)
+    np.nanstd(x)
+    np.average(x, weights=y)
+    np.dot(x, y)
+    x @ y
+    np.inner(x, y)
+    np.vdot(x, y)
+    np.einsum('i,i->', x, y)
+    np.linalg.norm(x)
+    np.linalg.norm(x, 1)
+    np.convolve(x, y[:9], 'same')
+    np.correlate(x, y[:9])
+    np.trapezoid(x)
+    np.sum(x * y - x)
+    x - np.mean(x)
+    np.sum(A)
+    A.sum(axis=0)
+    A.mean(axis=1, keepdims=True)
+    A - A.mean(axis=0)
+    A.std(axis=1)
+    A @ x[:40]
+    x[:25] @ A
+    np.dot(A, A.T)
+    np.trace(A)
+    np.einsum('ij,ij->i', A, A)
+    np.sum(A[:, 3])
+    np.cumsum(x)
+    np.cov(x, y)
+    sum(v for v in x)
+    sum(x)
+    sum([v * w for v, w in zip(x, y)])
+    sum(float(v) for v in x)
+    sum(x[1:] - x[:-1])
+    [row.sum() for row in A]
+    [np.dot(A[i], A[j]) for i in range(3) for j in range(3)]
+"""
+
+
+@pytest.mark.parametrize("fold", [line.strip() for line in FOLDS.strip().splitlines()])
+def test_to_the_last_bit(fold: str, tmp_path: Path) -> None:
+    plain = written(tmp_path, f"import numpy as np\ndef f(x, y, A):\n    return {fold}\n").f
+    fused = fuse(plain, on_reject="silent", reassociate=False)
+    rng = np.random.default_rng(7)
+    for dtype in (np.float64, np.float32, np.complex128):
+        x, y, A = (rng.standard_normal(n) * 1e3 for n in (1000, 1000, (25, 40)))
+        args = x.astype(dtype), y.astype(dtype), A.astype(dtype)
+        wanted, got = outcome(plain, args), outcome(fused, args)
+        assert repr(got.error) == repr(wanted.error)
+        assert type(got.value) is type(wanted.value)
+        same = np.array(got.value), np.array(wanted.value)
+        assert same[0].tobytes() == same[1].tobytes(), dtype
+
+
+def counted(x: Any, y: Any) -> Any:
+    return np.sum(x), np.dot(x, y), x.max() + np.cumsum(y)[-1], sum(v for v in x)
+
+
+def test_what_is_exact_is_compiled() -> None:
+    x, y = np.arange(40), np.arange(40) * 3
+    for options in ({}, {"reassociate": False}):
+        fused = fuse(counted, on_reject="silent", **options)
+        assert fused(x, y) == counted(x, y)
+        assert fused.stats.compiled == 1
+
+
+def test_where_the_order_is_free_all_is_compiled() -> None:
+    x = np.linspace(0.0, 1.0, 100)
+    fused = fuse(counted, on_reject="raise")
+    np.testing.assert_allclose(fused(x, x), counted(x, x), rtol=1e-14)
