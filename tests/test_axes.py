@@ -89,3 +89,37 @@ def test_as_numpy(call: str, tmp_path: Path) -> None:
                 assert_same(outcome(fused, args), outcome(plain, args), what, ulps=4)
         compiled += fused.stats.compiled
     assert compiled
+
+
+def among_all(A: Any) -> Any:
+    return np.argmax(A), A.argmin(), np.argmax(A * 2), (A.T + 1).argmax(), np.argmin(A[1:, ::2])
+
+
+def among_ours(A: Any) -> Any:
+    B = np.where(A > 0, A, 1)
+    B[0] = B[-1]
+    return B.argmax(), np.unravel_index(B.argmin(), B.shape), np.argmax(np.where(A > 0, A, 0)[0])
+
+
+def among_written(A: Any) -> Any:
+    total = 0
+    for i in range(3):
+        A[i] = A[i] * 2
+        total += np.argmax(A)
+    return total
+
+
+@pytest.mark.parametrize("f", [among_all, among_ours, among_written], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", [np.float64, np.int8, np.bool_])
+def test_the_first_place_in_order(f: Any, dtype: Any) -> None:
+    """Of what is equal, and of NaNs, in C order, in whatever order they lie in memory."""
+    fused = fuse(f, on_reject="silent")
+    for shape in ((3, 4), (4, 1), (1, 5), (0, 3), (3, 0), (6, 7)):
+        for nan in range(4):
+            A = np.random.default_rng(nan).integers(-5, 5, shape).astype(dtype)
+            if nan and A.size and A.dtype.kind == "f":
+                A.flat[nan * A.size // 4] = np.nan
+            for B in (A, np.asfortranarray(A), A[::-1], A[:, ::-1]):
+                mine, theirs = B.copy(order="K"), B.copy(order="K")
+                assert_same(outcome(fused, (mine,)), outcome(f, (theirs,)), f"{f.__name__} {B}")
+    assert fused.stats.compiled or (f is among_written and dtype is np.bool_)

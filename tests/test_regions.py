@@ -159,9 +159,41 @@ def deleted(x: Any, out: Any) -> Any:
     return s  # noqa: F821
 
 
+def in_falling_order(x: Any, out: Any) -> Any:
+    """What a loop runs over is NumPy's; the loop is not."""
+    s = 0.0
+    for k, i in enumerate(np.argsort(x, kind="stable")[::-1]):
+        s += x[i] * k
+    for v, w in zip(np.unique(x), x, strict=False):
+        s += v * w
+    return s
+
+
+def apart_from_sorts(x: Any, out: Any) -> Any:
+    """Nor is what is computed of it."""
+    if np.linalg.norm(np.linalg.inv(np.eye(3))) > 1:
+        x = np.sort(x) * 2 + np.exp(x) * x
+    out[:] = x
+    return [out[i] + 1 for i in np.argsort(-x)]
+
+
+def in_turn(x: Any, out: Any) -> Any:
+    """What runs before such a call still does."""
+    def saying(v: Any) -> Any:
+        print(v)
+        return v
+
+    s = 0.0
+    for v in zip(saying(x), np.sort(x, axis=x.ndim - saying(x.ndim)), strict=True):
+        s += v[0] * v[1]
+    s += len(x) * 2 / x[0] * np.sort(saying(x))[1] + np.sum(x * 2 + 1)
+    return s and np.sort(x[3:])[2]
+
+
 FUNCTIONS = {
-    told: 2, sorted_gap: 1, rounds: 1, caught: 1, half_done: 0, calm: 1, early: 2, by_keys: 1,
-    shared: 1, generated: 2, unbound: 0, deleted: 1,
+    in_falling_order: 2, apart_from_sorts: 2, in_turn: 0, told: 2, sorted_gap: 1, rounds: 1,
+    caught: 1, half_done: 0, calm: 1, early: 2, by_keys: 1, shared: 1,
+    generated: 2, unbound: 0, deleted: 1,
 }
 """How many regions run in a call."""
 

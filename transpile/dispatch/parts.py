@@ -14,6 +14,7 @@ from loopir.record import record
 
 from ..below import below
 from ..options import Options
+from ..regions.ahead import taken_ahead
 from ..regions.cut import Cut, Region, cut
 from ..regions.known import Known
 from ..regions.making import function_of
@@ -70,10 +71,14 @@ def parts_of(
     if rejection.span is None or rejection.code.startswith(("SOURCE_", "BUILD_")):
         return None
     source = read(function)
-    known = Known(source.tree, types, Scope.of(function), rejection.span)
+    scope = Scope.of(function)
+    known = Known(source.tree, types, scope, rejection.span)
     if not any(map(known.refused, source.tree.body)):
         return None  # what is refused stands nowhere
-    found = cut(source.tree, known)
+    tree = taken_ahead(source.tree, known.resolve, rejection.span)
+    if tree is not source.tree:
+        known = Known(tree, types, scope, rejection.span)
+    found = cut(tree, known)
     return None if found is None else _made(found, known, source, function, options)
 
 

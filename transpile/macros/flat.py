@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .calls import reshaping
 from .context import Context
 from .integers import integer_constant
-from .nests import product
+from .nests import product, row_major
 from .views import View, held, is_one, view
 
 __all__ = ["in_another_shape", "is_reshaped"]
@@ -56,11 +56,7 @@ def in_another_shape(e: ast.expr, cx: Context) -> View | None:
     checks += [cx.expr(least, N=n) for n in some if (integer_constant(n, None) or 0) < 1]
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
-        place: ast.expr | None = None
-        for i, n in zip(index, shape, strict=True):
-            if not is_one(n):
-                place = i if place is None else cx.expr("P * N + I", P=place, N=n, I=i)
-        return of.at([place or ast.Constant(0)])
+        return of.at([row_major(index, shape, cx)])
 
     return View(tuple(shape), at, tuple(checks))
 

@@ -9,7 +9,7 @@ from .context import Context
 from .liveness import PYTHON
 from .views import is_one, unique
 
-__all__ = ["Body", "allocated", "dtype", "indices", "nest", "product", "unless"]
+__all__ = ["Body", "allocated", "dtype", "indices", "nest", "product", "row_major", "unless"]
 
 Body = Callable[[Sequence[ast.expr]], "list[ast.stmt]"]
 
@@ -24,6 +24,15 @@ def nest(shape: Sequence[ast.expr], body: Body, cx: Context, backward: bool = Fa
         if name is not None:
             lines = cx.code("for I in range(N): BODY", I=name, N=length, BODY=lines)
     return lines
+
+
+def row_major(at: Sequence[ast.expr], shape: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """The place of an element among all, in C order."""
+    place: ast.expr | None = None
+    for i, n in zip(at, shape, strict=True):
+        if not is_one(n):
+            place = i if place is None else cx.expr("P * N + I", P=place, N=n, I=i)
+    return place or ast.Constant(0)
 
 
 def indices(shape: Sequence[ast.expr], cx: Context) -> list[ast.expr | None]:

@@ -12,8 +12,8 @@ from ..types import ELEMENTS
 from .arguments import is_none
 from .context import Context
 from .integers import integer_constant
-from .nests import allocated, dtype, nest, unless
-from .views import element, view
+from .nests import allocated, dtype, nest, row_major, unless
+from .views import element, is_one, view
 
 __all__ = ["PLACES", "SCANS", "array_place", "array_scan"]
 
@@ -108,6 +108,8 @@ def _replaced(
         return None
     assert isinstance(node, ast.Call)
     out = cx.fresh(name.rpartition(".")[2])
+    if axis is None:
+        return cx.made(out, lambda: _among_all(node, name, array, out, cx))
     return cx.made(out, lambda: _lines(node, name, array, axis, out, make, cx))
 
 
@@ -117,10 +119,11 @@ def _lines(
 ) -> list[ast.stmt] | None:
     """Statements that leave the result under the name `out`: one run for each place beside `axis`.
     """
-    of, fact, types = view(array, cx), cx.fact(node), [t.dtype for t in cx.fact(node).types]
+    of, fact = view(array, cx), cx.fact(node)
+    types, given = ([t.dtype for t in cx.fact(e).types] for e in (node, array))
     if of is None or len(types) != 1 or ((fact.rank or 0) > 1 and "?" in (of.order, fact.order)):
         return None
-    nans = any(ELEMENTS[t.dtype].kind == "f" for t in cx.fact(array).types)
+    nans = any(ELEMENTS[t].kind == "f" for t in given)
     checks = [*of.checks]
     if SCANS.get(name, (name, None))[1] is None:
         checks.append(cx.expr("N < 1", N=of.shape[axis]))
@@ -135,10 +138,10 @@ def _lines(
             places = along(i) if name in SCANS else at
             return element(whole, places, cx) if places else whole
 
-        call = _Call(
-            name, of.shape[axis], lambda i: of.at(along(i)), nans, types[0], place
-        )
-        return make(call, cx)
+        def scalar(i: ast.expr) -> ast.expr:
+            return _scalar(of.at(along(i)), given, cx)
+
+        return make(_Call(name, of.shape[axis], scalar, nans, types[0], place), cx)
 
     lines = nest(rest, body, cx, of.order == "F")
     if fact.rank:
@@ -148,9 +151,15 @@ def _lines(
     return unless(checks, original, lines, cx)
 
 
-def _called(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int]:
+def _scalar(e: ast.expr, types: Sequence[str], cx: Context) -> ast.expr:
+    """The element `e` of an array; `where` gives 0-d arrays."""
+    chosen = isinstance(e, ast.Call) and cx.is_numpy(e.func, "where") and len(types) == 1
+    return cx.expr("T(E)", T=dtype(types[0], cx), E=e) if chosen else e
+
+
+def _called(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int | None]:
     """The name of NumPy's function or method that `node` calls, the array it takes, if any, and the
-    axis that it goes along.
+    axis that it goes along; None: along all.
     """
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="accumulate"), args=[array, *args]) if (
@@ -172,6 +181,8 @@ def _called(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int]:
     rank = cx.fact(array).rank or 0
     default = 0 if rank == 1 or name.endswith("accumulate") else None
     axis = integer_constant(axes[0] if axes else None, default)
+    if known and not axes and name in PLACES and rank > 1:
+        return name, array, None
     if not known or axis is None or not -rank <= axis < rank:
         return "", None, 0
     return name, array, axis % rank
@@ -205,24 +216,64 @@ def _place(call: _Call, cx: Context) -> list[ast.stmt]:
         cx.code(text, NAN=nan, AT=at, I=i, V=v, N=call.length, E=each) if call.nans else []
         for text in ("NAN = False", _SEE, _SEEK)
     )
-    text = f"""
-        BEST = FIRST
-        AT = 0
-        BEGIN
-        for I in range(N):
-            V = E
-            if V {PLACES[call.name]} BEST:
-                BEST = V
-                AT = I
-            SEE
-        SEEK
-        PLACE = T(AT)
-    """
+    step = cx.code(_STEP.format(PLACES[call.name]), V=v, E=each, BEST=best, AT=at, I=i, SEE=see)
     return cx.code(
-        text, BEST=best, FIRST=call.at(ast.Constant(0)), AT=at, BEGIN=begin, I=i, V=v,
-        N=call.length, E=each, SEE=see, SEEK=seek, PLACE=call.place(each),
-        T=dtype(call.dtype, cx),
+        _BEST, BEST=best, FIRST=call.at(ast.Constant(0)), AT=at, BEGIN=begin,
+        STEPS=cx.code("for I in range(N): STEP", I=i, N=call.length, STEP=step), SEEK=seek,
+        PLACE=call.place(each), T=dtype(call.dtype, cx),
     )
+
+
+def _among_all(
+    node: ast.Call, name: str, array: ast.expr, out: str, cx: Context
+) -> list[ast.stmt] | None:
+    """The place in C order, whatever that of memory is."""
+    of, fact = view(array, cx), cx.fact(node)
+    if of is None or len(fact.types) != 1:
+        return None
+    given = [t.dtype for t in cx.fact(array).types]
+    nans = any(ELEMENTS[t].kind == "f" for t in given)
+    nan, at, v, best = map(cx.fresh, ("nan", "at", "v", "best"))
+
+    def step(index: Sequence[ast.expr]) -> list[ast.stmt]:
+        see = cx.code(_SEE, NAN=nan, V=v) if nans else []
+        return cx.code(
+            _STEP.format(PLACES[name]), V=v, E=_scalar(of.at(index), given, cx), BEST=best, AT=at,
+            I=row_major(index, of.shape, cx), SEE=see,
+        )
+
+    def seek(index: Sequence[ast.expr]) -> list[ast.stmt]:
+        i, e = row_major(index, of.shape, cx), _scalar(of.at(index), given, cx)
+        return cx.code("V = E\nif AT < 0 and V != V: AT = I", V=v, E=e, AT=at, I=i)
+
+    first = _scalar(of.at([ast.Constant(0)] * len(of.shape)), given, cx)
+    text = "if NAN:\n    AT = -1\n    SEEK"
+    sought = cx.code(text, NAN=nan, AT=at, SEEK=nest(of.shape, seek, cx)) if nans else []
+    lines = cx.code(
+        _BEST, BEST=best, FIRST=first, AT=at,
+        BEGIN=cx.code("NAN = False", NAN=nan) if nans else [], STEPS=nest(of.shape, step, cx),
+        SEEK=sought, PLACE=out, T=dtype(next(iter(fact.types)).dtype, cx),
+    )
+    (original,) = cx.code("OUT = E", OUT=out, E=node)
+    unsure = [cx.expr("N < 1", N=n) for n in of.shape if not is_one(n)]
+    return unless([*of.checks, *unsure], original, lines, cx)
+
+
+_BEST = """
+    BEST = FIRST
+    AT = 0
+    BEGIN
+    STEPS
+    SEEK
+    PLACE = T(AT)
+"""
+_STEP = """
+    V = E
+    if V {} BEST:
+        BEST = V
+        AT = I
+    SEE
+"""
 
 
 _SEE = """

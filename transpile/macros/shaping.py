@@ -12,7 +12,7 @@ from .views import View, fitted, held, is_one, leaf, view
 
 __all__ = ["array_shaped", "diagonal", "spread"]
 
-_OF_VECTORS = ("argmax", "argmin", "cumprod", "cumsum")
+_OF_VECTORS = ("cumprod", "cumsum")
 
 
 def array_shaped(node: ast.AST, cx: Context) -> ast.expr | None:

@@ -40,6 +40,10 @@ class Known:
         self._before: dict[ast.stmt, Mapping[str, Fact]] = {}
         self._visit(tree.body)
 
+    def resolve(self, e: ast.expr) -> object:
+        """What a name or a chain of attributes stands for; None where that is not known."""
+        return self._cx.resolve(e)
+
     def refused(self, s: ast.stmt) -> bool:
         """Whether it is `s`, or something in it, that does not compile."""
         if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
