@@ -20,18 +20,19 @@ from .carries import Carry
 from .endings import resolved
 from .groups import Group, Groups
 from .implied import implied
-from .joint import MoreStates
+from .joint import MoreStates, if_run, made_within
 from .progressions import progression
 from .refusal import refuse
 from .several import MoreTypes, Several
-from .values import Cases, Frame, ListRef, Unbound, Value
+from .values import ArrayRef, Cases, Frame, ListRef, Unbound, Value
 
 __all__ = ["Bodies"]
 
 
 class _Turn(NamedTuple):
     """An iteration that was lowered: what is carried, under names of its own, the statements, the
-    values at the end, and where that is not the last time; and whether it was.
+    values at the end, and where that is not the last time; whether it was; and the arrays that
+    names stand for at the end, and for nothing before the loop.
     """
 
     carries: dict[str, Carry]
@@ -39,6 +40,7 @@ class _Turn(NamedTuple):
     ends: dict[str, Num | Unbound]
     stays: dict[str, Num | Unbound]
     left: Expr | None
+    arrays: dict[str, ArrayRef]
 
 
 _Settled: TypeAlias = "tuple[dict[str, Carry], _Turn | None]"
@@ -129,14 +131,8 @@ class Bodies(Groups):
                 yield one_type, carries
 
     def _fixpoint(
-        self,
-        carries: dict[str, Carry],
-        frame: Frame,
-        inits: dict[str, Num | Unbound],
-        live: frozenset[str],
-        groups: Sequence[Group],
-        *,
-        keep: bool,
+        self, carries: dict[str, Carry], frame: Frame, inits: dict[str, Num | Unbound],
+        live: frozenset[str], groups: Sequence[Group], *, keep: bool,
     ) -> _Settled:
         """``keep``: the last iteration that was lowered stands."""
         for _ in range(6):
@@ -177,10 +173,10 @@ class Bodies(Groups):
     def _run(
         self, frame: Frame, carries: dict[str, Carry], inits: dict[str, Num | Unbound],
         live: frozenset[str], groups: Sequence[Group], body: list[Stmt],
-    ) -> tuple[dict[str, Num | Unbound], dict[str, Num | Unbound], Expr | None]:
-        """Lowers the body once. The values of the carried names at its end, and where that is not
-        the last time; whether it was.
-        """
+    ) -> tuple[
+        dict[str, Num | Unbound], dict[str, Num | Unbound], Expr | None, dict[str, ArrayRef]
+    ]:
+        """Lowers the body once. As `_Turn` has it: the values at its end, and so on."""
         b = self.b
         outer = dict(b.env)
         entries = {n: self._entry(c, inits[n], frame) for n, c in carries.items()}
@@ -195,10 +191,11 @@ class Bodies(Groups):
                 left, stays = self.iteration(frame.node, live)
         ends = self._ends(inits, groups, b.env, frame.node)
         others = self._ends(inits, groups, stays, frame.node)
+        arrays = made_within(b, [n for n in inits if outer.get(n, Unbound()) == Unbound()])
         added = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
         b.env.clear()
         b.env.update(outer | added)
-        return ends, others, left
+        return ends, others, left, arrays
 
     def _ends(
         self, inits: dict[str, Num | Unbound], groups: Sequence[Group], env: dict[str, Value],
@@ -266,6 +263,7 @@ class Bodies(Groups):
                 b.env[name] = Unbound()
         apart = {n for group in groups for n in group.names}
         b.env.update({n: v for n, v in after.items() if n not in apart})
+        b.env.update({n: if_run(of, frame.some) for n, of in turn.arrays.items()})
         for group in groups:
             b.env.update(group.gather(after))
 

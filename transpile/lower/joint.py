@@ -18,7 +18,7 @@ from .values import Absent, ArrayRef, Case, Cases, Unbound, Value
 
 __all__ = [
     "JOINT", "MoreStates", "State", "Together", "arrays_in", "by_name", "forked", "has_array",
-    "states", "undecided",
+    "if_run", "made_within", "states", "undecided",
 ]
 
 JOINT = 6
@@ -97,6 +97,22 @@ def _anywhere(b: Builder, cases: Iterable[Case]) -> tuple[Case, ...]:
             c = replace(c, value=replace(of, shape=lengths))
         out.append(c)
     return tuple(out)
+
+
+def made_within(b: Builder, names: Iterable[str]) -> dict[str, ArrayRef]:
+    """Those of `names` that stand for arrays at the end of an iteration, and may do so behind the
+    loop.
+    """
+    found = {n: v for n in names if isinstance(v := b.env.get(n), ArrayRef)}
+    cases = {n: _anywhere(b, [Case(v, TRUE)]) for n, v in found.items()}
+    return {n: of.value for n, known in cases.items() for of in known
+            if isinstance(of.value, ArrayRef)}
+
+
+def if_run(array: ArrayRef, some: Expr) -> Value:
+    """What a name is behind a loop that has made it this array, if it has run."""
+    never = Case(Absent.UNBOUND, logic("not", some))
+    return array if some == TRUE else Cases((Case(array, some), never))
 
 
 def by_name(names: Sequence[str], whens: Mapping[State, Expr]) -> dict[str, Value]:
