@@ -105,16 +105,18 @@ class PythonCalls(Expressions):
         return self._to_int(x, "rint", round, node)
 
     def _round_digits(self, x: Num, digits: Num, node: ast.Call) -> Num:
-        """NumPy's floats are scaled, rounded to a whole number and scaled back."""
+        """NumPy's floats are scaled, rounded to a whole one and scaled back; Python's exactly."""
         count = digits.ir.value if isinstance(digits.ir, Const) and digits.weak == "i64" else None
         ty = self._result(round, (x, digits), node)
-        if type(count) is not int or not 0 <= count <= _EXACT_TEN or x.weak == "f64" or x.either:
+        if type(count) is not int or not 0 <= count <= _EXACT_TEN or x.either:
             return refuse(
                 "LOWER_UNSUPPORTED",
-                f"`{ast.unparse(node)}` is compiled for NumPy's numbers, and for a constant number "
-                f"of digits from 0 to {_EXACT_TEN}",
+                f"`{ast.unparse(node)}` is compiled for a constant number of digits from 0 to "
+                f"{_EXACT_TEN}",
                 node,
             )
+        if x.weak == "f64":
+            return typed(self._rounded_exactly(x, count, node), ty, x)
         if DTYPES[ty.dtype].kind != "f":
             return typed(convert(self.b, x, ty.dtype, node), ty, x)
         if count == 0:
@@ -123,6 +125,27 @@ class PythonCalls(Expressions):
         scaled = self._warned("mul", (x.ir, scale), "multiply", node)
         whole = self.b.apply("rint", scaled)
         return typed(self._warned("div", (whole, scale), "divide", node), ty, x)
+
+    def _rounded_exactly(self, x: Num, count: int, node: ast.Call) -> Expr:
+        """What is nearest to the number that `x` is, of two the even one.
+
+        The product with the power of ten is exact in two parts; where the first is in the middle of
+        two whole numbers, the second says which it is. The quotient of a whole number below 2 ** 53
+        and of a power of ten up to 10 ** 22 is that of the decimal, rounded once.
+        """
+        b, scale = self.b, Const(10.0**count, "f64")
+        first = b.bind(Call("mul", (x.ir, scale), "f64"))
+        second = b.bind(Call("fma", (x.ir, scale, Call("neg", (first,), "f64")), "f64"))
+        size = Call("abs", (first,), "f64")
+        b.require(Call("lt", (size, Const(2.0**52, "f64")), "bool"), "GUARD_INT_RANGE", node)
+        whole = b.bind(Call("rint", (first,), "f64"))
+        rest = b.bind(Call("sub", (first, whole), "f64"))
+        for middle, beyond, step in ((0.5, "gt", 1.0), (-0.5, "lt", -1.0)):
+            is_middle = Call("eq", (rest, Const(middle, "f64")), "bool")
+            past = logic("and", is_middle, Call(beyond, (second, Const(0.0, "f64")), "bool"))
+            more = Call("add", (whole, Const(step, "f64")), "f64")
+            whole = b.bind(Call("select", (past, more, whole), "f64"))
+        return Call("div", (whole, scale), "f64")
 
     def _warned(self, op: str, operands: tuple[Expr, ...], spelled: str, node: ast.Call) -> Expr:
         return self.b.warned(op, operands, self.b.apply(op, *operands), spelled, node)
