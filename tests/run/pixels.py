@@ -87,3 +87,14 @@ def against_what_elements_cannot_hold(a, low, high, some, y):
         v = int(a[i])
         y[i] = (v < low) + (v <= high) + (v > high) + (low >= v) + (v == high) + (low != v)
     return [int(v) <= some for v in a], sum(1 for v in a if high < int(v)), (a > some).sum()
+
+
+@program(sizes=(1, 9, 40), u8=lambda n, rng: (rng.integers(0, 256, (n, 3)).astype(np.uint8),))
+def shares_of_colours(rgb):
+    out = np.zeros((len(rgb), 2))
+    for i in range(len(rgb)):
+        red, green, blue = (float(c) / 256 for c in rgb[i])
+        low, high = tuple(2.0 * v for v in (blue, red))
+        out[i, 0] = max(red, green, blue) - low
+        out[i, 1] = round(high * 0.25, 2)
+    return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from .comprehensions import waits
 from .context import Context
 from .names import bound, free_of, used
 
@@ -68,6 +69,16 @@ def unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)], value=value
         ) if (items := cx.facts.items(value)) is not None:
             return _paired(targets, items, cx)
+        case ast.Assign(
+            targets=[ast.Tuple() | ast.List()], value=ast.GeneratorExp() as all_
+        ) if not waits(all_):
+            made = ast.copy_location(ast.ListComp(all_.elt, all_.generators), all_)
+            return [ast.copy_location(ast.Assign(node.targets, made), node)]
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Call(args=[all_])) if (
+            cx.builtin(node.value) in ("list", "tuple")
+            and isinstance(all_, (ast.GeneratorExp, ast.ListComp))
+        ):
+            return [ast.copy_location(ast.Assign(node.targets, all_), node)]
     return None
 
 

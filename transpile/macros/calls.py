@@ -25,11 +25,15 @@ _SHAPED = (np.zeros, np.ones, np.empty, np.full)
 _LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy)
 _CONVERT = (np.array, np.asarray, np.ascontiguousarray)
 _ELEMENTWISE = (np.where, np.clip, np.round, abs, round, min, max)
-_FOLDS = (np.sum, np.prod, np.min, np.max, np.any, np.all, np.mean, sum, any, all)
+_FOLDS = (
+    np.sum, np.prod, np.min, np.max, np.any, np.all, np.mean, np.var, np.std, np.ptp, np.median,
+    np.argmin, np.argmax, np.count_nonzero, np.linalg.norm, sum, any, all,
+)
+_OF_VECTORS = (np.cumsum, np.cumprod, np.diff, np.sort, np.argsort, np.flip, np.roll, np.gradient)
 _SCALAR = (int, float, bool)
 _KEEPING = frozenset({"astype", "copy", "conj", "round", "clip"})
 _FOLDING = frozenset(
-    {"all", "any", "argmax", "argmin", "item", "max", "mean", "min", "prod", "sum"}
+    {"all", "any", "argmax", "argmin", "item", "max", "mean", "min", "prod", "std", "sum", "var"}
 )
 
 
@@ -73,6 +77,8 @@ def rank_of(function: object, call: ast.Call, ranks: Sequence[int | None]) -> in
     if _among(function, _LIKE + _CONVERT):
         return ranks[0] if ranks else None
     if _among(function, (np.arange, np.linspace)):
+        return 1
+    if _among(function, _OF_VECTORS) and ranks[:1] == [1] and not call.keywords:
         return 1
     if _among(function, _FOLDS) and ranks == [1] and not call.keywords:
         return 0
