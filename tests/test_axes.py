@@ -74,7 +74,7 @@ def function(call: str, axis: str, folder: Path) -> Any:
     return written(folder, f"import numpy as np\ndef f(x, k, q, a):\n    return {said}\n").f
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("call", [line.strip() for line in CALLS.strip().splitlines()])
 def test_as_numpy(call: str, tmp_path: Path) -> None:
     compiled = 0

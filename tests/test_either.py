@@ -133,7 +133,7 @@ OPERATORS = (
 )
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("operate", OPERATORS, ids=lambda f: f.__name__)
 def test_what_overflows_wraps_unless_it_is_python_s(operate: Callable[..., Any]) -> None:
     def operated(m, x, k):

@@ -48,7 +48,7 @@ on_each_target = pytest.mark.parametrize(
         for p in PROGRAMS for k, t in enumerate(NATIVE)
     ],
 )
-"""A plain run compiles every other program, for one target."""
+"""A plain run compiles every third program, for one target."""
 
 
 def arguments(program: Program, n: int) -> tuple[Any, ...]:
@@ -84,7 +84,7 @@ def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
     return _stages(program.function, tuple(map(type_of, arguments(program, n))))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(8)
 @each_program
 def test_core_python(program: Program) -> None:
     for n in program.sizes:
@@ -96,7 +96,7 @@ def test_core_python(program: Program) -> None:
         AGREED["core-python"] += 1
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(16)
 @each_program
 def test_interpreted_after_every_pass(program: Program) -> None:
     for n in [n for n in program.sizes[::2] if n <= LONGEST]:
@@ -109,7 +109,7 @@ def test_interpreted_after_every_pass(program: Program) -> None:
             agrees(program, n, f"interpreter after {name}", outcome(call, arguments(program, n)))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @on_each_target
 def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")

@@ -253,7 +253,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda f: f.__name__)
 def test_same_answer(fn: Callable[..., Any]) -> None:
     for x in arrays():

@@ -116,7 +116,7 @@ GROUPS |= {
 EACH = [form for forms in GROUPS.values() for form in forms]
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", GROUPS)
 def test_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All forms in one function: compiled, and right of few elements and of odd ones, too."""

@@ -127,3 +127,18 @@ def swapped_under_its_own_name(x):
         b, a = marks[i]
         a = a + marks[b][0]
     return a, b
+
+
+@on_tuples()
+def taken_back_in_turn(x):
+    left = np.float64(3)
+    picked = []
+    for i in range(len(x), 0, -1):
+        if x[i - 1] != left:
+            picked.append(i - 1)
+            left -= x[i - 1]
+    rises = []
+    for v in x:
+        if v > 0:
+            rises.append(v)
+    return left, picked[::-1], rises[::-1]

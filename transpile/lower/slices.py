@@ -13,7 +13,7 @@ from loopir.nodes import Call, Expr
 from ..infer import Num, constant, logic
 from ..ranges import LENGTH, integer
 from .records import Records
-from .refusal import refuse
+from .refusal import refuse, unforeseen
 from .subscripts import inside, parts_of
 from .values import Along, ArrayRef, ListRef, Made
 from .views import sliced, viewed, whole
@@ -105,13 +105,14 @@ class Slices(Records):
         self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
     ) -> list[ast.expr]:
         """The parts with a slice for each axis that they leave out."""
-        made = isinstance(node.value, ast.Name) and isinstance(
-            self.b.env.get(node.value.id), ListRef | Made
-        )
+        of = self.b.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if isinstance(of, ListRef):
+            unforeseen(of.name, f"`{ast.unparse(node)}` is a slice", node)
         new = sum(self.is_slice(p) and not isinstance(p, ast.Slice) for p in parts)
         ellipses = [k for k, p in enumerate(parts) if _is_ellipsis(p)]
         rest = array.rank - (len(parts) - new)
-        if made or rest < 0 or len(ellipses) > 1 or any(isinstance(p, ast.Starred) for p in parts):
+        starred = any(isinstance(p, ast.Starred) for p in parts)
+        if isinstance(of, Made) or rest < 0 or len(ellipses) > 1 or starred:
             refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
         k = ellipses[0] if ellipses else len(parts)
         return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]

@@ -249,6 +249,10 @@ def converts(target: Fact, op: ast.operator | None, value: Fact, cx: Context) ->
     for t in types:
         of, weak = ELEMENTS[t.dtype], getattr(t, "weak", False)
         same = of == to or of.kind == to.kind == "f"
-        if not same and (op is not None or not (weak or np.can_cast(of.numpy, to.numpy))):
+        if op is None:
+            same = same or weak or np.can_cast(of.numpy, to.numpy)
+        elif of.kind in "iu":  # what is in place is cast to any type of its kind
+            same = same or np.can_cast(of.numpy, to.numpy, "same_kind")
+        if not same:
             return False
     return True

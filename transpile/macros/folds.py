@@ -5,6 +5,7 @@ import ast
 import sys
 from collections.abc import Callable
 
+from ..types import ScalarType
 from .comprehensions import all_of, nested, own_names, waits
 from .context import Context
 from .loops import pairs
@@ -41,13 +42,19 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     items = items_of(node.args[0], cx)
     if items is None:
         return None
-    if sys.version_info >= (3, 12):
+    if sys.version_info >= (3, 12) and _may_be_floats(items, cx):
         cx.folds("f64")
     total = cx.fresh("sum")
     step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
     cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
     cx.before(*nested(items.generators, step, cx))
     return cx.expr("TOTAL", TOTAL=total)
+
+
+def _may_be_floats(items: ast.GeneratorExp | ast.ListComp, cx: Context) -> bool:
+    """Whether there may be Python's floats among them."""
+    types = cx.facts.each(ast.ListComp(items.elt, items.generators)).types
+    return not types or ScalarType("f64", weak=True) in types
 
 
 def any_fold(node: ast.AST, cx: Context) -> ast.expr | None:
