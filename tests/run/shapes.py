@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import PROGRAMS, fortran, on_arrays, strided
+from .arrays import PROGRAMS, on_arrays
 from .programs import F32, real, tall, wide
 
 __all__ = ["PROGRAMS"]
 
 
-@on_arrays(f64=wide(), f32=tall(F32), fortran=fortran(), strided=strided())
+@on_arrays(f64=wide(), f32=tall(F32))
 def in_another_shape(X):
     x, Y = X.ravel(), X.reshape(len(X), X.shape[1], 1)
     count = 0
