@@ -21,7 +21,7 @@ def one_of_two(x, y):
     return g, doubled, h.sum()
 
 
-@on_arrays(f64=wide(), f32=wide(np.float32))
+@on_arrays(f64=wide(), f32=wide(np.float32), i16=wide(np.int16))
 def chosen_for_each_row(X):
     out = np.zeros_like(X)
     for i, row in enumerate(X):

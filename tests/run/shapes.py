@@ -3,20 +3,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import PROGRAMS, on_arrays
+from .arrays import PROGRAMS, fortran, on_arrays, strided
 from .programs import F32, real, tall, wide
 
 __all__ = ["PROGRAMS"]
 
 
-@on_arrays(f64=wide(), f32=tall(F32))
+@on_arrays(f64=wide(), f32=tall(F32), fortran=fortran(), strided=strided())
 def in_another_shape(X):
-    x, Y = X.ravel(), X.reshape(len(X), X.shape[1], 1)
+    x = X.ravel()
     count = 0
     for v in X.reshape(-1):
         if v > 1:
             count += 1
-    return x * 2, np.cumsum(x), Y.sum(axis=1), X.reshape(-1)[::2] + 1, count
+    return x * 2, np.cumsum(x), X.reshape(-1)[::2] + 1, count
+
+
+@on_arrays(f64=wide(), f32=tall(F32))
+def an_axis_of_one_more(X):
+    Y = X.reshape(len(X), X.shape[1], 1)
+    return Y.sum(axis=1), Y * 2
 
 
 @on_arrays(f64=lambda n, rng: (real(n * n, rng).reshape(n, n), real(n, rng)))

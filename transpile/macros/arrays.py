@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..types import ELEMENTS, ArrayType
+from ..types import ELEMENTS, PARTS, ArrayType
 from .context import Context
 from .elementwise import is_elementwise, operation
 from .fact import Fact
 from .gathering import comes_first, in_order, is_gathered
-from .nests import allocated, nest, unless
+from .nests import allocated, dtype, nest, unless
 from .views import View, broadcast, held, is_one, materialised, misfits, scalar, view
 
 __all__ = [
-    "array_assigned", "array_augmented", "array_stored", "array_value", "converts",
+    "array_assigned", "array_augmented", "array_stored", "array_value", "converted", "converts",
     "store_where",
 ]
 
@@ -195,7 +195,9 @@ def _stored(
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         place, e = into.at(at), both.at(at)
-        if op is not None:
+        if op is None:
+            e = converted(e, cx.fact(target), cx.fact(value), cx)
+        else:
             e = ast.Call(operation(op, [place, value], cx), [place, e], [])
         lines = cx.code("PLACE = E", PLACE=place, E=e)
         return lines if where is None else cx.code("if C: LINES", C=test.at(at), LINES=lines)
@@ -239,6 +241,17 @@ def _reads_elsewhere(into: View, of: View, owner: str | None, cx: Context) -> bo
     return False
 
 
+def converted(e: ast.expr, target: Fact, value: Fact, cx: Context) -> ast.expr:
+    """The element `e` of an array, cast as it is when another array takes it; a number would have
+    to fit.
+    """
+    ty = target.array
+    if ty is None or value.array is None:
+        return e
+    safe = np.can_cast(ELEMENTS[value.array.dtype].numpy, ELEMENTS[ty.dtype].numpy)
+    return e if safe else cx.expr("T(E)", T=dtype(ty.dtype, cx), E=e)
+
+
 def converts(target: Fact, op: ast.operator | None, value: Fact, cx: Context) -> bool:
     """Whether storing element by element converts as NumPy's assignment of arrays does."""
     ty = target.array
@@ -250,7 +263,8 @@ def converts(target: Fact, op: ast.operator | None, value: Fact, cx: Context) ->
         of, weak = ELEMENTS[t.dtype], getattr(t, "weak", False)
         same = of == to or of.kind == to.kind == "f"
         if op is None:
-            same = same or weak or np.can_cast(of.numpy, to.numpy)
+            known = value.array is not None and {t.dtype, ty.dtype}.isdisjoint(PARTS)
+            same = same or weak or known or np.can_cast(of.numpy, to.numpy)
         elif of.kind in "iu":  # what is in place is cast to any type of its kind
             same = same or np.can_cast(of.numpy, to.numpy, "same_kind")
         if not same:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from .arrays import converts
+from .arrays import converted, converts
 from .context import Context
 from .elementwise import operation
 from .masking import holding, masked, set_at, true_of
@@ -179,7 +179,9 @@ def _spread(
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         place, e = into.at(at), of.at([ast.Name(count, ast.Load())])
-        if op is not None:
+        if op is None:
+            e = converted(e, cx.fact(x), cx.fact(value), cx)
+        else:
             e = ast.Call(operation(op, [place, value], cx), [place, e], [])
         text = "if C:\n    PLACE = E\n    N = N + 1"
         return cx.code(text, C=mask.at(at), PLACE=place, E=e, N=count)
