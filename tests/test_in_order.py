@@ -85,6 +85,20 @@ def test_what_is_exact_is_compiled() -> None:
         assert fused.stats.compiled == 1
 
 
+def carried(x: Any) -> Any:
+    total = 0.0
+    for v in x:
+        total += v
+    return total, np.maximum.accumulate(x), np.max(x), np.any(x > 0.5)
+
+
+def test_what_keeps_its_order_is_compiled() -> None:
+    x = np.random.default_rng(3).random(100)
+    fused = fuse(carried, on_reject="raise", reassociate=False)
+    for got, wanted in zip(fused(x), carried(x), strict=True):
+        assert np.array(got).tobytes() == np.array(wanted).tobytes()
+
+
 def test_where_the_order_is_free_all_is_compiled() -> None:
     x = np.linspace(0.0, 1.0, 100)
     fused = fuse(counted, on_reject="raise")

@@ -53,3 +53,4 @@ def test_what_is_too_large_is_python_s(tmp_path: Path) -> None:
     fused = fuse(f, on_reject="silent")
     for v in (1e300, math.inf, math.nan, -5e13, 4e13, 1.7e308):
         assert repr(outcome(fused, ([v],)).value) == repr(outcome(f, ([v],)).value)
+    assert (fused.stats.compiled, sum(fused.stats.replays.values())) == (1, 5)

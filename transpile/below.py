@@ -5,7 +5,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
-__all__ = ["below", "children"]
+__all__ = ["below", "blocks", "children"]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
 """Fields that hold contexts, operators, and what is no node."""
@@ -24,6 +24,13 @@ def below(*nodes: ast.AST) -> Iterator[ast.AST]:
         n = waiting.pop()
         yield n
         waiting += children(n)
+
+
+def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The blocks of statements that stand right below `node`."""
+    for field in ("body", "orelse", "finalbody"):
+        if isinstance(block := getattr(node, field, None), list):
+            yield block
 
 
 def children(node: ast.AST) -> list[ast.AST]:

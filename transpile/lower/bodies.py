@@ -156,9 +156,27 @@ class Bodies(Groups):
         live: frozenset[str], groups: Sequence[Group],
     ) -> _Turn:
         """The body lowered once, with names of its own for what is carried."""
+        b = self.b
         named = {n: self._with_own_names(n, c) for n, c in carries.items()}
         body: list[Stmt] = []
-        return _Turn(named, body, *self._run(frame, named, inits, live, groups, body))
+        outer = dict(b.env)
+        entries = {n: self._entry(c, inits[n], frame) for n, c in named.items()}
+        b.env.update(entries)
+        for group in groups:
+            b.env.update(group.gather(entries))
+        with b.iteration(frame), b.into(body):
+            target = _target(frame.node)
+            if target is not None and frame.element is not None:
+                b.env[target] = frame.element(Linear.of(frame.var))
+            with self._turn(frame, named):
+                left, stays = self.iteration(frame.node, live)
+        ends = self._ends(inits, groups, b.env, frame.node)
+        others = self._ends(inits, groups, stays, frame.node)
+        arrays = made_within(b, [n for n in inits if outer.get(n, Unbound()) == Unbound()])
+        added = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
+        b.env.clear()
+        b.env.update(outer | added)
+        return _Turn(named, body, ends, others, left, arrays)
 
     def _standing(
         self, frame: Frame, carries: dict[str, Carry], inits: dict[str, Num | Unbound],
@@ -169,33 +187,6 @@ class Bodies(Groups):
             turn = self._turned_once(frame, carries, inits, live, groups)
             tried.holds = lists.holds = True
         return turn
-
-    def _run(
-        self, frame: Frame, carries: dict[str, Carry], inits: dict[str, Num | Unbound],
-        live: frozenset[str], groups: Sequence[Group], body: list[Stmt],
-    ) -> tuple[
-        dict[str, Num | Unbound], dict[str, Num | Unbound], Expr | None, dict[str, ArrayRef]
-    ]:
-        """Lowers the body once. As `_Turn` has it: the values at its end, and so on."""
-        b = self.b
-        outer = dict(b.env)
-        entries = {n: self._entry(c, inits[n], frame) for n, c in carries.items()}
-        b.env.update(entries)
-        for group in groups:
-            b.env.update(group.gather(entries))
-        with b.iteration(frame), b.into(body):
-            target = _target(frame.node)
-            if target is not None and frame.element is not None:
-                b.env[target] = frame.element(Linear.of(frame.var))
-            with self._turn(frame, carries):
-                left, stays = self.iteration(frame.node, live)
-        ends = self._ends(inits, groups, b.env, frame.node)
-        others = self._ends(inits, groups, stays, frame.node)
-        arrays = made_within(b, [n for n in inits if outer.get(n, Unbound()) == Unbound()])
-        added = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
-        b.env.clear()
-        b.env.update(outer | added)
-        return ends, others, left, arrays
 
     def _ends(
         self, inits: dict[str, Num | Unbound], groups: Sequence[Group], env: dict[str, Value],

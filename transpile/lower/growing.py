@@ -110,8 +110,8 @@ def method_of(n: ast.AST) -> tuple[str, str] | None:
 
 
 def _resized(tree: ast.AST) -> set[str]:
-    added = {_target(n) or "" for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
-    return added | {found[0] for n in ast.walk(tree) if (found := method_of(n)) is not None}
+    in_place = {_target(n) or "" for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
+    return in_place | {found[0] for n in ast.walk(tree) if (found := method_of(n)) is not None}
 
 
 def _is_plain(

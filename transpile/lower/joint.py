@@ -103,10 +103,9 @@ def made_within(b: Builder, names: Iterable[str]) -> dict[str, ArrayRef]:
     """Those of `names` that stand for arrays at the end of an iteration, and may do so behind the
     loop.
     """
-    found = {n: v for n in names if isinstance(v := b.env.get(n), ArrayRef)}
-    cases = {n: _anywhere(b, [Case(v, TRUE)]) for n, v in found.items()}
-    return {n: of.value for n, known in cases.items() for of in known
-            if isinstance(of.value, ArrayRef)}
+    cases = {n: _anywhere(b, arrays_in(b.env.get(n)) or ()) for n in names}
+    only = {n: of[0].value for n, of in cases.items() if len(of) == 1}
+    return {n: of for n, of in only.items() if isinstance(of, ArrayRef)}
 
 
 def if_run(array: ArrayRef, some: Expr) -> Value:

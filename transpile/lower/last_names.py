@@ -12,8 +12,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
+from ..below import blocks
 from ..macros.copying import copied
 from ..macros.names import used
 from .growing import method_of
@@ -28,7 +28,7 @@ def last_name(tree: ast.FunctionDef, name: str) -> str:
     loads = sum(n.id == name and isinstance(n.ctx, ast.Load) for n in names)
     stores = [n.id for n in names if not isinstance(n.ctx, ast.Load)]
     given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    for block in _blocks(tree):
+    for block in (block for n in ast.walk(tree) for block in blocks(n)):
         made = [k for k, s in enumerate(block) if _bound(s) == (name, None)]
         for k, s in enumerate(block):
             to, of = _bound(s)
@@ -44,19 +44,12 @@ def last_name(tree: ast.FunctionDef, name: str) -> str:
 def renamed(tree: ast.FunctionDef, name: str, new: str) -> ast.FunctionDef:
     """A copy of `tree` in which the list has the `new` name."""
     tree = copied(tree)
-    for block in _blocks(tree):
-        block[:] = [s for s in block if _bound(s) != (new, name)]
     for n in ast.walk(tree):
+        for block in blocks(n):
+            block[:] = [s for s in block if _bound(s) != (new, name)]
         if isinstance(n, ast.Name) and n.id == name:
             n.id = new
     return tree
-
-
-def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
-    for n in ast.walk(tree):
-        for field in ("body", "orelse", "finalbody"):
-            if isinstance(block := getattr(n, field, None), list):
-                yield block
 
 
 def _bound(s: ast.stmt) -> tuple[str, str | None]:

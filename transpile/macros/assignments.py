@@ -49,6 +49,7 @@ def unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         s, t = 0.0, 1.0
         s, t = t, s + t
         m, n = X.shape
+        u, w = (2 * v for v in (s, t))
     →
         s = 0.0
         t = 1.0
@@ -58,6 +59,17 @@ def unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         t = _t_1
         m = X.shape[0]
         n = X.shape[1]
+        _list = []
+        _x = (s, t)
+        for _i in range(len(_x)):
+            _v = _x[_i]
+            _list.append(2 * _v)
+        if len(_list) != 2:
+            "Python's to answer"
+            u, w = _list
+        else:
+            u = _list[0]
+            w = _list[1]
     """
     match node:
         case ast.Assign(
@@ -69,17 +81,20 @@ def unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)], value=value
         ) if (items := cx.facts.items(value)) is not None:
             return _paired(targets, items, cx)
-        case ast.Assign(
-            targets=[ast.Tuple() | ast.List()], value=ast.GeneratorExp() as all_
-        ) if not waits(all_):
-            made = ast.copy_location(ast.ListComp(all_.elt, all_.generators), all_)
-            return [ast.copy_location(ast.Assign(node.targets, made), node)]
-        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Call(args=[all_])) if (
-            cx.builtin(node.value) in ("list", "tuple")
-            and isinstance(all_, (ast.GeneratorExp, ast.ListComp))
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value) if (
+            made := _listed(value, cx)
         ):
-            return [ast.copy_location(ast.Assign(node.targets, all_), node)]
+            return [ast.copy_location(ast.Assign(node.targets, made), node)]
     return None
+
+
+def _listed(e: ast.expr, cx: Context) -> ast.ListComp | None:
+    """The list of a generator's items, or of those of a tuple or another list of them."""
+    called = isinstance(e, ast.Call) and cx.builtin(e) in ("list", "tuple") and len(e.args) == 1
+    of = e.args[0] if isinstance(e, ast.Call) and called else e
+    if isinstance(of, ast.GeneratorExp) and not waits(of):
+        return ast.copy_location(ast.ListComp(of.elt, of.generators), of)
+    return of if called and isinstance(of, ast.ListComp) else None
 
 
 def _paired(

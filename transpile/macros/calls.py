@@ -29,7 +29,8 @@ _FOLDS = (
     np.sum, np.prod, np.min, np.max, np.any, np.all, np.mean, np.var, np.std, np.ptp, np.median,
     np.argmin, np.argmax, np.count_nonzero, np.linalg.norm, sum, any, all,
 )
-_OF_VECTORS = (np.cumsum, np.cumprod, np.diff, np.sort, np.argsort, np.flip, np.roll, np.gradient)
+_LIKE_VECTORS = (np.cumsum, np.cumprod, np.diff, np.sort, np.argsort, np.flip, np.roll, np.gradient)
+"""What gives a vector of a vector."""
 _SCALAR = (int, float, bool)
 _KEEPING = frozenset({"astype", "copy", "conj", "round", "clip"})
 _FOLDING = frozenset(
@@ -78,7 +79,7 @@ def rank_of(function: object, call: ast.Call, ranks: Sequence[int | None]) -> in
         return ranks[0] if ranks else None
     if _among(function, (np.arange, np.linspace)):
         return 1
-    if _among(function, _OF_VECTORS) and ranks[:1] == [1] and not call.keywords:
+    if _among(function, _LIKE_VECTORS) and ranks[:1] == [1] and not call.keywords:
         return 1
     if _among(function, _FOLDS) and ranks == [1] and not call.keywords:
         return 0

@@ -74,10 +74,11 @@ def array_place(node: ast.AST, cx: Context) -> ast.expr | None:
                 if _v != _v:
                     _nan = True
             if _nan:
-                for _i in range(x.shape[0]):
-                    _at = _i
-                    if x[_i] != x[_i]:
-                        break
+                _at = -1
+                for _i_1 in range(x.shape[0]):
+                    _v = x[_i_1]
+                    if _at < 0 and _v != _v:
+                        _at = _i_1
             _argmin = np.int64(_at)
         i = _argmin
     """
@@ -210,18 +211,12 @@ def _scan(call: _Call, cx: Context) -> list[ast.stmt]:
 
 
 def _place(call: _Call, cx: Context) -> list[ast.stmt]:
-    nan, at, i, v, best = map(cx.fresh, ("nan", "at", "i", "v", "best"))
-    each = call.at(ast.Name(i, ast.Load()))
-    begin, see, seek = (
-        cx.code(text, NAN=nan, AT=at, I=i, V=v, N=call.length, E=each) if call.nans else []
-        for text in ("NAN = False", _SEE, _SEEK)
-    )
-    step = cx.code(_STEP.format(PLACES[call.name]), V=v, E=each, BEST=best, AT=at, I=i, SEE=see)
-    return cx.code(
-        _BEST, BEST=best, FIRST=call.at(ast.Constant(0)), AT=at, BEGIN=begin,
-        STEPS=cx.code("for I in range(N): STEP", I=i, N=call.length, STEP=step), SEEK=seek,
-        PLACE=call.place(each), T=dtype(call.dtype, cx),
-    )
+    def at(index: Sequence[ast.expr]) -> ast.expr:
+        return call.at(index[0])
+
+    lines, place = _found(call.name, [call.length], at, call.nans, cx)
+    (given,) = cx.code("PLACE = T(AT)", PLACE=call.place(place), T=dtype(call.dtype, cx), AT=place)
+    return [*lines, given]
 
 
 def _among_all(
@@ -233,57 +228,59 @@ def _among_all(
         return None
     given = [t.dtype for t in cx.fact(array).types]
     nans = any(ELEMENTS[t].kind == "f" for t in given)
-    nan, at, v, best = map(cx.fresh, ("nan", "at", "v", "best"))
 
-    def step(index: Sequence[ast.expr]) -> list[ast.stmt]:
-        see = cx.code(_SEE, NAN=nan, V=v) if nans else []
-        return cx.code(
-            _STEP.format(PLACES[name]), V=v, E=_scalar(of.at(index), given, cx), BEST=best, AT=at,
-            I=row_major(index, of.shape, cx), SEE=see,
-        )
+    def at(index: Sequence[ast.expr]) -> ast.expr:
+        return _scalar(of.at(index), given, cx)
 
-    def seek(index: Sequence[ast.expr]) -> list[ast.stmt]:
-        i, e = row_major(index, of.shape, cx), _scalar(of.at(index), given, cx)
-        return cx.code("V = E\nif AT < 0 and V != V: AT = I", V=v, E=e, AT=at, I=i)
-
-    first = _scalar(of.at([ast.Constant(0)] * len(of.shape)), given, cx)
-    text = "if NAN:\n    AT = -1\n    SEEK"
-    sought = cx.code(text, NAN=nan, AT=at, SEEK=nest(of.shape, seek, cx)) if nans else []
-    lines = cx.code(
-        _BEST, BEST=best, FIRST=first, AT=at,
-        BEGIN=cx.code("NAN = False", NAN=nan) if nans else [], STEPS=nest(of.shape, step, cx),
-        SEEK=sought, PLACE=out, T=dtype(next(iter(fact.types)).dtype, cx),
-    )
+    lines, place = _found(name, of.shape, at, nans, cx)
+    (type_,) = (t.dtype for t in fact.types)
+    lines += cx.code("OUT = T(AT)", OUT=out, T=dtype(type_, cx), AT=place)
     (original,) = cx.code("OUT = E", OUT=out, E=node)
     unsure = [cx.expr("N < 1", N=n) for n in of.shape if not is_one(n)]
     return unless([*of.checks, *unsure], original, lines, cx)
 
 
-_BEST = """
-    BEST = FIRST
-    AT = 0
-    BEGIN
-    STEPS
-    SEEK
-    PLACE = T(AT)
-"""
+def _found(
+    name: str, shape: Sequence[ast.expr], at: Callable[[Sequence[ast.expr]], ast.expr],
+    nans: bool, cx: Context,
+) -> tuple[list[ast.stmt], ast.expr]:
+    """Statements that look at the elements of an array of `shape`, and the name of the place."""
+    nan, place, v, best = (ast.Name(cx.fresh(n), ast.Load()) for n in ("nan", "at", "v", "best"))
+
+    def each(text: str, index: Sequence[ast.expr]) -> list[ast.stmt]:
+        i = row_major(index, shape, cx)
+        return cx.code(text, V=v, E=at(index), I=i, AT=place, BEST=best, NAN=nan)
+
+    def step(index: Sequence[ast.expr]) -> list[ast.stmt]:
+        return each(_STEP.format(PLACES[name]) + (_SEE if nans else ""), index)
+
+    def seek(index: Sequence[ast.expr]) -> list[ast.stmt]:
+        return each(_SEEK, index)
+
+    lines = cx.code(
+        "BEST = FIRST\nAT = 0", BEST=best, FIRST=at([ast.Constant(0)] * len(shape)), AT=place
+    )
+    if nans:
+        lines += cx.code("NAN = False", NAN=nan)
+    lines += nest(shape, step, cx)
+    if nans:
+        text = "if NAN:\n    AT = -1\n    SEEK"
+        lines += cx.code(text, NAN=nan, AT=place, SEEK=nest(shape, seek, cx))
+    return lines, place
+
+
 _STEP = """
-    V = E
-    if V {} BEST:
-        BEST = V
-        AT = I
-    SEE
+V = E
+if V {} BEST:
+    BEST = V
+    AT = I
 """
-
-
 _SEE = """
-    if V != V:
-        NAN = True
+if V != V:
+    NAN = True
 """
 _SEEK = """
-    if NAN:
-        for I in range(N):
-            AT = I
-            if E != E:
-                break
+V = E
+if AT < 0 and V != V:
+    AT = I
 """

@@ -5,6 +5,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from ..below import blocks
 from .context import Context
 from .integers import integer_constant
 from .names import used
@@ -53,21 +54,20 @@ def _named(name: str, items: Sequence[ast.expr], at: ast.Assign, cx: Context) ->
     ]
 
 
-def untupled(body: Sequence[ast.stmt], names: set[str]) -> None:
+def untupled(body: list[ast.stmt], names: set[str]) -> None:
     """Tuples of `names` that nobody asks for are not made."""
     loads = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Name))
     gone = names - {n.id for n in loads if isinstance(n.ctx, ast.Load)}
     for s in body:
         for node in ast.walk(s):
-            for field in ("body", "orelse", "finalbody"):
-                _drop(getattr(node, field, None), gone)
+            for block in blocks(node):
+                _drop(block, gone)
     _drop(body, gone)
 
 
-def _drop(block: Any, gone: set[str]) -> None:
-    if isinstance(block, list):
-        kept = [s for s in block if not _makes(s, gone)]
-        block[:] = kept or (block[:1] and [ast.copy_location(ast.Pass(), block[0])])
+def _drop(block: list[ast.stmt], gone: set[str]) -> None:
+    kept = [s for s in block if not _makes(s, gone)]
+    block[:] = kept or (block[:1] and [ast.copy_location(ast.Pass(), block[0])])
 
 
 def _makes(s: ast.stmt, names: set[str]) -> bool:

@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from loopir.nodes import Span
 
-from ..below import below
+from ..below import below, blocks
 from ..macros.copying import copied
 from ..macros.names import used
 from ..source import span_of
@@ -23,20 +23,18 @@ __all__ = ["taken_ahead"]
 
 Resolve: TypeAlias = Callable[[ast.expr], object]
 
-_NAME = "_tp_value"
-
 
 def taken_ahead(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> ast.FunctionDef:
     """`tree` with the call at `blamed` computed ahead of its statement, which is the same where
     nothing runs before it there, and it runs once; `tree` itself where it is none of NumPy's.
     """
     new = copied(tree)
-    for block in _blocks(new):
+    for block in (block for n in below(new) for block in blocks(n)):
         for k, s in enumerate(block):
             call = next((e for e in _first(s, resolve) if span_of(e) == blamed), None)
             own = call is getattr(s, "value", None)  # nothing else is left of the statement
             if isinstance(call, ast.Call) and not own and _is_numpy(resolve(call.func)):
-                name = _NAME + "_" * sum(n.startswith(_NAME) for n in used(tree))
+                name = _fresh(used(tree))
                 value = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
                 _Put(call, ast.copy_location(ast.Name(name, ast.Load()), call)).visit(s)
                 s.lineno, s.col_offset = blamed.end_line, blamed.end_col  # it stands behind it now
@@ -45,11 +43,11 @@ def taken_ahead(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> ast.Fu
     return tree
 
 
-def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
-    for n in below(tree):
-        for field in ("body", "orelse", "finalbody"):
-            if isinstance(block := getattr(n, field, None), list):
-                yield block
+def _fresh(taken: Container[str]) -> str:
+    name = "_tp_value"
+    while name in taken:
+        name += "_"
+    return name
 
 
 class _Put(ast.NodeTransformer):

@@ -10,7 +10,7 @@ import numpy as np
 
 from loopir.nodes import Span
 
-from ..below import below
+from ..below import below, blocks
 from ..draws import draw_of
 from ..effects import Effect, effectful_calls, effects
 from ..macros.context import Context
@@ -96,8 +96,8 @@ class Known:
             if isinstance(s, (ast.For, ast.While)):
                 facts.enter(s)
             for inner in (s, *getattr(s, "handlers", ())):
-                for name in ("body", "orelse", "finalbody"):
-                    self._visit(getattr(inner, name, ()))
+                for inside in blocks(inner):
+                    self._visit(inside)
             facts.known = before
             facts.record(s)
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from loopir.record import record
 
+from ..below import blocks
 from ..effects import Effect, effectful_calls
 from ..rejections import Label, Rejection
 from ..scope import Scope
@@ -51,10 +51,8 @@ def separations(
 
 def _blocks(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
     for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block: Any = getattr(node, name, None)
-            if isinstance(block, list) and not isinstance(node, ast.With):
-                yield block
+        if not isinstance(node, ast.With):
+            yield from blocks(node)
 
 
 def _loops(block: Sequence[ast.stmt], scope: Scope, policy: str = "") -> Iterator[_Loop | None]:
