@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from .applied import number_told
+from .arraylists import array_appended, arrays_counted, arrays_listed, arrays_stacked
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .bitmasks import bitmask
@@ -34,6 +35,7 @@ from .gamma import number_gamma
 from .given import display_given
 from .holding import array_spread, columns_masked, places_found
 from .joining import array_joined
+from .listarrays import list_as_array, list_operand, list_stored
 from .listing import list_extended, list_made, list_returned
 from .loops import for_loop, list_walked
 from .masking import array_chosen, array_cut, array_masked
@@ -51,6 +53,7 @@ from .respelled import array_respelled
 from .rewriting import array_copied, array_said
 from .rowlists import columns_walked, rows_copied, rows_swapped
 from .rows import row_unpacked
+from .rowtuples import rows_as_tuples
 from .running import array_place, array_scan
 from .sayings import array_told
 from .scattering import array_scattered
@@ -59,7 +62,7 @@ from .shifting import list_shifted
 from .sorting import list_sorted
 from .stacking import array_rows
 from .subscripts import lists_indexed, row_element
-from .tuplelists import tuples_listed
+from .tuplelists import tuples_listed, tuples_stacked
 from .tuples import (
     tuple_asked,
     tuple_item,
@@ -83,6 +86,14 @@ MACROS: tuple[Macro, ...] = (
     rows_swapped,        # M[i], M[j] = M[j], M[i]
     rows_copied,         # [row[:] for row in M]
     columns_walked,      # [sum(c) for c in zip(*M)]
+    arrays_listed,       # u = [x.copy()]
+    array_appended,      # u.append(x)
+    arrays_stacked,      # np.array(u)
+    arrays_counted,      # len(u)
+    list_as_array,       # np.mean(w)
+    list_operand,        # x * w
+    list_stored,         # x[:2] = w
+    tuples_stacked,      # np.array(w)
     tuples_listed,       # w = [(v, i) for …]
     list_made,           # a = xs[1:], list(range(n)), [s] + xs
     list_extended,       # a += [v * 2 for v in x]
@@ -180,7 +191,7 @@ def expand(
     functions bind, whose calls `others` replace.
     """
     held, stored = held_named(tree, env)
-    tree = fields_named(held, env)
+    tree = rows_as_tuples(fields_named(held, env))
     return expand_with((*_registered, *others, *MACROS), tree, env, stored, changed)
 
 

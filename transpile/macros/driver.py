@@ -15,6 +15,7 @@ from .deciding import decided, may_decide
 from .env import Env
 from .exits import structured
 from .flow import joined
+from .itemtypes import know_items
 from .lifting import Lifted, lift_statement
 from .liveness import assigned, exposed, left_to_python, reads
 from .names import COMPREHENSIONS, rename, used
@@ -41,6 +42,7 @@ def expand_with(
     if decided in macros and any(map(may_decide, below(tree))):
         tree.body = _Driver([decided], Context(tree, env, asked, changed)).block(tree.body)
     cx = Context(tree, env, asked, changed)
+    know_items(tree, cx, lambda look: expand_only([look], tree, env))
     structured(tree, cx)
     tree.body = _Driver(macros, cx).block(tree.body)
     untupled(tree.body, cx.facts.taken_apart)

@@ -1,14 +1,20 @@
 """A fact: what is known of one expression, and what follows for several."""
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from loopir.record import record
+
 from ..types import ArrayType, Constant, ListType, RecordType, ScalarType
 from .samples import Types
 
-__all__ = ["INT", "INT_TYPES", "SCALAR", "UNKNOWN", "Fact", "broadcast", "either", "join", "typed"]
+__all__ = [
+    "INT", "INT_TYPES", "SCALAR", "UNKNOWN", "ArrayList", "Fact", "broadcast", "either", "join",
+    "typed",
+]
 
 _NONE: Types = frozenset()
 _NOTHING = frozenset({Constant(None, type(None))})
@@ -75,6 +81,21 @@ class Fact(NamedTuple):
 
 
 UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, INT_TYPES)
+
+
+@record(slots=True)
+class ArrayList:
+    """A list of arrays of one ``dtype`` and ``rank``. ``items`` is the name of the list of their
+    elements, ``count`` that of their number, ``most`` those of their greatest lengths; ``lengths``
+    are those of the last that was appended.
+    """
+
+    dtype: str
+    rank: int
+    items: str
+    count: str
+    most: tuple[str, ...]
+    lengths: Sequence[ast.expr] = ()
 
 
 def typed(kinds: frozenset[ArrayType | ScalarType | Constant]) -> Fact:

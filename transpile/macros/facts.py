@@ -23,7 +23,7 @@ from .fact import INT, SCALAR, UNKNOWN, Fact, broadcast, either, join, typed
 from .indexed import Indexed
 from .names import bound, bound_once, free_of
 from .objects import held_at
-from .samples import OPERATORS
+from .samples import OPERATORS, Types
 from .tupled import Tuples, tuple_lists, whole_names
 
 __all__ = ["Facts"]
@@ -47,6 +47,8 @@ class Facts(Called, Indexed, Tuples):
         self.whole = whole_names(tree)
         self.tuple_lists = tuple_lists(tree)
         self.apart = self.own - self.whole
+        self.number_lists: dict[str, Types] = {}  # that are made here, and what is in them
+        self.tuple_types: dict[str, str] = {}  # of ``tuple_lists``, the dtype of an array of them
         self.known: dict[str, Fact] = {}
         self._fixed: dict[str, Fact] = {}
         for a in ast.walk(tree.args):
@@ -114,6 +116,10 @@ class Facts(Called, Indexed, Tuples):
                 return join(self.of(body), self.of(orelse))
             case ast.Subscript() | ast.Attribute() if self.objects and self._is_held(e):
                 return self._given(e)._replace(owner=None)
+            case ast.Subscript(value=ast.Name(id=name), slice=at) if name in self.number_lists and (
+                not isinstance(at, ast.Slice)
+            ):
+                return typed(self.number_lists[name])
             case ast.Subscript(value=ast.Name() as of) if (item := self.item(of, e.slice)):
                 return self.of(item)
             case ast.Subscript():

@@ -1,13 +1,16 @@
-"""Comprehensions of tuples → loops that append them to a list with a name."""
+"""Lists of tuples: comprehensions of them, and arrays."""
 from __future__ import annotations
 
 import ast
 
+from .arguments import function_named
 from .comprehensions import nested, own_names, waits
 from .context import Context
+from .listarrays import widened
 from .liveness import reads
+from .nests import allocated, unless
 
-__all__ = ["tuples_listed"]
+__all__ = ["tuples_listed", "tuples_stacked"]
 
 
 def tuples_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
@@ -35,3 +38,44 @@ def tuples_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             append = cx.code("LIST.append(E)", LIST=name, E=own.elt)
             return [*cx.code("LIST = []", LIST=name), *nested(own.generators, append, cx)]
     return None
+
+
+def tuples_stacked(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Each tuple is a row; without any it would have but one axis.
+
+        w = [(v, i) for i, v in enumerate(x) if v > s]
+        X = np.array(w)
+    →
+        w = []
+        for _i in range(len(x)):
+            _v = x[_i]
+            if _v > s:
+                w.append((_v, _i))
+        if len(w) < 1:
+            "Python's to answer"
+            _a = np.array(w)
+        else:
+            _a = np.empty((len(w), 2), np.float64)
+            for _i_1 in range(len(w)):
+                _a[_i_1, 0] = w[_i_1][0]
+                _a[_i_1, 1] = w[_i_1][1]
+        X = _a
+    """
+    match node:
+        case ast.Call(func=func, args=[ast.Name(id=name) as of, *more], keywords=keywords) if (
+            name in cx.facts.tuple_types and function_named(func, cx) in ("array", "asarray")
+        ):
+            given = [*more, *(k.value for k in keywords)]
+        case _:
+            return None
+    dtype = widened(cx.facts.tuple_types[name], given, cx)
+    if dtype is None or not cx.means("len", "range"):
+        return None
+    out, width = cx.fresh("a"), cx.facts.tuple_lists[name]
+    lines = [allocated(out, [cx.expr("len(X)", X=of), ast.Constant(width)], dtype, cx)]
+    i = ast.Name(cx.fresh("i"), ast.Load())
+    row = [line for k in range(width) for line in cx.code(
+        "OUT[I, K] = X[I][K]", OUT=out, I=i, K=ast.Constant(k), X=of)]
+    lines += cx.code("for I in range(len(X)): ROW", I=i, X=of, ROW=row)
+    (original,) = cx.code("OUT = E", OUT=out, E=node)
+    return cx.made(out, lambda: unless([cx.expr("len(X) < 1", X=of)], original, lines, cx))

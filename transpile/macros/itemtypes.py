@@ -1,0 +1,247 @@
+"""Which lists that a function makes hold what, for good: numbers, or arrays, of one type."""
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeAlias
+
+import numpy as np
+
+from loopir.types import DTYPES, dtype_of
+
+from ..below import below
+from .comprehensions import waits
+from .context import Context
+from .fact import ArrayList, Fact
+from .integers import integer_constant
+from .samples import Types
+from .sharing import Sharing
+from .tupled import added
+
+__all__ = ["know_items", "stacked"]
+
+Look: TypeAlias = Callable[[ast.AST, Context], None]
+Resolve: TypeAlias = Callable[[ast.expr], object | None]
+_STACKING = {"array": 0, "asarray": 0, "stack": 0, "vstack": 0, "column_stack": 1}
+"""Functions that give a list of arrays as one array, and which axis counts its items."""
+
+_KEEPING = frozenset({"append", "clear", "copy", "count", "extend", "index", "pop", "reverse",
+                      "sort"})
+"""Methods of lists that bring nothing, or what can be seen."""
+
+
+def know_items(
+    tree: ast.FunctionDef, cx: Context, visit: Callable[[Look], object]
+) -> None:
+    """Tells `cx` of the lists in `tree`; ``visit`` has something look at each node with what is
+    known there, ahead of all macros.
+    """
+    names = _lists(tree) | {*cx.facts.tuple_lists}
+    numbers = {name for name in names if _taken(name, tree, cx.resolve)}
+    arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
+    if not numbers | arrays:
+        return
+    found = _facts(numbers | arrays, visit, {})
+    told = {name: _numbers({f for f in facts if f.types}) for name, facts in found.items()}
+    if any(told[name] and not _numbers(facts) for name, facts in found.items()):
+        found = _facts(numbers | arrays, visit, told)  # of items that are made of items
+    sharing = Sharing(tree, cx.resolve) if arrays else None
+    for name, facts in found.items():
+        if name in cx.facts.tuple_lists:
+            if (dtype := _promoted(facts)) is not None:
+                cx.facts.tuple_types[name] = dtype
+        elif name in numbers and (types := _numbers(facts)):
+            cx.facts.number_lists[name] = types
+        alike = {(f.array.dtype, f.array.rank) if f.array else ("", 0) for f in facts}
+        dtype, rank = alike.pop() if name in arrays and len(alike) == 1 else ("", 0)
+        if rank and sharing is not None and _stay(name, tree, sharing):
+            most = tuple(cx.fresh("most") for _ in range(rank))
+            items, count = cx.fresh(name), cx.fresh("count")
+            cx.array_lists[name] = ArrayList(dtype, rank, items, count, most)
+
+
+def _facts(
+    names: Collection[str], visit: Callable[[Look], object], told: dict[str, Types]
+) -> dict[str, set[Fact]]:
+    """What is known of the items of each list, or of the items of these where they are tuples,
+    if those that are ``told`` hold numbers of these types.
+    """
+    found: dict[str, set[Fact]] = {name: set() for name in names}
+
+    def look(node: ast.AST, at: Context) -> None:
+        at.facts.number_lists = told
+        for name, items in _added_by(node):
+            for e in items if name in found else ():
+                made = e.elt if isinstance(e, ast.ListComp) else e
+                for part in made.elts if isinstance(made, ast.Tuple) else [made]:
+                    each = isinstance(e, ast.ListComp) and ast.ListComp(part, e.generators)
+                    found[name].add(at.facts.each(each) if each else at.fact(part))
+
+    visit(look)
+    return found
+
+
+def _numbers(facts: Collection[Fact]) -> Types:
+    """The types of numbers of one dtype; none where there are others."""
+    types = frozenset(t for f in facts for t in f.types)
+    known = all(f.rank == 0 and f.types for f in facts)
+    return types if known and len({t.dtype for t in types}) == 1 else frozenset()
+
+
+def _promoted(facts: Collection[Fact]) -> str | None:
+    """The dtype of an array of such numbers."""
+    dtypes = {t.dtype for f in facts for t in f.types}
+    if not dtypes <= DTYPES.keys() or not all(f.rank == 0 and f.types for f in facts):
+        return None
+    return dtype_of(np.result_type(*(DTYPES[d].numpy for d in dtypes))) if dtypes else None
+
+
+def _lists(tree: ast.FunctionDef) -> set[str]:
+    """Names that stand for lists of their own and nothing else, of which is seen what they hold."""
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    others = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
+    for n in below(*tree.body):
+        if isinstance(n, inner):
+            others |= {x.id for x in below(n) if isinstance(x, ast.Name)}
+    known = {x for n in below(*tree.body) for x in _harmless(n)}
+    made = set()
+    for n in below(*tree.body):
+        match n:
+            case ast.Assign(targets=[ast.Name(id=name) as to], value=value) if (
+                _displayed(value) is not None
+            ):
+                made.add(name)
+                known.add(to)
+    for n in below(*tree.body):
+        if isinstance(n, ast.Name) and n not in known:
+            others.add(n.id)
+    return made - others
+
+
+def _harmless(n: ast.AST) -> Iterator[ast.expr]:
+    """What of `n` may be a list to which nothing comes but what `_added_by` says, and which has no
+    other name from then on.
+    """
+    match n:
+        case ast.Call(func=ast.Attribute(value=of, attr=attr), args=args):
+            if attr in _KEEPING and (attr != "extend" or isinstance(args[0], ast.List)):
+                yield of
+            yield from (x for e in args for x in (e, *getattr(e, "elts", ())) if attr != "append")
+        case ast.Call(func=ast.Name(), args=args):
+            yield from args
+        case ast.Subscript(value=of, ctx=ast.Load()):
+            yield of
+        case ast.Assign(targets=[ast.Subscript(value=of, slice=at)]) | ast.AugAssign(
+            target=ast.Subscript(value=of, slice=at)
+        ) if not isinstance(at, ast.Slice):
+            yield of
+        case ast.AugAssign(target=ast.Name() as of, op=ast.Add(), value=ast.List()):
+            yield of
+        case ast.For(iter=of) | ast.comprehension(iter=of):
+            yield of
+        case ast.Return(value=ast.expr() as of):
+            yield from (of, *getattr(of, "elts", ()))
+        case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(operand=of):
+            yield of
+        case ast.BinOp(left=left, right=right):
+            yield from (left, right)
+        case ast.Compare(left=left, comparators=rest):
+            yield from (left, *rest)
+        case ast.BoolOp(values=values):
+            yield from values
+    match n:
+        case ast.Assign(targets=[ast.Subscript()], value=of) | ast.AugAssign(value=of):
+            yield of
+
+
+def _displayed(e: ast.expr) -> list[ast.expr] | None:
+    """What a display, a comprehension, or a multiple of a display puts into a list."""
+    match e:
+        case ast.List(elts=elts) | ast.BinOp(left=ast.List(elts=elts), op=ast.Mult()):
+            return elts
+        case ast.ListComp() if not waits(e):
+            return [e]
+        case ast.Call(func=ast.Name(id="list" | "sorted"), args=[of]):
+            each = ast.comprehension(ast.Name("_", ast.Store()), of, [], 0)
+            return [ast.ListComp(ast.Name("_", ast.Load()), [each])]
+    return None
+
+
+def _added_by(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
+    """What the statement `node` puts into lists."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            yield name, _displayed(value) or []
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
+            yield name, [value]
+        case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name)), op=op, value=value):
+            yield name, [ast.BinOp(value, op, value)]
+        case ast.AugAssign(target=ast.Name(id=name)) | ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))
+        ):
+            yield name, list(added(node, name))
+
+
+def _taken(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
+    """Whether NumPy takes the list, or an operation with an array may."""
+    for n in below(tree):
+        match n:
+            case ast.Call(func=func, args=args) if _is_named(name, *args):
+                function = resolve(func)
+                module = getattr(function, "__module__", None) or ""
+                if isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy":
+                    return True
+            case ast.BinOp(left=left, right=right) if _is_named(name, left, right):
+                return True
+            case ast.Assign(targets=[ast.Subscript()], value=value) | ast.AugAssign(
+                value=value
+            ) if _is_named(name, value):
+                return True
+    return False
+
+
+def _is_named(name: str, *es: ast.expr) -> bool:
+    return any(isinstance(e, ast.Name) and e.id == name for e in es)
+
+
+def _is_stacked(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
+    """Whether all that is asked of the list is one array of its items, and how many there are."""
+    asked: Counter[bool] = Counter()
+    for n in below(tree):
+        asked[False] += isinstance(n, ast.Name) and n.id == name
+        asked[True] += stacked(n, resolve)[0] == name
+        match n:
+            case ast.Assign(targets=[ast.Name(id=to)], value=ast.List() | ast.ListComp()):
+                asked[True] += to == name
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=of, attr="append"))):
+                asked[True] += _is_named(name, of)
+            case ast.Call(func=ast.Name(id="len"), args=[of]):
+                asked[True] += _is_named(name, of)
+    return asked[True] == asked[False]
+
+
+def _stay(name: str, tree: ast.FunctionDef, sharing: Sharing) -> bool:
+    """Whether none of the arrays in the list is changed from then on."""
+    statements = (s for s in below(tree) if isinstance(s, ast.stmt))
+    return all(
+        sharing.stays(e.elt if isinstance(e, ast.ListComp) else e, s)
+        for s in statements for to, items in _added_by(s) for e in items if to == name
+    )
+
+
+def stacked(node: ast.AST, resolve: Resolve) -> tuple[str, int]:
+    """The list of which `node` makes one array, and the axis of that which counts its items."""
+    match node:
+        case ast.Call(func=func, args=[ast.Name(id=name)], keywords=keywords):
+            function = getattr(resolve(func), "__name__", "")
+        case _:
+            return "", 0
+    known = function in _STACKING and resolve(func) is getattr(np, function)
+    match keywords:
+        case [] if known:
+            return name, _STACKING[function]
+        case [ast.keyword(arg="axis", value=e)] if known and function == "stack":
+            given = integer_constant(e, None)
+            return (name, given) if given in (0, 1) else ("", 0)
+    return "", 0

@@ -1,0 +1,243 @@
+"""Lists of numbers where NumPy takes them → arrays of what is in them."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from loopir.types import dtype_of
+
+from ..types import ELEMENTS, ScalarType
+from .arguments import function_named
+from .comprehensions import waits
+from .context import Context
+from .nests import allocated, unless
+from .views import held
+
+__all__ = ["list_as_array", "list_operand", "list_stored", "widened"]
+
+_TAKING = frozenset({
+    "all", "any", "argmax", "argmin", "argsort", "array", "asarray", "average", "bincount",
+    "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cross", "cumprod", "cumsum",
+    "diff", "dot", "gradient", "histogram", "inner", "interp", "linalg.norm", "max", "mean",
+    "median", "min", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "outer", "percentile",
+    "prod", "ptp", "quantile", "searchsorted", "sort", "std", "sum", "trapezoid", "unique", "var",
+    "vdot",
+})
+"""Functions of NumPy whose first arguments are arrays, or lists in their stead."""
+
+
+def list_as_array(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Of none, of ints, it would be one of floats.
+
+        u = [v * 2 for v in x]
+        s = np.mean(u)
+        w = [i * 2 for i in range(n)]
+        y = np.array(w)
+    →
+        _list = []
+        for _i in range(len(x)):
+            _v = x[_i]
+            _list.append(_v * 2)
+        u = _list
+        _a = np.empty(len(u), np.float64)
+        for _i_1 in range(len(u)):
+            _a[_i_1] = u[_i_1]
+        if len(u) < 1:
+            "Python's to answer"
+            _mean = np.mean(_a)
+        else:
+            _mean = np.float64(0)
+            for _i_2 in range(len(u)):
+                _mean = np.add(_mean, _a[_i_2])
+            _mean = np.divide(_mean, len(u))
+        s = _mean
+        _list_1 = []
+        for _i_3 in range(n):
+            _list_1.append(_i_3 * 2)
+        w = _list_1
+        if len(w) < 1:
+            "Python's to answer"
+            _t = np.array(w)
+        else:
+            _a_1 = np.empty(len(w), np.int64)
+            for _i_4 in range(len(w)):
+                _a_1[_i_4] = w[_i_4]
+            _t = _a_1
+        y = _t
+    """
+    match node:
+        case ast.Call(func=func, args=[_, *_] as args, keywords=keywords):
+            function = cx.resolve(func)
+        case _:
+            return None
+    name = function_named(func, cx)
+    made = name in ("array", "asarray")
+    most = function.nin if isinstance(function, np.ufunc) else 3 if name in _TAKING else 0
+    at = next((k for k, e in enumerate(args[:most]) if _is_taken(e, cx)), None)
+    if at is None or (made and (cx.returned() or not isinstance(args[at], ast.Name))):
+        return None
+    given = [*args[1:2], *(k.value for k in keywords)]
+    if made and widened(_dtype(args[at], cx), given, cx) is None:
+        return None
+    if made and not given:
+        return _replaced(node, args[at], lambda array: array, cx)
+
+    def new(array: ast.expr) -> ast.expr:
+        return ast.Call(func, [array if k == at else a for k, a in enumerate(args)], keywords)
+
+    return _replaced(node, args[at], new, cx)
+
+
+def list_operand(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Beside an array.
+
+        u = [v * 2 for v in x]
+        y = x - u
+    →
+        _list = []
+        for _i in range(len(x)):
+            _v = x[_i]
+            _list.append(_v * 2)
+        u = _list
+        _a = np.empty(len(u), np.float64)
+        for _i_1 in range(len(u)):
+            _a[_i_1] = u[_i_1]
+        if x.shape[0] != len(u):
+            "Python's to answer"
+            y = x - _a
+        else:
+            y = np.empty(x.shape[0], np.float64)
+            for _i_2 in range(x.shape[0]):
+                y[_i_2] = np.subtract(x[_i_2], _a[_i_2])
+    """
+    match node:
+        case ast.BinOp(left=left, op=op, right=right) | ast.Compare(
+            left=left, ops=[op], comparators=[right]
+        ):
+            pass
+        case _:
+            return None
+    if _is_taken(left, cx) and cx.fact(right).array:
+        return _replaced(node, left, lambda array: _operation(op, array, right), cx)
+    if _is_taken(right, cx) and cx.fact(left).array:
+        return _replaced(node, right, lambda array: _operation(op, left, array), cx)
+    return None
+
+
+def _operation(op: ast.operator | ast.cmpop, a: ast.expr, b: ast.expr) -> ast.expr:
+    return ast.BinOp(a, op, b) if isinstance(op, ast.operator) else ast.Compare(a, [op], [b])
+
+
+def list_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """What an array takes of a list.
+
+        u = [v * 2 for v in x]
+        y[:2] += u
+    →
+        _list = []
+        for _i in range(len(x)):
+            _v = x[_i]
+            _list.append(_v * 2)
+        u = _list
+        if len(u) < 1:
+            "Python's to answer"
+            y[:2] += u
+        else:
+            _a = np.empty(len(u), np.float64)
+            for _i_1 in range(len(u)):
+                _a[_i_1] = u[_i_1]
+            if max(min(y.shape[0], 2), 0) != len(u):
+                "Python's to answer"
+                y[:2] += _a
+            else:
+                for _i_2 in range(max(min(y.shape[0], 2), 0)):
+                    y[_i_2] = np.add(y[_i_2], _a[_i_2])
+    """
+    match node:
+        case ast.Assign(targets=[ast.Subscript() as target], value=ast.Name() as e) | ast.AugAssign(
+            target=target, value=ast.Name() as e
+        ):
+            dtype, to = _dtype(e, cx), cx.fact(target).array
+        case _:
+            return None
+    if not dtype or to is None or not np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[to.dtype].numpy):
+        return None
+
+    array, lines = _filled(e, cx)
+    if isinstance(node, ast.AugAssign):
+        lines.append(ast.copy_location(ast.AugAssign(node.target, node.op, array), node))
+    else:
+        lines += cx.code("TARGET = E", TARGET=target, E=array)
+    assert isinstance(node, ast.stmt)
+    return unless([cx.expr("len(X) < 1", X=e)], node, lines, cx)
+
+
+def _is_taken(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is a list of numbers of one type, or shows one."""
+    match e:
+        case ast.ListComp():
+            fact = cx.facts.each(e)
+            return not waits(e) and fact.rank == 0 and len({t.dtype for t in fact.types}) == 1
+        case ast.List(elts=[_, *_] as elts):
+            return all(cx.fact(x).rank == 0 and cx.fact(x).types for x in elts)
+    return bool(_dtype(e, cx))
+
+
+def widened(dtype: str, given: Sequence[ast.expr], cx: Context) -> str | None:
+    """The dtype that is `given`, or `dtype`; None where it does not hold any number of `dtype`."""
+    if not given:
+        return dtype
+    named = cx.resolve(given[0])
+    if len(given) > 1 or not isinstance(named, type):
+        return None
+    try:
+        to = dtype_of(np.dtype(named))
+    except TypeError:
+        return None
+    return to if to and np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[to].numpy) else None
+
+
+def _dtype(e: ast.expr, cx: Context) -> str:
+    """Of the numbers in the list `e`; "" where it is none, or of several types."""
+    if not isinstance(e, ast.Name):
+        return ""
+    listed = cx.fact(e).listed
+    if listed is not None and len(listed.kinds) == 1 and isinstance(listed.item, ScalarType):
+        return listed.item.dtype
+    return next((t.dtype for t in cx.facts.number_lists.get(e.id, ())), "")
+
+
+def _replaced(
+    node: ast.expr, e: ast.expr, new: Callable[[ast.expr], ast.expr], cx: Context
+) -> ast.expr | None:
+    """What is ``new`` of an array of what is in the list `e`; where nothing is, and the array would
+    be of another type than it is here, `node`.
+    """
+    if not cx.means("len", "range"):
+        return None
+    types = cx.facts.each(e).types if isinstance(e, ast.ListComp) else frozenset()
+    if isinstance(e, ast.List) or {t.dtype for t in types} == {"f64"}:
+        return ast.copy_location(new(cx.expr("NP.array(E)", NP=cx.numpy, E=e)), node)
+    if isinstance(e, ast.ListComp):
+        e = held(e, "list", cx)
+        assert isinstance(e, ast.Name)
+        cx.facts.number_lists[e.id] = types
+    array, lines = _filled(e, cx)
+    value = ast.copy_location(new(array), node)
+    if _dtype(e, cx) == "f64":
+        cx.before(*lines)
+        return value
+    out = cx.fresh("t")
+    lines += cx.code("OUT = E", OUT=out, E=value)
+    (original,) = cx.code("OUT = E", OUT=out, E=node)
+    return cx.made(out, lambda: unless([cx.expr("len(X) < 1", X=e)], original, lines, cx))
+
+
+def _filled(e: ast.expr, cx: Context) -> tuple[ast.expr, list[ast.stmt]]:
+    """An array, and statements that leave in it what is in the list `e`."""
+    array = ast.Name(cx.fresh("a"), ast.Load())
+    lines = [allocated(array.id, [cx.expr("len(X)", X=e)], _dtype(e, cx), cx)]
+    text = "for I in range(len(X)): ARRAY[I] = X[I]"
+    return array, [*lines, *cx.code(text, I=cx.fresh("i"), X=e, ARRAY=array)]

@@ -1,0 +1,135 @@
+"""Which names of arrays may share memory, and which arrays are changed in place."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..below import below, blocks
+from .calls import RESIZING
+from .names import bound
+
+__all__ = ["Sharing"]
+
+_NEW = frozenset({
+    "arange", "argsort", "array", "astype", "clip", "concatenate", "convolve", "copy", "cross",
+    "cumprod", "cumsum", "diff", "dot", "empty", "empty_like", "eye", "full", "full_like", "hstack",
+    "identity", "interp", "inner", "linspace", "matmul", "max", "mean", "min", "ones", "ones_like",
+    "outer", "prod", "repeat", "roll", "round", "sort", "stack", "std", "sum", "tile", "var",
+    "vstack", "where", "zeros", "zeros_like",
+})
+"""Functions of NumPy, and methods of arrays, that give new arrays."""
+
+_NONE = ""
+"""Stands for what comes from outside of the function."""
+
+
+class Sharing:
+    """Of the names in `tree`, whatever they stand for."""
+
+    def __init__(
+        self, tree: ast.FunctionDef, resolve: Callable[[ast.expr], object | None]
+    ) -> None:
+        self._tree, self._resolve = tree, resolve
+        self._first: dict[str, str] = {}
+        own = bound(*tree.body)
+        for n in below(*tree.body):
+            if isinstance(n, ast.Name) and n.id not in own:
+                self._join(_NONE, n.id)
+        for a in below(tree.args):
+            if isinstance(a, ast.arg):
+                self._join(_NONE, a.arg)
+        for n in below(*tree.body):
+            for target, value in _bindings(n):
+                for name in [] if self.is_new(value) else _names(value):
+                    for of in _names(target):
+                        self._join(of, name)
+        self._changes = [(n, name) for n in below(*tree.body) for name in self._changed(n)]
+
+    def stays(self, e: ast.expr, at: ast.stmt) -> bool:
+        """Whether the array `e`, which the statement `at` takes, is what it was then for good: it
+        is new there, or nothing changes it or a view of it in place, but between where it is made
+        and `at`, both of which stand in one block.
+        """
+        if self.is_new(e):
+            return True
+        groups = {self._of(name) for name in _names(e)}
+        changes = [n for n, name in self._changes if self._of(name) in groups]
+        made = self._made(e, at) if isinstance(e, ast.Name) else []
+        return not changes or all(any(n is x for s in made for x in below(s)) for n in changes)
+
+    def _made(self, e: ast.Name, at: ast.stmt) -> list[ast.stmt]:
+        """What stands between the statement that makes the array `e` anew and `at`."""
+        block = next(b for n in below(self._tree) for b in blocks(n) if at in b)
+        here = block.index(at)
+        for k in reversed(range(here)):
+            match block[k]:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == e.id:
+                    return block[k + 1 : here] if self.is_new(value) else []
+            if e.id in bound(block[k]):
+                break
+        return []
+
+    def is_new(self, e: ast.expr) -> bool:
+        """Whether `e` is surely no view of an array that has a name."""
+        match e:
+            case ast.Constant() | ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
+                return True
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.is_new(body) and self.is_new(orelse)
+            case ast.BoolOp(values=values):
+                return all(map(self.is_new, values))
+            case ast.List(elts=elts) | ast.Tuple(elts=elts):
+                return all(map(self.is_new, elts))
+            case ast.ListComp(elt=elt):
+                return self.is_new(elt)
+            case ast.Call(func=ast.Attribute(attr=name) as func, keywords=keywords):
+                function = self._resolve(func)
+                known = getattr(np, name, None) is function or function is None
+                named = {k.arg for k in keywords} & {"out", "copy", None}
+                return not named and (isinstance(function, np.ufunc) or (known and name in _NEW))
+        return False
+
+    def _changed(self, n: ast.AST) -> Iterator[str]:
+        """The names of what `n` itself changes in place."""
+        match n:
+            case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(
+                ctx=ast.Store() | ast.Del()
+            ):
+                yield from _names(n.value)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.Expr(value=ast.Call(func=func, args=args)):
+                appends = isinstance(func, ast.Attribute) and func.attr in RESIZING
+                for e in (func, *args) if not appends else ():
+                    yield from _names(e)
+            case ast.Call(func=func, args=args, keywords=keywords):
+                function = self._resolve(func)
+                most = function.nin if isinstance(function, np.ufunc) else 3
+                for e in (*args[most:], *(k.value for k in keywords if k.arg == "out")):
+                    yield from _names(e)
+
+    def _of(self, name: str) -> str:
+        while (first := self._first.get(name, name)) != name:
+            name = first
+        return name
+
+    def _join(self, a: str, b: str) -> None:
+        self._first[self._of(b)] = self._of(a)
+
+
+def _bindings(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    match n:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((t, value) for t in targets)
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(
+            target=target, value=value
+        ):
+            yield target, value
+        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+            yield target, value
+
+
+def _names(e: ast.AST) -> Iterator[str]:
+    return (n.id for n in below(e) if isinstance(n, ast.Name))
