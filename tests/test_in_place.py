@@ -113,3 +113,50 @@ def test_as_numpy_takes(f: Callable[..., Any], dtype: str) -> None:
                 wanted = outcome(f, (x.copy(), s))
                 assert_same(outcome(fused, (x.copy(), s)), wanted, f"{f.__name__} {other}")
             assert fused.stats.compiled > before or not fitting or "c8" in (dtype, other), other
+
+
+def none_set(x, s):
+    x[2:2] = s
+    return x
+
+
+def some_set(x, s):
+    x[1::2] = s
+    return x
+
+
+def none_set_by_rows(x, s):
+    for i in range(3):
+        x[i:1] = s * i
+    return x
+
+
+def none_set_to_what_is_computed(x, s):
+    a = s // -4
+    x[4:] = a
+    x[-1:1] = a + 3
+    return a
+
+
+NUMBERS = (
+    -1.0, 3.7, -0.3, 255.5, 2147483647.5, float("nan"), 1e300, -9.3e18, 9223372036854775808.0, -1,
+    300, 2**40, 2**70, np.float64(-1), np.float64("nan"), np.float32(2.5), np.int64(-1),
+    np.int64(300), np.uint8(200), True, 0.5,
+)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("dtype", ["?", *DTYPES[:10]])
+@pytest.mark.parametrize(
+    "f", [none_set, some_set, none_set_by_rows, none_set_to_what_is_computed],
+    ids=lambda f: f.__name__,
+)
+def test_a_number_is_converted_once(f: Callable[..., Any], dtype: str) -> None:
+    fused = fuse(f, on_reject="silent")
+    for s in NUMBERS:
+        args = np.arange(4).astype(dtype), s
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = outcome(f, (args[0].copy(), s))
+            assert_same(outcome(fused, (args[0].copy(), s)), wanted, f"{f.__name__} {s!r}")
+    assert fused.stats.compiled

@@ -144,13 +144,19 @@ def fitted(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -> list[ast.exp
 
 
 def misfits(e: ast.expr, of: View, dtype: str, cx: Context) -> list[ast.expr]:
-    """Where `e`, whose view is `of`, is an int of Python's that elements of `dtype` do not hold:
-    NumPy asks that once, ahead of all elements, of which there may be none.
+    """Where `e`, whose view is `of`, is an int of Python's, or a float, that elements of `dtype` do
+    not hold: NumPy asks that once, ahead of all elements, of which there may be none.
     """
-    element = ELEMENTS[dtype].numpy
-    if not cx.fact(e).is_int or element.kind not in "iu" or dtype == "i64":
+    element, fact = ELEMENTS[dtype].numpy, cx.fact(e)
+    exact = fact.types and all(ELEMENTS[t.dtype].kind in "iub" for t in fact.types)
+    if fact.rank != 0 or element.kind not in "iu" or (exact and not fact.is_int):
         return []
     info, value = np.iinfo(element), of.at(())
+    if not exact:
+        low, high = (ast.Constant(float(n)) for n in (int(info.min) - 1, int(info.max) + 1))
+        return [cx.expr("not LOW < E < HIGH", LOW=low, E=value, HIGH=high)]
+    if dtype == "i64":
+        return []
     below = cx.expr("E < LEAST", E=value, LEAST=ast.Constant(int(info.min)))
     above = cx.expr("E > MOST", E=value, MOST=ast.Constant(int(info.max)))
     return [below] if dtype == "u64" else [below, above]
