@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 
 from loopir.nodes import Expr
@@ -9,8 +10,8 @@ from loopir.nodes import Expr
 from ..macros.liveness import assigned, reads
 from .allocations import Allocations
 from .arrays import makes_array
-from .joint import forked, undecided
-from .values import Cases
+from .joint import forked, of_one_shape, undecided
+from .values import ArrayRef, Cases
 
 __all__ = ["Forks"]
 
@@ -30,14 +31,27 @@ class Forks(Allocations):
                 self.b.frames and makes_array(self._resolve(func))
             ):
                 return forked(self.b, sorted(self.b.env))
-        return forked(self.b, sorted(reads([stmt])))
+        return forked(self.b, self._asked(stmt))
+
+    def _asked(self, node: ast.AST) -> list[str]:
+        """The names that `node` reads, but for those of arrays of which it reads lengths that are
+        the same for each.
+        """
+        nodes = list(ast.walk(node))
+        measured = Counter(map(_measured, nodes))
+        others = Counter(n.id for n in nodes if isinstance(n, ast.Name)) - measured
+        alike = {n for n in measured if n not in others and of_one_shape(self.b.env.get(n))}
+        return sorted(reads([node]) - alike)
+
+    def extent_of(self, node: ast.expr) -> ArrayRef | None:
+        one = of_one_shape(self.b.env.get(node.id)) if isinstance(node, ast.Name) else None
+        return one or super().extent_of(node)
 
     def until_one(self, block: Sequence[ast.stmt], k: int) -> int:
         """Where the statements from `k` on end that read such arrays, or what is made here."""
         bound: set[str] = set()
         for s in block[k:]:
-            read = reads([s])
-            if not (self.apart(s) or bound & read or forked(self.b, read)):
+            if not (self.apart(s) or bound & reads([s]) or forked(self.b, self._asked(s))):
                 break
             bound |= assigned([s])
             k += 1
@@ -50,10 +64,20 @@ class Forks(Allocations):
         self.b.forks -= 1
 
     def test(self, node: ast.expr) -> Expr:
-        if forked(self.b, sorted(reads([node]))) is None:
+        if forked(self.b, self._asked(node)) is None:
             return super().test(node)
         twice = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
         bound = ast.Assign([ast.Name(_TEST, ast.Store())], twice)
         ast.copy_location(bound, node)
         self.statements([ast.fix_missing_locations(bound)], frozenset({_TEST}))
         return super().test(ast.copy_location(ast.Name(_TEST, ast.Load()), node))
+
+
+def _measured(n: ast.AST) -> str:
+    """The name of the array of which `n` is a length, or all of them; "" for other nodes."""
+    match n:
+        case ast.Attribute(value=ast.Name(id=name), attr="shape" | "ndim" | "size") | ast.Call(
+            func=ast.Name(id="len"), args=[ast.Name(id=name)]
+        ):
+            return name
+    return ""

@@ -18,7 +18,7 @@ from .values import Absent, ArrayRef, Case, Cases, Unbound, Value
 
 __all__ = [
     "JOINT", "MoreStates", "State", "Together", "arrays_in", "by_name", "forked", "has_array",
-    "if_run", "made_within", "states", "undecided",
+    "if_run", "made_within", "of_one_shape", "states", "undecided",
 ]
 
 JOINT = 6
@@ -52,6 +52,14 @@ def forked(b: Builder, names: Iterable[str]) -> Cases | None:
         if isinstance(v, Cases) and sum(isinstance(c.value, ArrayRef) for c in v.cases) > 1:
             return v
     return None
+
+
+def of_one_shape(v: Value | None) -> ArrayRef | None:
+    """One of the arrays that `v` is surely one of, if all have the same lengths."""
+    arrays = [c.value for c in v.cases] if isinstance(v, Cases) else []
+    known = [a for a in arrays if isinstance(a, ArrayRef) and not a.kinds]
+    shapes = {tuple(n.ir for n in a.shape) for a in known}
+    return known[0] if known and len(known) == len(arrays) and len(shapes) == 1 else None
 
 
 def states(b: Builder, env: Mapping[str, Value], names: Sequence[str]) -> dict[State, Expr] | None:

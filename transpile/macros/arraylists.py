@@ -4,13 +4,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-import numpy as np
-
 from .comprehensions import nested, own_names
 from .context import Context
-from .itemtypes import stacked
+from .fact import ArrayList
+from .itemtypes import JOINING, stacked
+from .names import used
 from .nests import allocated, nest, product, row_major, unless
-from .views import element
+from .views import element, view
 
 __all__ = [
     "array_appended", "arrays_counted", "arrays_listed", "arrays_stacked",
@@ -33,12 +33,13 @@ def arrays_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             "Python's to answer"
             _a = np.array([])
         else:
-            if _count * x.shape[0] != len(_u) or _most != x.shape[0]:
+            _n = x.shape[0]
+            if _count * _n != len(_u) or _most != _n:
                 raise ValueError
-            _a = np.empty((_count, x.shape[0]), np.float64)
+            _a = np.empty((_count, _n), np.float64)
             for _i_1 in range(_count):
-                for _i_2 in range(x.shape[0]):
-                    _a[_i_1, _i_2] = _u[_i_1 * x.shape[0] + _i_2]
+                for _i_2 in range(_n):
+                    _a[_i_1, _i_2] = _u[_i_1 * _n + _i_2]
         X = _a
     """
     match node:
@@ -82,12 +83,13 @@ def array_appended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             "Python's to answer"
             _a = np.stack([])
         else:
-            if _count * y.shape[0] != len(_u) or _most != y.shape[0]:
+            _n = y.shape[0]
+            if _count * _n != len(_u) or _most != _n:
                 raise ValueError
-            _a = np.empty((_count, y.shape[0]), np.float64)
+            _a = np.empty((_count, _n), np.float64)
             for _i_2 in range(_count):
-                for _i_3 in range(y.shape[0]):
-                    _a[_i_2, _i_3] = _u[_i_2 * y.shape[0] + _i_3]
+                for _i_3 in range(_n):
+                    _a[_i_2, _i_3] = _u[_i_2 * _n + _i_3]
         X = _a
     """
     match node:
@@ -97,12 +99,12 @@ def array_appended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             of = cx.array_lists[name]
         case _:
             return None
+    of.lengths = of.lengths or _supposed(e, of.rank, cx)
     if not isinstance(e, ast.Name):
-        of.lengths = of.lengths or _alike(e, of.rank, cx)
         own = cx.expr("NP.copy(E)", NP=cx.numpy, E=e) if isinstance(e, ast.Subscript) else e
         return cx.code("ROW = E\nLIST.append(ROW)", ROW=cx.fresh("row"), E=own, LIST=name)
     lengths = _lengths(e, of.rank, cx)
-    of.lengths = of.lengths or _alike(e, of.rank, cx) or lengths
+    of.lengths = of.lengths or lengths
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         return cx.code("ITEMS.append(E)", ITEMS=of.items, E=element(e, at, cx))
@@ -119,24 +121,31 @@ def _lengths(array: ast.expr, rank: int, cx: Context, first: int = 0) -> list[as
     return [cx.expr("X.shape[K]", X=array, K=ast.Constant(k)) for k in axes]
 
 
-def _alike(e: ast.expr, rank: int, cx: Context) -> list[ast.expr]:
-    """The lengths of an array that has a name, and which `e` is probably as long as."""
+def _supposed(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]:
+    """Lengths that `e` has, or is likely to have: those of arrays that are there all along."""
+    found: list[ast.expr] = []
+
+    def look() -> None:
+        of = view(e, cx)
+        if of is not None and all(map(cx.facts.lasting, of.shape)):
+            found.extend(of.shape)
+
+    names = used(cx.tree)
+    cx.whole(look)
+    if found and all(used(n) <= names for n in found):
+        return found
     match e:
-        case ast.Name(id=name):
-            fact = cx.fact(e)
-            whole = cx.expr("X", X=fact.owner) if fact.owner and fact.owner != name else e
+        case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
+            of, owner = cx.fact(e), cx.fact(e).owner or name
+            whole = cx.expr("X", X=owner)
             more = (cx.fact(whole).rank or 0) - rank
-            array = whole if more > 0 else e
-            return _lengths(array, rank, cx, max(more, 0)) if fact.rank == rank else []
+            if more > 0 or (owner == name and not more and isinstance(e, ast.Name)):
+                return _lengths(whole, rank, cx, more) if of.rank == rank else []
         case ast.BinOp(left=left, right=right):
-            return _alike(left, rank, cx) or _alike(right, rank, cx)
-        case ast.UnaryOp(operand=operand):
-            return _alike(operand, rank, cx)
+            return _supposed(left, rank, cx) or _supposed(right, rank, cx)
         case ast.Call(func=ast.Attribute(value=of, attr="copy" | "astype")):
-            return _alike(of, rank, cx)
-        case ast.Call(func=func, args=args) if isinstance(cx.resolve(func), np.ufunc):
-            return next((n for a in args if (n := _alike(a, rank, cx))), [])
-    return []
+            return _supposed(of, rank, cx)
+    return _lengths(e, rank, cx) if isinstance(e, ast.Name) and cx.fact(e).rank == rank else []
 
 
 def arrays_stacked(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -158,39 +167,55 @@ def arrays_stacked(node: ast.AST, cx: Context) -> ast.expr | None:
             "Python's to answer"
             _a = np.array([])
         else:
-            if _count * X.shape[1] != len(_u) or _most != X.shape[1]:
+            _n = X.shape[1]
+            if _count * _n != len(_u) or _most != _n:
                 raise ValueError
-            _a = np.empty((_count, X.shape[1]), np.float64)
+            _a = np.empty((_count, _n), np.float64)
             for _i_2 in range(_count):
-                for _i_3 in range(X.shape[1]):
-                    _a[_i_2, _i_3] = _u[_i_2 * X.shape[1] + _i_3]
+                for _i_3 in range(_n):
+                    _a[_i_2, _i_3] = _u[_i_2 * _n + _i_3]
         s = _a[0, 0]
     """
-    name, axis = stacked(node, cx.resolve)
-    if name not in cx.array_lists:
+    name, function, axis = stacked(node, cx.resolve)
+    if name not in cx.array_lists or not isinstance(node, ast.Call):
         return None
     of, out = cx.array_lists[name], cx.fresh("a")
     if len(of.lengths) != of.rank:
         return None
-    count, items = (ast.Name(n, ast.Load()) for n in (of.count, of.items))
-    shape = [*of.lengths[:axis], count, *of.lengths[axis:]]
-
-    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        one = [at[axis], *at[:axis], *at[axis + 1 :]]
-        place = row_major(one, [count, *of.lengths], cx)
-        e = element(items, [place], cx)
-        return cx.code("PLACE = E", PLACE=element(ast.Name(out, ast.Load()), at, cx), E=e)
-
-    all_ = product([count, *of.lengths], cx)
-    uneven = [cx.expr("N != len(ITEMS)", N=all_, ITEMS=items)]
-    uneven += [cx.expr("MOST != N", MOST=m, N=n) for m, n in zip(of.most, of.lengths, strict=True)]
-    lines = cx.code("if TEST: raise ValueError", TEST=ast.BoolOp(ast.Or(), uneven))
-    lines += [allocated(out, shape, of.dtype, cx), *nest(shape, body, cx)]
-    assert isinstance(node, ast.Call)
+    joined = function in JOINING and (function != "vstack" or of.rank > 1)
+    lines = _side_by_side(of, out, axis, joined, cx)
     none = ast.Call(node.func, [ast.List([], ast.Load())], node.keywords)
     (original,) = cx.code("OUT = E", OUT=out, E=none)
-    few = cx.expr("COUNT < 1", COUNT=count)
+    few = cx.expr("COUNT < 1", COUNT=of.count)
     return cx.made(out, lambda: unless([few], original, lines, cx))
+
+
+def _side_by_side(of: ArrayList, out: str, axis: int, joined: bool, cx: Context) -> list[ast.stmt]:
+    """Statements that leave one array under `out`: of the same axes, or with one more for them."""
+    lengths: list[ast.expr] = [
+        n if isinstance(n, ast.Constant) else ast.Name(cx.fresh("n"), ast.Load())
+        for n in of.lengths
+    ]
+    lines = [line for n, given in zip(lengths, of.lengths, strict=True) if n is not given
+             for line in cx.code("N = E", N=n, E=given)]
+    count, items = (ast.Name(n, ast.Load()) for n in (of.count, of.items))
+    uneven = [cx.expr("N != len(ITEMS)", N=product([count, *lengths], cx), ITEMS=items)]
+    uneven += [cx.expr("MOST != N", MOST=m, N=n) for m, n in zip(of.most, lengths, strict=True)]
+    shape = [*lengths[:axis], count, *lengths[axis:]]
+    if joined and of.rank > 1:
+        shape = [product([count, lengths[0]], cx), *lengths[1:]]
+    elif joined:
+        shape, uneven, lines = [cx.expr("len(ITEMS)", ITEMS=items)], [], []
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        first = [at[axis], *at[:axis], *at[axis + 1 :]]
+        place = row_major(first, [shape[axis], *shape[:axis], *shape[axis + 1 :]], cx)
+        to = element(ast.Name(out, ast.Load()), at, cx)
+        return cx.code("PLACE = E", PLACE=to, E=element(items, [place], cx))
+
+    if uneven:
+        lines += cx.code("if TEST: raise ValueError", TEST=ast.BoolOp(ast.Or(), uneven))
+    return [*lines, allocated(out, shape, of.dtype, cx), *nest(shape, body, cx)]
 
 
 def arrays_counted(node: ast.AST, cx: Context) -> ast.expr | None:
@@ -212,12 +237,13 @@ def arrays_counted(node: ast.AST, cx: Context) -> ast.expr | None:
             "Python's to answer"
             _a = np.array([])
         else:
-            if _count * x.shape[0] != len(_u) or _most != x.shape[0]:
+            _n = x.shape[0]
+            if _count * _n != len(_u) or _most != _n:
                 raise ValueError
-            _a = np.empty((_count, x.shape[0]), np.float64)
+            _a = np.empty((_count, _n), np.float64)
             for _i_1 in range(_count):
-                for _i_2 in range(x.shape[0]):
-                    _a[_i_1, _i_2] = _u[_i_1 * x.shape[0] + _i_2]
+                for _i_2 in range(_n):
+                    _a[_i_1, _i_2] = _u[_i_1 * _n + _i_2]
         X = _a
     """
     match node:

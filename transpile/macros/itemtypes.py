@@ -15,16 +15,25 @@ from .comprehensions import waits
 from .context import Context
 from .fact import ArrayList, Fact
 from .integers import integer_constant
+from .names import bindings
 from .samples import Types
 from .sharing import Sharing
 from .tupled import added
 
-__all__ = ["know_items", "stacked"]
+__all__ = ["JOINING", "know_items", "stacked"]
 
 Look: TypeAlias = Callable[[ast.AST, Context], None]
 Resolve: TypeAlias = Callable[[ast.expr], object | None]
-_STACKING = {"array": 0, "asarray": 0, "stack": 0, "vstack": 0, "column_stack": 1}
+JOINING = frozenset({"concatenate", "hstack", "vstack"})
+"""Functions that join arrays along an axis that they have; "vstack" such of several axes."""
+
+_STACKING = {
+    "array": 0, "asarray": 0, "stack": 0, "column_stack": 1, **dict.fromkeys(JOINING, 0),
+}
 """Functions that give a list of arrays as one array, and which axis counts its items."""
+
+_OF_MATRICES = frozenset({"array", "asarray", "concatenate", "stack", "vstack"})
+"""Those of which the order is known, too, if all are in that of C."""
 
 _KEEPING = frozenset({"append", "clear", "copy", "count", "extend", "index", "pop", "reverse",
                       "sort"})
@@ -55,7 +64,8 @@ def know_items(
             cx.facts.number_lists[name] = types
         alike = {(f.array.dtype, f.array.rank) if f.array else ("", 0) for f in facts}
         dtype, rank = alike.pop() if name in arrays and len(alike) == 1 else ("", 0)
-        if rank and sharing is not None and _stay(name, tree, sharing):
+        known = rank and _may_stack(name, facts, tree, cx.resolve)
+        if known and sharing is not None and _stay(name, tree, sharing):
             most = tuple(cx.fresh("most") for _ in range(rank))
             items, count = cx.fresh(name), cx.fresh("count")
             cx.array_lists[name] = ArrayList(dtype, rank, items, count, most)
@@ -107,11 +117,9 @@ def _lists(tree: ast.FunctionDef) -> set[str]:
     known = {x for n in below(*tree.body) for x in _harmless(n)}
     made = set()
     for n in below(*tree.body):
-        match n:
-            case ast.Assign(targets=[ast.Name(id=name) as to], value=value) if (
-                _displayed(value) is not None
-            ):
-                made.add(name)
+        for to, value in bindings(n):
+            if isinstance(to, ast.Name) and _displayed(value) is not None:
+                made.add(to.id)
                 known.add(to)
     for n in below(*tree.body):
         if isinstance(n, ast.Name) and n not in known:
@@ -170,9 +178,10 @@ def _displayed(e: ast.expr) -> list[ast.expr] | None:
 
 def _added_by(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
     """What the statement `node` puts into lists."""
+    for to, value in bindings(node):
+        if isinstance(to, ast.Name):
+            yield to.id, _displayed(value) or []
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            yield name, _displayed(value) or []
         case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
             yield name, [value]
         case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name)), op=op, value=value):
@@ -211,9 +220,9 @@ def _is_stacked(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
     for n in below(tree):
         asked[False] += isinstance(n, ast.Name) and n.id == name
         asked[True] += stacked(n, resolve)[0] == name
+        for to, value in bindings(n):
+            asked[True] += isinstance(value, (ast.List, ast.ListComp)) and _is_named(name, to)
         match n:
-            case ast.Assign(targets=[ast.Name(id=to)], value=ast.List() | ast.ListComp()):
-                asked[True] += to == name
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=of, attr="append"))):
                 asked[True] += _is_named(name, of)
             case ast.Call(func=ast.Name(id="len"), args=[of]):
@@ -230,18 +239,30 @@ def _stay(name: str, tree: ast.FunctionDef, sharing: Sharing) -> bool:
     )
 
 
-def stacked(node: ast.AST, resolve: Resolve) -> tuple[str, int]:
-    """The list of which `node` makes one array, and the axis of that which counts its items."""
+def stacked(node: ast.AST, resolve: Resolve) -> tuple[str, str, int]:
+    """The list of which `node` makes one array, the function that does, and the axis of that which
+    counts its items.
+    """
     match node:
         case ast.Call(func=func, args=[ast.Name(id=name)], keywords=keywords):
             function = getattr(resolve(func), "__name__", "")
         case _:
-            return "", 0
+            return "", "", 0
     known = function in _STACKING and resolve(func) is getattr(np, function)
     match keywords:
         case [] if known:
-            return name, _STACKING[function]
+            return name, function, _STACKING[function]
         case [ast.keyword(arg="axis", value=e)] if known and function == "stack":
             given = integer_constant(e, None)
-            return (name, given) if given in (0, 1) else ("", 0)
-    return "", 0
+            return (name, function, given) if given in (0, 1) else ("", "", 0)
+    return "", "", 0
+
+
+def _may_stack(name: str, arrays: Collection[Fact], tree: ast.FunctionDef, resolve: Resolve
+               ) -> bool:
+    """Whether what is made of the list is known for arrays of their rank and order."""
+    functions = {function for n in below(tree) for of, function, _ in [stacked(n, resolve)]
+                 if of == name}
+    flat = all(f.rank == 1 for f in arrays)
+    plain = all(f.rank and f.array and f.array.unit == f.rank - 1 for f in arrays)
+    return flat or functions <= {"array", "asarray"} or (plain and functions <= _OF_MATRICES)

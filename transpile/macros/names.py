@@ -10,7 +10,8 @@ from ..below import below, children
 from .copying import copied
 
 __all__ = [
-    "COMPREHENSIONS", "bound", "bound_once", "declared", "free_of", "own_of", "rename", "used",
+    "COMPREHENSIONS", "bindings", "bound", "bound_once", "declared", "free_of", "own_of", "rename",
+    "used",
 ]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -34,6 +35,18 @@ def used(node: ast.AST) -> set[str]:
             case ast.Global(names=several) | ast.Nonlocal(names=several):
                 names.update(several)
     return names
+
+
+def bindings(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What the assignment `n` binds to what: ``a = e``, and each of ``a, b = e, f``."""
+    match n:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if (
+            len(targets) == len(values)
+            and not any(isinstance(e, ast.Starred) for e in (*targets, *values))
+        ):
+            yield from zip(targets, values, strict=True)
+        case ast.Assign(targets=targets, value=value):
+            yield from ((t, value) for t in targets)
 
 
 def free_of(expr: ast.expr, names: Iterable[str]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..below import below
 from .copying import copied
+from .names import bindings
 from .tupled import MOST, added
 
 __all__ = ["rows_as_tuples"]
@@ -55,20 +56,18 @@ def _alike(rows: Collection[ast.expr]) -> bool:
 
 def _given(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
     """The lists to which `n` gives items."""
+    for to, value in bindings(n):
+        if isinstance(to, ast.Name) and isinstance(value, (ast.List, ast.ListComp)):
+            yield to.id, value.elts if isinstance(value, ast.List) else [value.elt]
     match n:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=elts)):
-            yield name, elts
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=elt)):
-            yield name, [elt]
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append")):
             yield name, list(added(n, name))
 
 
 def _asked(n: ast.AST) -> Iterator[ast.expr]:
     """Names in `n` of what may be a list, of which it is the same whether its items are tuples."""
+    yield from (to for to, e in bindings(n) if isinstance(e, (ast.List, ast.ListComp)))
     match n:
-        case ast.Assign(targets=[ast.Name() as to], value=ast.List() | ast.ListComp()):
-            yield to
         case ast.Assign(targets=[ast.Tuple()], value=ast.Subscript(value=of, slice=at)) | (
             ast.Subscript(value=ast.Subscript(value=of, slice=at), ctx=ast.Load())
         ) if not isinstance(at, ast.Slice):

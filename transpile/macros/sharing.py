@@ -8,7 +8,7 @@ import numpy as np
 
 from ..below import below, blocks
 from .calls import RESIZING
-from .names import bound
+from .names import bindings, bound
 
 __all__ = ["Sharing"]
 
@@ -120,9 +120,8 @@ class Sharing:
 
 
 def _bindings(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    yield from bindings(n)
     match n:
-        case ast.Assign(targets=targets, value=value):
-            yield from ((t, value) for t in targets)
         case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(
             target=target, value=value
         ):

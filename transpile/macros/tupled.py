@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from .asked import Asked
 from .integers import integer_constant
+from .names import bindings
 
 __all__ = [
     "MOST", "Tuples", "added", "constant_slice", "is_steady", "spelled", "tuple_lists",
@@ -143,11 +144,10 @@ def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
     made: dict[str, list[ast.List | ast.ListComp]] = {}
     others = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     for n in ast.walk(tree):
+        for to, value in bindings(n):
+            if isinstance(to, ast.Name) and isinstance(value, (ast.List, ast.ListComp)):
+                made.setdefault(to.id, []).append(value)
         match n:
-            case ast.Assign(
-                targets=[ast.Name(id=name)], value=(ast.List() | ast.ListComp()) as value
-            ):
-                made.setdefault(name, []).append(value)
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
                 attr not in ("append", "clear", "pop")
             ):

@@ -1,0 +1,131 @@
+"""Lists of numbers, and of rows of them, that NumPy takes for arrays."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from staged import in_parts
+from written import written
+
+from transpile import fuse
+
+MADE = {
+    "comprehended": "u = [v * 2 for v in x]",
+    "filtered": "u = [v for v in x if v > k]",
+    "appended": "u = []\n    for v in x:\n        u.append(v + k)",
+    "appended if": "u = []\n    for v in x:\n        if v > k:\n            u.append(v)",
+    "while": "u = []\n    t = 0.5\n    while t < k:\n        u.append(t)\n        t += 0.25",
+    "of itself": "u = [1]\n    for i in range(k):\n        u.append(u[-1] + i)",
+    "a multiple": "u = [0.0] * len(x)\n    for i in range(len(x)):\n        u[i] += x[i] * k",
+    "list": "u = list(x)",
+    "a display": "u = [k, k + 1, 7]",
+    "an argument": "",
+}
+TAKEN = (
+    "np.mean(u)", "np.sum(u) + len(u)", "np.array(u) * 2", "np.array(u, dtype=float) / 4",
+    "np.asarray(u)[::-1]", "np.max(u), np.min(u)", "np.dot(u, u)", "np.cumsum(u)",
+    "np.array(u) > k, u", "np.add(u, u)", "np.minimum(u, 2.5)", "np.diff(u).sum()",
+    "np.ones(len(u)) * u - k",
+)
+TEXT = """
+import numpy as np
+def f(x, w, k):
+    {}
+    return {}
+"""
+
+
+def arguments(n: int, k: int) -> tuple[Any, ...]:
+    return np.arange(float(n)) * 0.5, [1.5, 2.0, -4.25][: n + 1], k
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("taken", TAKEN)
+@pytest.mark.parametrize("made", MADE)
+def test_as_numpy(made: str, taken: str, tmp_path: Path) -> None:
+    given = taken if MADE[made] else re.sub(r"\bu\b", "w", taken)
+    plain = written(tmp_path, TEXT.format(MADE[made], given)).f
+    fused = fuse(plain, on_reject="silent")
+    for n, k in ((8, 2), (3, 1), (3, 0), (0, 3), (1, 40)):
+        wanted = outcome(plain, arguments(n, k))
+        assert_same(outcome(fused, arguments(n, k)), wanted, f"{n} {k}")
+    if (made, taken) != ("a display", "np.array(u) > k, u"):
+        assert not in_parts(fused)
+        assert fused.stats.compiled
+
+
+ROWS = {
+    "lists": "u.append([a, k * 1.0, a - k])",
+    "tuples": "u.append((a, a * 2, 1.0))",
+    "ints and floats": "u.append((k, a))",
+    "one": "u.append([a])",
+}
+ASKED = (
+    "np.array(u)", "np.array(u)[:, 0].sum()", "np.asarray(u, dtype=float)", "np.array(u).T, len(u)",
+    "np.array(u), u[0][0] if u else None", "np.array(u), [r[0] for r in u]",
+)
+ROWS_TEXT = """
+import numpy as np
+def f(n):
+    u = []
+    a = 0.25
+    k = 0
+    while a < n:
+        {}
+        a += 0.75
+        k += 2
+    return {}
+"""
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("row", ROWS)
+def test_rows(row: str, asked: str, tmp_path: Path) -> None:
+    plain = written(tmp_path, ROWS_TEXT.format(ROWS[row], asked)).f
+    fused = fuse(plain, on_reject="silent")
+    for n in (9, 1, 0, 20):
+        assert_same(outcome(fused, (n,)), outcome(plain, (n,)), f"{n}")
+    if "r[0]" not in asked and "None" not in asked:
+        assert fused.stats.compiled == 3
+        assert not in_parts(fused)
+
+
+KEPT = """
+    u.append([a, 1.0]); u[-1][0] = 2.0
+    u.append([a, 1.0]); r = u[0]; r[1] += a
+    r = [a, 1.0]; u.append(r); r[0] = 7.0
+    u.append([a, 1.0]); u[-1].append(a)
+    u.append([a, 1.0]) if k % 4 else u.append([a])
+    u.append([a, 1.0]); u[0] = (a, a)
+    u.append([a, 1.0]); v = u; v[0] = [a, a]
+    u.append([a, 1.0]); u[0] += [a]
+    u.append([a, [1.0]])
+    u.append([a, *u[-1:]])
+"""
+
+
+@pytest.mark.parametrize("line", [s.strip() for s in KEPT.strip().splitlines()])
+@pytest.mark.parametrize("asked", ["u", "np.array(u)", "len(u), u[-1], [1.0, 1.0] == u[0]"])
+def test_rows_that_are_changed(line: str, asked: str, tmp_path: Path) -> None:
+    plain = written(tmp_path, ROWS_TEXT.format(line.replace("; ", "\n        "), asked)).f
+    fused = fuse(plain, on_reject="silent")
+    for n in (5, 1, 0):
+        assert_same(outcome(fused, (n,)), outcome(plain, (n,)), f"{line} at {n}")
+
+
+def halved(u, x):
+    x[: len(u)] = u
+    x[1 : len(u) + 1] += u
+    return x
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int8, np.bool_])
+@pytest.mark.parametrize("u", [[1.5, 2.5], [1, 2], [True, False], [], [1, 2.5], [2**70], [300, 1]])
+def test_stored(u: list[Any], dtype: Any) -> None:
+    fused = fuse(halved, on_reject="silent")
+    wanted = outcome(halved, (u, np.ones(4, dtype)))
+    assert_same(outcome(fused, (u, np.ones(4, dtype))), wanted, f"{u}")
