@@ -107,6 +107,8 @@ CHANGED = """
     out.append(x); Y = X; Y[0] = 1; x[0] = 2
     v = np.zeros(5); out.append(v); v[k % 5] = 1
     v = np.zeros(5); v[0] = k; out.append(v); w = v; w[1] = k
+    v = np.zeros(5); u[0] = k; out.append(v); u = v
+    v = np.zeros(5); w = u; w[0] = k; out.append(v); u = v
     z = out; z.append(u + k); out.append(u * k)
     out.append(u + k); out.pop()
     out.append(u + k); out[0] = u

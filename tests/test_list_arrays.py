@@ -117,6 +117,31 @@ def test_rows_that_are_changed(line: str, asked: str, tmp_path: Path) -> None:
         assert_same(outcome(fused, (n,)), outcome(plain, (n,)), f"{line} at {n}")
 
 
+def put(items, v):
+    items.append(v)
+    return v
+
+
+def filled_elsewhere(x, n):
+    def more(v):
+        u.append(v)
+
+    u, w = [], [1]
+    for i in range(n):
+        u.append(i)
+        put(u, 0.5)
+        put(w, x[i])
+        more(i * 1.5)
+    return np.array(u) * 2, np.mean(w), np.sum(u)
+
+
+def test_filled_by_functions() -> None:
+    fused = fuse(filled_elsewhere, on_reject="silent")
+    for n in (4, 0, 1):
+        wanted = outcome(filled_elsewhere, (np.arange(4.0), n))
+        assert_same(outcome(fused, (np.arange(4.0), n)), wanted, f"{n}")
+
+
 def halved(u, x):
     x[: len(u)] = u
     x[1 : len(u) + 1] += u

@@ -12,9 +12,8 @@ from .names import used
 from .nests import allocated, nest, product, row_major, unless
 from .views import element, view
 
-__all__ = [
-    "array_appended", "arrays_counted", "arrays_listed", "arrays_stacked",
-]
+__all__ = ["array_appended", "arrays_counted", "arrays_listed", "arrays_stacked"]
+
 
 def arrays_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The list is empty, then one array after the other comes to it.

@@ -24,6 +24,7 @@ __all__ = ["JOINING", "know_items", "stacked"]
 
 Look: TypeAlias = Callable[[ast.AST, Context], None]
 Resolve: TypeAlias = Callable[[ast.expr], object | None]
+
 JOINING = frozenset({"concatenate", "hstack", "vstack"})
 """Functions that join arrays along an axis that they have; "vstack" such of several axes."""
 
@@ -40,13 +41,13 @@ _KEEPING = frozenset({"append", "clear", "copy", "count", "extend", "index", "po
 """Methods of lists that bring nothing, or what can be seen."""
 
 
-def know_items(
-    tree: ast.FunctionDef, cx: Context, visit: Callable[[Look], object]
-) -> None:
+def know_items(tree: ast.FunctionDef, cx: Context, visit: Callable[[Look], object]) -> None:
     """Tells `cx` of the lists in `tree`; ``visit`` has something look at each node with what is
     known there, ahead of all macros.
     """
-    names = _lists(tree) | {*cx.facts.tuple_lists}
+    if not cx.means("list", "sorted"):
+        return
+    names = _lists(tree, cx.resolve) | {*cx.facts.tuple_lists}
     numbers = {name for name in names if _taken(name, tree, cx.resolve)}
     arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
     if not numbers | arrays:
@@ -107,14 +108,14 @@ def _promoted(facts: Collection[Fact]) -> str | None:
     return dtype_of(np.result_type(*(DTYPES[d].numpy for d in dtypes))) if dtypes else None
 
 
-def _lists(tree: ast.FunctionDef) -> set[str]:
+def _lists(tree: ast.FunctionDef, resolve: Resolve) -> set[str]:
     """Names that stand for lists of their own and nothing else, of which is seen what they hold."""
     inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
     others = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
     for n in below(*tree.body):
         if isinstance(n, inner):
             others |= {x.id for x in below(n) if isinstance(x, ast.Name)}
-    known = {x for n in below(*tree.body) for x in _harmless(n)}
+    known = {x for n in below(*tree.body) for x in _harmless(n, resolve)}
     made = set()
     for n in below(*tree.body):
         for to, value in bindings(n):
@@ -127,17 +128,16 @@ def _lists(tree: ast.FunctionDef) -> set[str]:
     return made - others
 
 
-def _harmless(n: ast.AST) -> Iterator[ast.expr]:
+def _harmless(n: ast.AST, resolve: Resolve) -> Iterator[ast.expr]:
     """What of `n` may be a list to which nothing comes but what `_added_by` says, and which has no
     other name from then on.
     """
     match n:
-        case ast.Call(func=ast.Attribute(value=of, attr=attr), args=args):
-            if attr in _KEEPING and (attr != "extend" or isinstance(args[0], ast.List)):
+        case ast.Call(func=func, args=args) if _is_known(resolve(func)):
+            yield from (x for e in args for x in (e, *getattr(e, "elts", ())))
+        case ast.Call(func=ast.Attribute(value=of, attr=attr), args=args) if attr in _KEEPING:
+            if attr != "extend" or isinstance(args[0], ast.List):
                 yield of
-            yield from (x for e in args for x in (e, *getattr(e, "elts", ())) if attr != "append")
-        case ast.Call(func=ast.Name(), args=args):
-            yield from args
         case ast.Subscript(value=of, ctx=ast.Load()):
             yield of
         case ast.Assign(targets=[ast.Subscript(value=of, slice=at)]) | ast.AugAssign(
@@ -198,8 +198,7 @@ def _taken(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
         match n:
             case ast.Call(func=func, args=args) if _is_named(name, *args):
                 function = resolve(func)
-                module = getattr(function, "__module__", None) or ""
-                if isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy":
+                if _is_known(function) and getattr(function, "__module__", "") != "builtins":
                     return True
             case ast.BinOp(left=left, right=right) if _is_named(name, left, right):
                 return True
@@ -208,6 +207,12 @@ def _taken(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
             ) if _is_named(name, value):
                 return True
     return False
+
+
+def _is_known(function: object) -> bool:
+    """Whether it is a function of Python's or NumPy's, and none that may be inlined."""
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, np.ufunc) or module.partition(".")[0] in ("builtins", "numpy")
 
 
 def _is_named(name: str, *es: ast.expr) -> bool:

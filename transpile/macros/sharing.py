@@ -55,9 +55,11 @@ class Sharing:
         if self.is_new(e):
             return True
         groups = {self._of(name) for name in _names(e)}
-        changes = [n for n, name in self._changes if self._of(name) in groups]
-        made = self._made(e, at) if isinstance(e, ast.Name) else []
-        return not changes or all(any(n is x for s in made for x in below(s)) for n in changes)
+        changes = [(n, name) for n, name in self._changes if self._of(name) in groups]
+        if not changes or not isinstance(e, ast.Name):
+            return not changes
+        made = {n for s in self._made(e, at) for n in below(s)}
+        return all(n in made and name == e.id for n, name in changes)
 
     def _made(self, e: ast.Name, at: ast.stmt) -> list[ast.stmt]:
         """What stands between the statement that makes the array `e` anew and `at`."""
