@@ -25,6 +25,13 @@ def an_axis_of_one_more(X):
     return Y.sum(axis=1), Y * 2
 
 
+@on_arrays(f64=wide(), f32=tall(F32))
+def shapes_among_results(X):
+    doubled = X * 2
+    rows = np.zeros(len(X))
+    return doubled.shape, (rows.shape, len(X)), X.shape, doubled
+
+
 @on_arrays(f64=lambda n, rng: (real(n * n, rng).reshape(n, n), real(n, rng)))
 def axes_more_or_less(X, y):
     rows = np.expand_dims(y, 0)

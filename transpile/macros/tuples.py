@@ -7,6 +7,7 @@ from typing import Any
 
 from ..below import blocks
 from .context import Context
+from .copying import copied
 from .integers import integer_constant
 from .names import used
 from .tupled import MOST, is_steady, spelled
@@ -160,6 +161,10 @@ def tuple_spelled(node: ast.AST, cx: Context) -> ast.expr | None:
             display = isinstance(node, ast.Tuple) and items == node.elts
             twice = isinstance(node, ast.Name) and cx.returned(node.id) > 1  # one object
             return None if items is None or display or twice else spelled(items, node)
+        case ast.Attribute(attr="shape", value=ast.Name(id=name)) if (
+            name in cx.facts.own and cx.returned() and (items := cx.facts.items(node))
+        ):
+            return spelled([copied(e) for e in items], node)  # of an array that is made here
     return None
 
 
