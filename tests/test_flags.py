@@ -174,5 +174,37 @@ def test_decides_nothing(stored: str, looped: bool, target: str, tmp_path: Path)
         assert not fused.stats.replays.keys() - {"GUARD_FLOAT_STATUS"}
 
 
+HEADS = (
+    "t = k\nwhile t > 0:\n    t -= 1",
+    "t = -1\nwhile t < k - 1:\n    t += 1",
+    "for t in range(k):\n    if x[t] == 77:\n        break",
+    "for t in range(k):\n    y[t + 1] = y[t] * 2",
+    "for t in range(k, 0, -1):\n    y[0] = t",
+)
+LAST = ("s = 3 / x[t]", "v = 3 / x[t]\ns = v", "s = r + 1\nr = 3 / x[t]", "s = np.sqrt(-x[t])",
+        "s = r * 2 if x[t] > 1 else 1.0\nr = x[t] / x[t - 1]", "s = np.float32(x[t] * 1e200)")
+"""What only the last iteration is asked for, and each may warn of."""
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("last", LAST)
+@pytest.mark.parametrize("head", HEADS)
+def test_only_the_last_is_read(head: str, last: str, target: str, tmp_path: Path) -> None:
+    lines = ["s = r = 1.0", *head.splitlines(), *indented(last.splitlines()), "return s"]
+    text = "\n".join(["import numpy as np", "def f(x, y, k):", *indented(lines)])
+    function = written(tmp_path, text).f
+    fused = fuse(function, target=target, on_reject="silent")
+    for k in (4, 2, 0, 5):
+        kinds = []
+        for who in (function, fused):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                who(np.array([1.0, 0, 2, 0, 1e200, 5]), np.ones(7), k)
+            kinds.append([str(w.message) for w in seen])
+        assert kinds[0] == kinds[1], k
+    assert fused.stats.compiled or fused.stats.replays.keys() <= {"GUARD_FLOAT_STATUS"}
+
+
 def indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]

@@ -12,7 +12,7 @@ from loopir.algebra.values import raising
 from loopir.names import Fresh, used
 from loopir.tree import children, walk
 
-__all__ = ["names_that_flag", "overwriting", "with_named_conditions"]
+__all__ = ["names_that_flag", "only_last", "overwriting", "with_named_conditions"]
 
 _Bound = ir.Assign | ir.Accum | ir.Yield
 _CALM = (*get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), ir.If, ir.Loop)
@@ -59,6 +59,20 @@ def names_that_flag(kernel: ir.Kernel) -> frozenset[str]:
         for n in bound
         if raising(n) and (n.name not in live or (isinstance(n, ir.Assign) and n.name in perhaps))
     )
+
+
+def only_last(loop: ir.Loop | ir.While) -> frozenset[str]:
+    """Accumulators of which nothing in the loop reads more than the last values: a C compiler may
+    compute these alone.
+    """
+    end = loop.cond if isinstance(loop, ir.While) else loop.until
+    body = used(*loop.body, *([end] if end is not None else []))
+    kept, before = list(loop.accs), -1
+    while len(kept) != before:
+        before = len(kept)
+        read = body | used(*(a.step for a in kept))
+        kept = [a for a in kept if a.name in read]
+    return frozenset(a.name for a in loop.accs) - {a.name for a in kept}
 
 
 def overwriting(block: Iterable[ir.Node], around: Collection[str] = ()) -> Iterator[ir.Store]:
@@ -140,6 +154,9 @@ def _reads(
                     yield acc.name, until, path
                 yield "", n.range, path
                 yield from _reads((*n.accs, *n.body), path, again)
+            case ir.Loop(accs=accs) | ir.While(accs=accs) if last := only_last(n):
+                kept = (replace(a, step=a.init) if a.name in last else a for a in accs)
+                yield from _reads(children(replace(n, accs=(*kept,))), path, again)
             case ir.Assign(name) | ir.Accum(name):
                 yield from ((name, part, path) for part in children(n))
             case _ if isinstance(n, get_args(ir.Expr)):

@@ -4,14 +4,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from loopir import nodes as ir
+from loopir.algebra.values import raising
 from loopir.exhaustive import unhandled
 
 from .expressions import expr
+from .flagging import only_last
 from .scope import Scope
 from .text import assignments, plain
 from .variables import computed, type_of
 
-__all__ = ["begin", "flagged", "head", "steps"]
+__all__ = ["begin", "ends", "flagged", "head", "steps"]
 
 
 def flagged(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str]:
@@ -40,6 +42,15 @@ def begin(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
     starts = [(a.name, type_of(a.init, s.target), plain(expr(a.init, s))) for a in accs]
     for name, kind, start in starts:
         yield f"{kind} {s.bind(name)} = {start};"
+
+
+def ends(n: ir.Loop | ir.While, *scopes: Scope) -> Iterator[str]:
+    """The end of an iteration, after which what may raise a flag has been computed."""
+    yield from steps(n.accs, *scopes)
+    last = only_last(n)
+    for a in n.accs:
+        if a.name in last and raising(a.step):
+            yield from (computed(s.use(a.name), a.init, s) for s in scopes)
 
 
 def steps(accs: Iterable[ir.Accum], *scopes: Scope) -> Iterator[str]:

@@ -12,7 +12,7 @@ from loopir.types import DTYPES, INDEX
 
 from ..shape import side_by_side
 from .expressions import element, expr, place
-from .heads import begin, flagged, head, steps
+from .heads import begin, ends, flagged, head, steps
 from .lanes import stored_together, vector_statement
 from .loops import vector_loop
 from .prefix import prefix
@@ -189,7 +189,7 @@ def _counted(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
     for s in inner[1:]:
         s.names[n.var] = inner[0].names[n.var]
     yield from block(n.body, *inner)
-    yield from steps(n.accs, *inner)
+    yield from ends(n, *inner)
     if n.until is not None:
         yield f"if {bracketed(expr(n.until, inner[0]))} break;"
     yield "}"
@@ -207,7 +207,7 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
     yield f"if (!(++tp_turns & {_TURNS}) && tp_stopped())"
     yield f"    return status | {STATUS['replay']};"
     yield from block(n.body, *inner)
-    yield from steps(n.accs, *inner)
+    yield from ends(n, *inner)
     yield "}"
     for s in scopes:
         yield from flagged(n.accs, s)
