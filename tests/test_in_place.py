@@ -81,6 +81,14 @@ TAKING = (taken, taken_in_part, taken_where, taken_by_rows)
 DTYPES = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "?", "c8")
 
 
+def agree(fused: Callable[..., Any], f: Callable[..., Any], x: Any, s: Any) -> None:
+    """Both give, change and raise the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = outcome(f, (x.copy(), s))
+        assert_same(outcome(fused, (x.copy(), s)), wanted, f"{f.__name__} {x.dtype} {s!r}")
+
+
 @pytest.mark.share(12)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
@@ -90,10 +98,7 @@ def test_as_numpy_casts(f: Callable[..., Any], dtype: str) -> None:
     for other in DTYPES:
         whole = np.array([3, 1, 2, 5, 90, 2]).astype(other)
         for s in (whole, whole[:3], whole[1], whole[4]):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                wanted = outcome(f, (x.copy(), s))
-                assert_same(outcome(fused, (x.copy(), s)), wanted, f"{f.__name__} {other} {s}")
+            agree(fused, f, x, s)
     ours = {divided: ("f4", "f8"), shifted: DTYPES[:8]}.get(f, DTYPES[:10])
     assert fused.stats.compiled or dtype not in ours
 
@@ -110,8 +115,7 @@ def test_as_numpy_takes(f: Callable[..., Any], dtype: str) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 s = np.array(values).astype(other)
-                wanted = outcome(f, (x.copy(), s))
-                assert_same(outcome(fused, (x.copy(), s)), wanted, f"{f.__name__} {other}")
+            agree(fused, f, x, s)
             assert fused.stats.compiled > before or not fitting or "c8" in (dtype, other), other
 
 
@@ -154,9 +158,5 @@ NUMBERS = (
 def test_a_number_is_converted_once(f: Callable[..., Any], dtype: str) -> None:
     fused = fuse(f, on_reject="silent")
     for s in NUMBERS:
-        args = np.arange(4).astype(dtype), s
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            wanted = outcome(f, (args[0].copy(), s))
-            assert_same(outcome(fused, (args[0].copy(), s)), wanted, f"{f.__name__} {s!r}")
+        agree(fused, f, np.arange(4).astype(dtype), s)
     assert fused.stats.compiled

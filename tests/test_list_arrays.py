@@ -142,7 +142,7 @@ def test_filled_by_functions() -> None:
         assert_same(outcome(fused, (np.arange(4.0), n)), wanted, f"{n}")
 
 
-def halved(u, x):
+def stored_twice(u, x):
     x[: len(u)] = u
     x[1 : len(u) + 1] += u
     return x
@@ -151,6 +151,6 @@ def halved(u, x):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int8, np.bool_])
 @pytest.mark.parametrize("u", [[1.5, 2.5], [1, 2], [True, False], [], [1, 2.5], [2**70], [300, 1]])
 def test_stored(u: list[Any], dtype: Any) -> None:
-    fused = fuse(halved, on_reject="silent")
-    wanted = outcome(halved, (u, np.ones(4, dtype)))
+    fused = fuse(stored_twice, on_reject="silent")
+    wanted = outcome(stored_twice, (u, np.ones(4, dtype)))
     assert_same(outcome(fused, (u, np.ones(4, dtype))), wanted, f"{u}")

@@ -18,8 +18,8 @@ __all__ = ["array_appended", "arrays_counted", "arrays_listed", "arrays_stacked"
 def arrays_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The list is empty, then one array after the other comes to it.
 
-        u = [x]
-        X = np.array(u)
+        u = [x, y]
+        z = np.concatenate(u)
     →
         _u = []
         _count = 0
@@ -28,22 +28,22 @@ def arrays_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             _u.append(x[_i])
         _count = _count + 1
         _most = max(_most, x.shape[0])
+        for _i_1 in range(y.shape[0]):
+            _u.append(y[_i_1])
+        _count = _count + 1
+        _most = max(_most, y.shape[0])
         if _count < 1:
             "Python's to answer"
-            _a = np.array([])
+            _a = np.concatenate([])
         else:
-            _n = x.shape[0]
-            if _count * _n != len(_u) or _most != _n:
-                raise ValueError
-            _a = np.empty((_count, _n), np.float64)
-            for _i_1 in range(_count):
-                for _i_2 in range(_n):
-                    _a[_i_1, _i_2] = _u[_i_1 * _n + _i_2]
-        X = _a
+            _a = np.empty(len(_u), np.float64)
+            for _i_2 in range(len(_u)):
+                _a[_i_2] = _u[_i_2]
+        z = _a
     """
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.array_lists:
-            of = cx.array_lists[name]
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.array_lists:
+            of = cx.facts.array_lists[name]
         case _:
             return None
     text = "ITEMS = []\nCOUNT = 0"
@@ -66,7 +66,7 @@ def array_appended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
         u = []
         u.append(y + 1.0)
-        X = np.stack(u)
+        z = np.hstack(u)
     →
         _u = []
         _count = 0
@@ -80,22 +80,18 @@ def array_appended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         _most = max(_most, _row.shape[0])
         if _count < 1:
             "Python's to answer"
-            _a = np.stack([])
+            _a = np.hstack([])
         else:
-            _n = y.shape[0]
-            if _count * _n != len(_u) or _most != _n:
-                raise ValueError
-            _a = np.empty((_count, _n), np.float64)
-            for _i_2 in range(_count):
-                for _i_3 in range(_n):
-                    _a[_i_2, _i_3] = _u[_i_2 * _n + _i_3]
-        X = _a
+            _a = np.empty(len(_u), np.float64)
+            for _i_2 in range(len(_u)):
+                _a[_i_2] = _u[_i_2]
+        z = _a
     """
     match node:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[e])) if (
-            name in cx.array_lists
+            name in cx.facts.array_lists
         ):
-            of = cx.array_lists[name]
+            of = cx.facts.array_lists[name]
         case _:
             return None
     of.lengths = of.lengths or _supposed(e, of.rank, cx)
@@ -176,9 +172,9 @@ def arrays_stacked(node: ast.AST, cx: Context) -> ast.expr | None:
         s = _a[0, 0]
     """
     name, function, axis = stacked(node, cx.resolve)
-    if name not in cx.array_lists or not isinstance(node, ast.Call):
+    if name not in cx.facts.array_lists or not isinstance(node, ast.Call):
         return None
-    of, out = cx.array_lists[name], cx.fresh("a")
+    of, out = cx.facts.array_lists[name], cx.fresh("a")
     if len(of.lengths) != of.rank:
         return None
     joined = function in JOINING and (function != "vstack" or of.rank > 1)
@@ -221,8 +217,7 @@ def arrays_counted(node: ast.AST, cx: Context) -> ast.expr | None:
     """How many there are.
 
         u = [x]
-        n = len(u)
-        X = np.array(u)
+        z = np.concatenate(u) * len(u)
     →
         _u = []
         _count = 0
@@ -231,23 +226,20 @@ def arrays_counted(node: ast.AST, cx: Context) -> ast.expr | None:
             _u.append(x[_i])
         _count = _count + 1
         _most = max(_most, x.shape[0])
-        n = _count
         if _count < 1:
             "Python's to answer"
-            _a = np.array([])
+            _a = np.concatenate([])
         else:
-            _n = x.shape[0]
-            if _count * _n != len(_u) or _most != _n:
-                raise ValueError
-            _a = np.empty((_count, _n), np.float64)
-            for _i_1 in range(_count):
-                for _i_2 in range(_n):
-                    _a[_i_1, _i_2] = _u[_i_1 * _n + _i_2]
-        X = _a
+            _a = np.empty(len(_u), np.float64)
+            for _i_1 in range(len(_u)):
+                _a[_i_1] = _u[_i_1]
+        z = np.empty(len(_u), np.float64)
+        for _i_2 in range(len(_u)):
+            z[_i_2] = np.multiply(_a[_i_2], _count)
     """
     match node:
         case ast.Call(args=[ast.Name(id=name)]) if (
-            name in cx.array_lists and cx.builtin(node) == "len"
+            name in cx.facts.array_lists and cx.builtin(node) == "len"
         ):
-            return cx.expr("COUNT", COUNT=cx.array_lists[name].count)
+            return cx.expr("COUNT", COUNT=cx.facts.array_lists[name].count)
     return None

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["RESIZING", "VIEWING", "is_squeezed", "rank_of", "rank_of_method", "reshaping"]
+__all__ = [
+    "RESIZING", "VIEWING", "is_of_numpy", "is_squeezed", "rank_of", "rank_of_method", "reshaping",
+]
 
 RESIZING = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "resize"})
 """Methods that change how many elements there are."""
@@ -36,6 +38,12 @@ _KEEPING = frozenset({"astype", "copy", "conj", "round", "clip"})
 _FOLDING = frozenset(
     {"all", "any", "argmax", "argmin", "item", "max", "mean", "min", "prod", "std", "sum", "var"}
 )
+
+
+def is_of_numpy(function: object) -> bool:
+    """Whether it is a function or ufunc of NumPy's own."""
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
 
 
 def reshaping(

@@ -10,7 +10,7 @@ import numpy as np
 from ..places import mark_at_once, mark_fold, mark_step
 from ..types import ELEMENTS
 from .env import Env
-from .fact import UNKNOWN, ArrayList, Fact
+from .fact import UNKNOWN, Fact
 from .flow import Flow
 from .names import bound, used
 from .template import Part, code, expression
@@ -39,7 +39,6 @@ class Context:
         self._before: list[ast.stmt] = []
         self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
         self.tree = tree
-        self.array_lists: dict[str, ArrayList] = {}
         self.stands: dict[str, ast.expr] = {}  # for what a name of a range or class stands
 
     def is_fixed(self, assignment: ast.AST, name: str) -> bool:

@@ -19,7 +19,7 @@ from ..types import (
 from .asked import answer
 from .called import Called
 from .env import Env
-from .fact import INT, SCALAR, UNKNOWN, Fact, broadcast, either, join, typed
+from .fact import INT, SCALAR, UNKNOWN, ArrayList, Fact, broadcast, either, join, typed
 from .indexed import Indexed
 from .names import bound, bound_once, free_of
 from .objects import held_at
@@ -48,6 +48,7 @@ class Facts(Called, Indexed, Tuples):
         self.tuple_lists = tuple_lists(tree)
         self.apart = self.own - self.whole
         self.number_lists: dict[str, Types] = {}  # that are made here, and what is in them
+        self.array_lists: dict[str, ArrayList] = {}
         self.tuple_types: dict[str, str] = {}  # of ``tuple_lists``, the dtype of an array of them
         self.known: dict[str, Fact] = {}
         self._fixed: dict[str, Fact] = {}

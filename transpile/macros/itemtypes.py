@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 from loopir.types import DTYPES, dtype_of
 
 from ..below import below
+from .calls import is_of_numpy
 from .comprehensions import waits
 from .context import Context
 from .fact import ArrayList, Fact
@@ -36,8 +36,9 @@ _STACKING = {
 _OF_MATRICES = frozenset({"array", "asarray", "concatenate", "stack", "vstack"})
 """Those of which the order is known, too, if all are in that of C."""
 
-_KEEPING = frozenset({"append", "clear", "copy", "count", "extend", "index", "pop", "reverse",
-                      "sort"})
+_KEEPING = frozenset({
+    "append", "clear", "copy", "count", "extend", "index", "pop", "reverse", "sort",
+})
 """Methods of lists that bring nothing, or what can be seen."""
 
 
@@ -69,7 +70,7 @@ def know_items(tree: ast.FunctionDef, cx: Context, visit: Callable[[Look], objec
         if known and sharing is not None and _stay(name, tree, sharing):
             most = tuple(cx.fresh("most") for _ in range(rank))
             items, count = cx.fresh(name), cx.fresh("count")
-            cx.array_lists[name] = ArrayList(dtype, rank, items, count, most)
+            cx.facts.array_lists[name] = ArrayList(dtype, rank, items, count, most)
 
 
 def _facts(
@@ -86,8 +87,10 @@ def _facts(
             for e in items if name in found else ():
                 made = e.elt if isinstance(e, ast.ListComp) else e
                 for part in made.elts if isinstance(made, ast.Tuple) else [made]:
-                    each = isinstance(e, ast.ListComp) and ast.ListComp(part, e.generators)
-                    found[name].add(at.facts.each(each) if each else at.fact(part))
+                    if isinstance(e, ast.ListComp):
+                        found[name].add(at.facts.each(ast.ListComp(part, e.generators)))
+                    else:
+                        found[name].add(at.fact(part))
 
     visit(look)
     return found
@@ -197,8 +200,7 @@ def _taken(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
     for n in below(tree):
         match n:
             case ast.Call(func=func, args=args) if _is_named(name, *args):
-                function = resolve(func)
-                if _is_known(function) and getattr(function, "__module__", "") != "builtins":
+                if is_of_numpy(resolve(func)):
                     return True
             case ast.BinOp(left=left, right=right) if _is_named(name, left, right):
                 return True
@@ -211,8 +213,7 @@ def _taken(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
 
 def _is_known(function: object) -> bool:
     """Whether it is a function of Python's or NumPy's, and none that may be inlined."""
-    module = getattr(function, "__module__", None) or ""
-    return isinstance(function, np.ufunc) or module.partition(".")[0] in ("builtins", "numpy")
+    return is_of_numpy(function) or getattr(function, "__module__", "") == "builtins"
 
 
 def _is_named(name: str, *es: ast.expr) -> bool:
@@ -221,18 +222,18 @@ def _is_named(name: str, *es: ast.expr) -> bool:
 
 def _is_stacked(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:
     """Whether all that is asked of the list is one array of its items, and how many there are."""
-    asked: Counter[bool] = Counter()
+    named = known = 0
     for n in below(tree):
-        asked[False] += isinstance(n, ast.Name) and n.id == name
-        asked[True] += stacked(n, resolve)[0] == name
+        named += isinstance(n, ast.Name) and n.id == name
+        known += stacked(n, resolve)[0] == name
         for to, value in bindings(n):
-            asked[True] += isinstance(value, (ast.List, ast.ListComp)) and _is_named(name, to)
+            known += isinstance(value, (ast.List, ast.ListComp)) and _is_named(name, to)
         match n:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=of, attr="append"))):
-                asked[True] += _is_named(name, of)
-            case ast.Call(func=ast.Name(id="len"), args=[of]):
-                asked[True] += _is_named(name, of)
-    return asked[True] == asked[False]
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=of, attr="append"))) | ast.Call(
+                func=ast.Name(id="len"), args=[of]
+            ):
+                known += _is_named(name, of)
+    return named == known
 
 
 def _stay(name: str, tree: ast.FunctionDef, sharing: Sharing) -> bool:

@@ -93,24 +93,20 @@ def list_as_array(node: ast.AST, cx: Context) -> ast.expr | None:
 def list_operand(node: ast.AST, cx: Context) -> ast.expr | None:
     """Beside an array.
 
-        u = [v * 2 for v in x]
+        u = [s, t]
         y = x - u
     →
-        _list = []
-        for _i in range(len(x)):
-            _v = x[_i]
-            _list.append(_v * 2)
-        u = _list
+        u = [s, t]
         _a = np.empty(len(u), np.float64)
-        for _i_1 in range(len(u)):
-            _a[_i_1] = u[_i_1]
+        for _i in range(len(u)):
+            _a[_i] = u[_i]
         if x.shape[0] != len(u):
             "Python's to answer"
             y = x - _a
         else:
             y = np.empty(x.shape[0], np.float64)
-            for _i_2 in range(x.shape[0]):
-                y[_i_2] = np.subtract(x[_i_2], _a[_i_2])
+            for _i_1 in range(x.shape[0]):
+                y[_i_1] = np.subtract(x[_i_1], _a[_i_1])
     """
     match node:
         case ast.BinOp(left=left, op=op, right=right) | ast.Compare(
@@ -131,29 +127,25 @@ def _operation(op: ast.operator | ast.cmpop, a: ast.expr, b: ast.expr) -> ast.ex
 
 
 def list_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """What an array takes of a list.
+    """What an array takes of a list; of none, NumPy asks for the types of what would be in it.
 
-        u = [v * 2 for v in x]
+        u = [s, t]
         y[:2] += u
     →
-        _list = []
-        for _i in range(len(x)):
-            _v = x[_i]
-            _list.append(_v * 2)
-        u = _list
+        u = [s, t]
         if len(u) < 1:
             "Python's to answer"
             y[:2] += u
         else:
             _a = np.empty(len(u), np.float64)
-            for _i_1 in range(len(u)):
-                _a[_i_1] = u[_i_1]
+            for _i in range(len(u)):
+                _a[_i] = u[_i]
             if max(min(y.shape[0], 2), 0) != len(u):
                 "Python's to answer"
                 y[:2] += _a
             else:
-                for _i_2 in range(max(min(y.shape[0], 2), 0)):
-                    y[_i_2] = np.add(y[_i_2], _a[_i_2])
+                for _i_1 in range(max(min(y.shape[0], 2), 0)):
+                    y[_i_1] = np.add(y[_i_1], _a[_i_1])
     """
     match node:
         case ast.Assign(targets=[ast.Subscript() as target], value=ast.Name() as e) | ast.AugAssign(
@@ -162,9 +154,10 @@ def list_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             dtype, to = _dtype(e, cx), cx.fact(target).array
         case _:
             return None
-    if not dtype or to is None or not np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[to.dtype].numpy):
+    if not dtype or to is None or not cx.means("len", "range"):
         return None
-
+    if not np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[to.dtype].numpy):
+        return None
     array, lines = _filled(e, cx)
     if isinstance(node, ast.AugAssign):
         lines.append(ast.copy_location(ast.AugAssign(node.target, node.op, array), node))

@@ -215,8 +215,8 @@ def _place(call: _Call, cx: Context) -> list[ast.stmt]:
         return call.at(index[0])
 
     lines, place = _found(call.name, [call.length], at, call.nans, cx)
-    (given,) = cx.code("PLACE = T(AT)", PLACE=call.place(place), T=dtype(call.dtype, cx), AT=place)
-    return [*lines, given]
+    text = "PLACE = T(AT)"
+    return [*lines, *cx.code(text, PLACE=call.place(place), T=dtype(call.dtype, cx), AT=place)]
 
 
 def _among_all(

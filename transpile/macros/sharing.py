@@ -21,7 +21,7 @@ _NEW = frozenset({
 })
 """Functions of NumPy, and methods of arrays, that give new arrays."""
 
-_NONE = ""
+_OUTSIDE = ""
 """Stands for what comes from outside of the function."""
 
 
@@ -36,10 +36,10 @@ class Sharing:
         own = bound(*tree.body)
         for n in below(*tree.body):
             if isinstance(n, ast.Name) and n.id not in own:
-                self._join(_NONE, n.id)
+                self._join(_OUTSIDE, n.id)
         for a in below(tree.args):
             if isinstance(a, ast.arg):
-                self._join(_NONE, a.arg)
+                self._join(_OUTSIDE, a.arg)
         for n in below(*tree.body):
             for target, value in _bindings(n):
                 for name in [] if self.is_new(value) else _names(value):

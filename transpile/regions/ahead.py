@@ -10,11 +10,10 @@ import ast
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from loopir.nodes import Span
 
 from ..below import below, blocks
+from ..macros.calls import is_of_numpy
 from ..macros.copying import copied
 from ..macros.names import used
 from ..source import span_of
@@ -33,7 +32,7 @@ def taken_ahead(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> ast.Fu
         for k, s in enumerate(block):
             call = next((e for e in _first(s, resolve) if span_of(e) == blamed), None)
             own = call is getattr(s, "value", None)  # nothing else is left of the statement
-            if isinstance(call, ast.Call) and not own and _is_numpy(resolve(call.func)):
+            if isinstance(call, ast.Call) and not own and is_of_numpy(resolve(call.func)):
                 name = _fresh(used(tree))
                 value = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
                 _Put(call, ast.copy_location(ast.Name(name, ast.Load()), call)).visit(s)
@@ -56,11 +55,6 @@ class _Put(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         return self.new if node is self.old else self.generic_visit(node)
-
-
-def _is_numpy(function: object) -> bool:
-    module = getattr(function, "__module__", None) or ""
-    return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
 
 
 def _first(s: ast.stmt, resolve: Resolve) -> Iterator[ast.expr]:
