@@ -153,6 +153,13 @@ def test_closures_of_one_lambda_are_one_signature() -> None:
     assert fused.stats.compiled >= 5
 
 
+def test_lambdas_that_hold_lambdas() -> None:
+    made = lambda: (lambda v: v * 3, X)  # noqa: E731
+    outer = lambda v: (lambda v: v * 3)(v) + 1  # noqa: E731
+    fused = same(applied, made(), (outer, X), ((lambda v: lambda v: v + 2)(0), X))
+    assert fused.stats.compiled == 3
+
+
 def test_many_functions_choose_no_code() -> None:
     texts = [f"def f(v): return v * {k} + {k % 7}" for k in range(40)]
     fused = fuse(applied, on_reject="silent")

@@ -41,7 +41,7 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
 
 
 def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
-    """Whether `tree` compiles to the bytecode that `fn`, a lambda, has."""
+    """Whether `tree` compiles to the bytecode that `fn`, a lambda, has; not one within it."""
     code = fn.__code__
     text: list[ast.stmt] = [
         ast.Expr(ast.copy_location(ast.Lambda(_bare_arguments(tree.args), tree.body), tree))
@@ -53,7 +53,8 @@ def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
             compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
         return False
-    return any(_same(c, code) for c in _codes(compiled) if c.co_name == code.co_name)
+    outermost = next(c for c in _codes(compiled) if c.co_name == code.co_name)
+    return _same(outermost, code)
 
 
 def bare(tree: ast.FunctionDef) -> ast.FunctionDef:
