@@ -58,6 +58,39 @@ def test_as_numpy(made: str, taken: str, tmp_path: Path) -> None:
         assert fused.stats.compiled
 
 
+TWICE = (
+    "u, u", "u, list(u)", "u, np.array(u)", "np.array(u), np.array(u)", "np.array(u), np.asarray(u)",
+    "u, u[:2]", "(u, 1), u", "tuple(u), u", "list(u), list(u)", "u, len(u)", "w, w", "u, w",
+)
+TURNED = """
+import numpy as np
+def f(x, w, k):
+    {}
+    w = np.zeros(len(x))
+    v = np.ones(len(x))
+    for i in range(k):
+        v, w = w, v + u[0]
+    {}
+    return {}
+"""
+
+
+@pytest.mark.share(5)
+@pytest.mark.parametrize("then", ["", "u = np.asarray(u)", "w = np.array(u)"])
+@pytest.mark.parametrize("made", [m for m in MADE if MADE[m]])
+def test_returned_twice(made: str, then: str, tmp_path: Path) -> None:
+    """One object, two, and one that several ends of the compiled code return."""
+    for given in TWICE:
+        plain = written(tmp_path, TURNED.format(MADE[made], then, given)).f
+        fused = fuse(plain, on_reject="silent")
+        for n, k in ((8, 2), (3, 1), (3, 0)):
+            wanted, got = outcome(plain, arguments(n, k)), outcome(fused, arguments(n, k))
+            assert_same(got, wanted, f"{given}: {n} {k}")
+            if wanted.error is None:
+                assert (got.value[0] is got.value[1]) == (wanted.value[0] is wanted.value[1]), given
+        assert fused.stats.compiled
+
+
 ROWS = {
     "lists": "u.append([a, k * 1.0, a - k])",
     "tuples": "u.append((a, a * 2, 1.0))",

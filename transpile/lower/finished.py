@@ -42,8 +42,7 @@ class Finished(Statements):
         built = self.lists[name]
         if built.dtype is None:
             return refuse("LOWER_UNSUPPORTED", f"`{name}` is always empty", node)
-        buffer = self._once(built, node)
-        return Listed(buffer, self._length(name), built.weak, built.flags, built.python)
+        return Listed(built.buffer, self._length(name), built.weak, built.flags, built.python)
 
     def _length(self, name: str) -> str | None:
         if self._one_each(name):
@@ -64,7 +63,7 @@ class Finished(Statements):
         dtype = given_dtype(argument[0], self.array, self.known, call)
         if built.flags or dtype not in (None, built.dtype):
             return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
-        return Filled(self._once(built, call), self._length(name), dtype)
+        return Filled(built.buffer, self._length(name), dtype)
 
     @staticmethod
     def _dtype_argument(call: ast.Call) -> tuple[ast.expr | None] | None:
@@ -108,13 +107,6 @@ class Finished(Statements):
             return built
         target = given_dtype(argument[0], self.array, self.known, call)
         return replace(built, taken=True, target=target)
-
-    def _once(self, built: Built, node: ast.AST) -> str:
-        """The buffer of a list; what is made of it is one object, so it is returned once."""
-        if built.returned:
-            refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is returned twice", node)
-        built.returned = True
-        return built.buffer
 
     def counter(self, name: str) -> None:
         """Starts counting the elements of a list."""

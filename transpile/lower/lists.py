@@ -56,7 +56,6 @@ class Built:
     dtype: str | None = None
     weak: bool = False
     length: Num | None = None
-    returned: bool = False
     taken: bool = False
     target: str | None = None
     flags: str | None = None

@@ -192,13 +192,14 @@ class Results(Finished):
 
     def _each_once(self, node: ast.expr) -> None:
         """Refuses what is made for the caller and returned twice, for each would be another."""
-        seen: list[ArrayRef | str] = []
+        seen: list[ArrayRef | ListRef | Made | str] = []
         for e in _items(node):
             said = ast.unparse(e)
-            if said in seen:
-                refuse("LOWER_UNSUPPORTED", f"`{said}` is returned twice", e)
             named = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
-            seen += [said] if named & self.growing.keys() else []
+            made = said if named & self.growing.keys() else self._list_in(e)
+            if made in seen:
+                refuse("LOWER_UNSUPPORTED", f"`{said}` is returned twice", e)
+            seen += [made] if made else []
             shaped = reshaping(e, self._resolve(e.func)) if isinstance(e, ast.Call) else None
             e = shaped[0] if shaped else e
             got = self.b.env.get(e.id) if isinstance(e, ast.Name) else None
@@ -206,6 +207,17 @@ class Results(Finished):
                 if got in seen:
                     refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(e)}` is returned twice", e)
                 seen.append(got)
+
+    def _list_in(self, e: ast.expr) -> ListRef | Made | None:
+        """The list of a known length that is returned, or becomes what is."""
+        match e:
+            case ast.Name(id=name) | ast.Subscript(ast.Name(id=name), ast.Slice()):
+                got = self.b.env.get(name)
+            case ast.Call(func, [ast.Name(id=name), *_]) if self._resolve(func) is not builtins.len:
+                got = self.b.env.get(name)
+            case _:
+                return None
+        return got if isinstance(got, (ListRef, Made)) else None
 
     def _view(self, array: ArrayRef, node: ast.expr) -> Returned:
         ty = getattr(self.b.bindings[array.name], "type", None)
