@@ -206,5 +206,40 @@ def test_only_the_last_is_read(head: str, last: str, target: str, tmp_path: Path
     assert fused.stats.compiled or fused.stats.replays.keys() <= {"GUARD_FLOAT_STATUS"}
 
 
+DECIDED = (
+    "s = y[0] + t if {} else abs(t)",
+    "s = y[0] + t if {} or abs(t) >= 0 else 1",
+    "if {} or isinstance(k, int):\n    s = t",
+    "if {} and isinstance(k, float):\n    s = t",
+    "s = 1 if {} else 1",
+    "if {}:\n    s = y[t] if t < len(y) else 0",
+    "s = (0 if {} else k - k) * t",
+    "if not ({} and t < 0):\n    y[0] = t",
+    "s = y[t if {} else abs(t)]",
+)
+"""What is known without the condition that stands in it, or all of it but a check."""
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("text", DECIDED)
+@pytest.mark.parametrize("head", HEADS)
+def test_a_condition_is_asked(head: str, text: str, target: str, tmp_path: Path) -> None:
+    for cond in ("t > 3 / x[t]", "x[t] - x[0] > t", "x[t] * 1e200 < y[t]"):
+        lines = ["s = 1", *head.splitlines(), *indented(text.format(cond).splitlines()), "return s"]
+        whole = "\n".join(["import numpy as np", "def f(x, y, k):", *indented(lines)])
+        function = written(tmp_path, whole).f
+        fused = fuse(function, target=target, on_reject="silent")
+        for k in (4, 2, 0, 5):
+            kinds = []
+            for who in (function, fused):
+                with warnings.catch_warnings(record=True) as seen:
+                    warnings.simplefilter("always")
+                    who(np.array([np.inf, 0, 2, np.inf, 1e200, 5]), np.ones(7), k)
+                kinds.append([str(w.message) for w in seen])
+            assert kinds[0] == kinds[1], (cond, k)
+        assert fused.stats.compiled or fused.stats.replays.keys() <= {"GUARD_FLOAT_STATUS"}
+
+
 def indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]

@@ -5,7 +5,7 @@ from ..nodes import Call, Const, Expr
 from ..ops import OPPOSITE, OPS
 from ..tree import walk
 from ..types import DTYPES
-from .values import evaluated, is_const, is_lossless, unit
+from .values import evaluated, is_const, is_lossless, raising, unit
 
 __all__ = [
     "absorbing", "by_one", "idempotent", "itself", "minus_zero", "narrow_compare", "negation",
@@ -49,13 +49,12 @@ def idempotent(e: Call) -> Expr | None:
 
 
 def absorbing(e: Call) -> Expr | None:
-    """``c & False`` → ``False``, ``c | True`` → ``True``, integer ``x * 0`` → ``0``."""
+    """``c & False`` → ``False``, ``c | True`` → ``True``, integer ``x * 0`` → ``0``, for a calm `c`."""
     zero = {"and": False, "or": True, "bitand": 0}.get(e.op)
     if e.op == "mul" and _is_int(e.dtype):
         zero = 0
-    if zero is None:
-        return None
-    return next((a for a in e.args if is_const(a, zero)), None)
+    found = next((a for a in e.args if zero is not None and is_const(a, zero)), None)
+    return None if found is None or raising(e) else found
 
 
 # -- arithmetic
@@ -164,7 +163,7 @@ def negation(e: Call) -> Expr | None:
 def itself(e: Call) -> Expr | None:
     """An integer compared with itself."""
     a, b = e.args
-    if a != b or _is_float(a.dtype):
+    if a != b or _is_float(a.dtype) or raising(a):
         return None
     return Const(e.op in ("le", "ge", "eq"), "bool")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ..nodes import Call, Const, Expr
 from ..types import DTYPES, is_converted
-from .values import is_lossless
+from .values import is_lossless, raising
 
 __all__ = ["cast_of_select", "casts", "choice", "extremum", "same_choice"]
 
@@ -22,7 +22,7 @@ def choice(e: Call) -> Expr | None:
     c, a, b = e.args
     if isinstance(c, Const):
         return a if c.value else b
-    if a == b:
+    if a == b and not raising(c):
         return a
     if isinstance(c, Call) and c.op == "not":
         return Call("select", (c.args[0], b, a), e.dtype)

@@ -12,7 +12,8 @@ from ..types import DTYPES, INDEX
 
 __all__ = [
     "MANTISSA", "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise",
-    "most_trips", "raised", "raising", "rounded", "trips", "unit",
+    "most_trips", "raised", "raising", "rounded", "terms", "trips",
+    "unit",
 ]
 
 
@@ -84,6 +85,13 @@ def raised(*code: Node) -> frozenset[str]:
 def raising(n: Node) -> bool:
     """Whether evaluating `n` may raise a floating-point flag."""
     return bool(raised(n))
+
+
+def terms(e: Expr) -> list[Expr]:
+    """What a condition is the logic of."""
+    if isinstance(e, Call) and e.op in ("and", "or", "not"):
+        return [term for a in e.args for term in terms(a)]
+    return [e]
 
 
 MANTISSA = {"f16": 11, "f32": 24, "f64": 53}

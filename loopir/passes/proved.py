@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..algebra.rules import rewrite
+from ..algebra.values import raising, terms
 from ..analysis.assumed import answer, assigned, assume, covers, either, holds, less, widened
 from ..analysis.facts import Facts
 from ..analysis.intervals import whole
-from ..names import bound, substitute
+from ..names import Fresh, bound, substitute
 from ..nodes import (
     Append,
     Assign,
@@ -83,7 +84,7 @@ def proved(kernel: Kernel) -> Kernel:
     for g in kernel.guards:
         if isinstance(g, Guard):
             assume(facts, g.cond)
-    body = _Proof().block(kernel.body, facts)
+    body = _Proof(Fresh(kernel)).block(kernel.body, facts)
     return kernel if body is kernel.body else replace(kernel, body=body)
 
 
@@ -95,8 +96,10 @@ class _Proof:
     loads: lanes do so that do not take it. ``blind``: what conditions prove is not asked at all.
     """
 
-    def __init__(self, counted: bool = False, lanes: bool = False, blind: bool = False) -> None:
-        self.counted, self.lanes, self.blind = counted, lanes, blind
+    def __init__(
+        self, fresh: Fresh, counted: bool = False, lanes: bool = False, blind: bool = False
+    ) -> None:
+        self.fresh, self.counted, self.lanes, self.blind = fresh, counted, lanes, blind
 
     def block(self, stmts: tuple[Stmt, ...], f: Facts) -> tuple[Stmt, ...]:
         """`stmts`, after which `f` is what is known."""
@@ -119,17 +122,20 @@ class _Proof:
                 done = map_children(s, lambda e: self.expr(e, f)) if not own else s
                 for n in own:
                     f.forget(Var(n, INDEX))
-                return () if isinstance(done, Check) and holds(done.cond, f) else (done,)
+                if isinstance(done, Check) and holds(done.cond, f):
+                    flags = filter(raising, terms(done.cond))
+                    return tuple(Assign(self.fresh.name("cond"), e, span=s.span) for e in flags)
+                return (done,)
 
     def branch(self, s: If, f: Facts) -> If:
         cond = self.expr(s.cond, f)
         if self.counted and not self.lanes:  # what is so in any case, lanes may know
-            s = _Proof(blind=True).branch(s, f.copy())
+            s = _Proof(self.fresh, blind=True).branch(s, f.copy())
         yes, no = f.copy(), f.copy()
         if not self.blind:
             assume(yes, cond)
             assume(no, cond, False)
-        inside = _Proof(self.counted, self.lanes or self.counted, self.blind)
+        inside = _Proof(self.fresh, self.counted, self.lanes or self.counted, self.blind)
         then, orelse = inside.block(s.then, yes), inside.block(s.orelse, no)
         gives = [(inside.expr(y.then, yes), inside.expr(y.orelse, no)) for y in s.yields]
         for (a, b), y in zip(gives, s.yields, strict=True):
@@ -147,7 +153,7 @@ class _Proof:
         """`s`; one that may be left in the middle of a turn tells less."""
         inits = [self.expr(a.init, f) for a in s.accs]
         counted = isinstance(s, Loop)
-        return _Proof(counted, self.lanes and counted).turns(s, inits, f)
+        return _Proof(self.fresh, counted, self.lanes and counted).turns(s, inits, f)
 
     def turns(self, s: Loop | While, inits: list[Expr], f: Facts) -> Loop | While:
         """`s`, which starts with `inits`."""

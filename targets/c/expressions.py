@@ -16,7 +16,7 @@ from .text import plain
 from .variables import type_of
 from .vecops import operation, scalar_operation
 
-__all__ = ["element", "expr", "loaded_together", "place", "pointer", "stride"]
+__all__ = ["decisive", "element", "expr", "loaded_together", "place", "pointer", "stride"]
 
 
 def expr(e: ir.Expr, s: Scope) -> str:
@@ -37,6 +37,9 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return s.loaded.get(e) or _load(e, s)
         case ir.Call(op, args, dtype, lanes=1):
             given = tuple(expr(a, s) for a in args)
+            if (asked := decisive(op, args)) and any(map(raising, asked)):
+                pairs = zip(given, args, strict=True)
+                given = (*(f"TP_ASKED({a})" if e in asked and raising(e) else a for a, e in pairs),)
             if op == "select" and any(map(raising, args[1:])):
                 bits = "u16" if dtype == "f16" else dtype  # no register of floats has a uint16_t
                 return f"tp_choose_{bits}({', '.join(map(plain, given))})"
@@ -62,6 +65,11 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return f"{fold_name('wide', r.count, r.kind)}({_registers(r)})"
         case _:
             raise AssertionError(f"not legal: {e!r}")
+
+
+def decisive(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+    """Operands that a C compiler need not compute where it knows the others."""
+    return args[:1] if op == "select" else args if op in ("and", "or") else ()
 
 
 def _is_chosen(e: ir.Expr) -> bool:

@@ -12,6 +12,8 @@ from loopir.algebra.values import raising
 from loopir.names import Fresh, used
 from loopir.tree import children, walk
 
+from .expressions import decisive
+
 __all__ = ["names_that_flag", "only_last", "overwriting", "with_named_conditions"]
 
 _Bound = ir.Assign | ir.Accum | ir.Yield
@@ -50,8 +52,10 @@ def names_that_flag(kernel: ir.Kernel) -> frozenset[str]:
     nodes = list(walk(kernel))
     branches = (part for n in nodes if isinstance(n, ir.If) for part in (*n.then, *n.orelse))
     chosen = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
-    selected = (e for n in nodes if isinstance(n, ir.Call) and n.op == "select" for e in n.args[1:])
-    perhaps = used(*branches, *chosen, *(e for e in selected if e.lanes == 1)) - _conditions(kernel)
+    calls = [n for n in nodes if isinstance(n, ir.Call) and n.lanes == 1]
+    selected = (e for n in calls if n.op == "select" for e in n.args[1:])
+    perhaps = used(*branches, *chosen, *selected) - _conditions(kernel)
+    perhaps |= used(*(e for n in calls for e in decisive(n.op, n.args)))
     bound = [n for n in nodes if isinstance(n, _Bound)]
     live = _live(kernel, _stored_again(kernel))
     return frozenset(
