@@ -60,7 +60,8 @@ def test_as_numpy(made: str, taken: str, tmp_path: Path) -> None:
 
 TWICE = (
     "u, u", "u, list(u)", "u, np.array(u)", "np.array(u), np.array(u)", "u, u[:2]",
-    "np.array(u), np.asarray(u)", "(u, 1), u", "tuple(u), u", "list(u), list(u)", "u, len(u)", "w, w", "u, w",
+    "np.array(u), np.asarray(u)", "(u, 1), u", "tuple(u), u", "list(u), list(u)", "u, len(u)",
+    "w, w", "u, w",
 )
 TURNED = """
 import numpy as np

@@ -49,7 +49,7 @@ def idempotent(e: Call) -> Expr | None:
 
 
 def absorbing(e: Call) -> Expr | None:
-    """``c & False`` → ``False``, ``c | True`` → ``True``, integer ``x * 0`` → ``0``: of calm ones."""
+    """``c & False`` → ``False``, ``c | True`` → ``True``, integer ``x * 0`` → ``0``; flags stay."""
     zero = {"and": False, "or": True, "bitand": 0}.get(e.op)
     if e.op == "mul" and _is_int(e.dtype):
         zero = 0

@@ -47,6 +47,7 @@ from .objects import held_named
 from .patterns import pattern_macro
 from .products import array_outer, array_product
 from .ranges import in_range, named_range
+from .rebound import array_rebound
 from .reduced import array_reduced
 from .reductions import array_fold
 from .respelled import array_respelled
@@ -117,6 +118,7 @@ MACROS: tuple[Macro, ...] = (
     number_gamma,        # math.lgamma(x), math.gamma(x)
     number_said,         # math.degrees(x), np.iinfo(np.int64).max
     display_given,       # np.max([s, t]), np.convolve(x, [1, 2, 1])
+    array_rebound,       # for …: u = u + x
     array_filled,        # for …: u = np.zeros(n)
     array_assigned,      # u = x * 2 + y
     array_displayed,     # u = np.array([s, t])

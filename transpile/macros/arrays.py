@@ -230,13 +230,15 @@ def _lengths(into: View, of: View) -> list[ast.expr]:
 
 def _reads_elsewhere(into: View, of: View, owner: str | None, cx: Context) -> bool:
     """Whether an element depends on others of the array that takes them."""
+    alone = owner is not None and cx.facts.is_alone(owner)
     probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(into.shape))]
     place = ast.dump(into.at(probe))
     read = of.at(probe[len(probe) - len(of.shape) :])
     for n in ast.walk(read):
         match n:
             case ast.Subscript(value=array) if ast.dump(n) != place:
-                if cx.fact(array).owner in (owner, None):
+                of_array = cx.fact(array).owner
+                if of_array == owner or (of_array is None and not alone):
                     return True
     return False
 

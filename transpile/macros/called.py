@@ -8,24 +8,20 @@ import numpy as np
 
 from ..types import ArrayType, ScalarType
 from . import calls
-from .asked import Asked, answer
+from .asked import answer
 from .fact import INT, SCALAR, UNKNOWN, Fact, either, typed
-from .names import free_of
 from .samples import is_pure, method, modest
+from .shapes import Shapes
 
 __all__ = ["Called"]
 
-_SHAPED = (np.zeros, np.ones, np.empty, np.full)
-_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 _CONVERTED = {int: "i64", float: "f64", bool: "bool"}
 _NEW = ""
 """The owner of an array that was just made."""
 
 
-class Called(Asked):
-    """Facts about calls, where names but those that are ``moving`` keep their values."""
-
-    moving: set[str]
+class Called(Shapes):
+    """Facts about calls."""
 
     def called(self, e: ast.Call) -> Fact:
         """What is known of what the call `e` gives."""
@@ -60,7 +56,8 @@ class Called(Asked):
         if pure and callable(function) and len(named) == len(e.keywords):
             fact = answer(function, [*operands, *named.values()], *named)
             if fact is not None:
-                return fact._replace(shape=self._shape(target, e), owner=self._owner(e, target))
+                shape = self.shape_of_call(target, e)
+                return fact._replace(shape=shape, owner=self._owner(e, target))
         if target in (sum, min, max) and [(f.rank, f.rows) for f in facts] == [(1, 0)]:
             return self._of_items(facts[0])
         known = self._of_list_method(e.func) if rank is None else Fact(rank)
@@ -102,25 +99,3 @@ class Called(Asked):
             if isinstance(ufunc, np.ufunc):
                 return getattr(ufunc, func.attr)  # type: ignore[no-any-return]
         return self.resolve(func)
-
-    def _shape(self, target: object, e: ast.Call) -> tuple[str, ...] | None:
-        """The lengths of what an allocator makes, where the names in them keep their values."""
-        match e.args:
-            case [ast.Tuple(elts=elts), *_] if any(target is f for f in _SHAPED):
-                pass
-            case [n, *_] if any(target is f for f in _SHAPED) and self.of(n).is_int:
-                elts = [n]
-            case [ast.Name() as like, *_] if any(target is f for f in _LIKE):
-                known = self.of(like)
-                shape = known.shape if all(known.shape or ()) else None
-                if shape is not None or known.owner != like.id or not known.rank:
-                    return shape
-                axes = range(known.rank)
-                elts = [ast.parse(f"{like.id}.shape[{k}]", mode="eval").body for k in axes]
-            case _:
-                return None
-        return tuple(map(ast.unparse, elts)) if all(map(self.lasting, elts)) else None
-
-    def lasting(self, e: ast.expr) -> bool:
-        """Whether `e`, of lengths and ints, has the same value wherever it is asked."""
-        return free_of(e, self.moving)

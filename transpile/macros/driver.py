@@ -44,6 +44,7 @@ def expand_with(
     cx = Context(tree, env, asked, changed)
     know_items(tree, cx, lambda look: expand_only([look], tree, env))
     structured(tree, cx)
+    cx.facts.learn(tree)
     tree.body = _Driver(macros, cx).block(tree.body)
     untupled(tree.body, cx.facts.taken_apart)
     with_stores(tree, stored)

@@ -20,6 +20,7 @@ from .asked import answer
 from .called import Called
 from .env import Env
 from .fact import INT, SCALAR, UNKNOWN, ArrayList, Fact, broadcast, either, join, typed
+from .holders import Holders
 from .indexed import Indexed
 from .names import bound, bound_once, free_of
 from .objects import held_at
@@ -50,6 +51,8 @@ class Facts(Called, Indexed, Tuples):
         self.number_lists: dict[str, Types] = {}  # that are made here, and what is in them
         self.array_lists: dict[str, ArrayList] = {}
         self.tuple_types: dict[str, str] = {}  # of ``tuple_lists``, the dtype of an array of them
+        self.holders: Holders | None = None
+        self.lengths = {}
         self.known: dict[str, Fact] = {}
         self._fixed: dict[str, Fact] = {}
         for a in ast.walk(tree.args):
@@ -59,6 +62,11 @@ class Facts(Called, Indexed, Tuples):
         types = {n: env.type(ast.Name(n, ast.Load())) for n in given}
         self.objects = {n for n, ty in types.items() if isinstance(ty, ObjectType)}
         self.moving = self.own - bound_once(tree) - self._kept(tree)
+
+    def learn(self, tree: ast.FunctionDef) -> None:
+        """Looks at all of `tree`, ahead of what changes it."""
+        self.holders = Holders(tree, self.resolve, {n for n, f in self.known.items() if f.array})
+        self.measure(tree)
 
     def _is_held(self, e: ast.expr) -> bool:
         """Whether `e` reads what an object holds that is an argument."""
@@ -103,12 +111,16 @@ class Facts(Called, Indexed, Tuples):
                 return typed(frozenset({ScalarType("bool", weak=True)}))
             case ast.UnaryOp(op=op, operand=operand):
                 fact = self.of(operand)
-                return self._asked(op, fact) or Fact(fact.rank)
+                return self.shaped(self._asked(op, fact) or Fact(fact.rank), [operand])
             case ast.BinOp(left=left, op=op, right=right):
-                return self._power(e) or self.binary(op, self.of(left), self.of(right))
+                fact = self._power(e) or self.binary(op, self.of(left), self.of(right))
+                if isinstance(op, ast.MatMult):
+                    return fact._replace(shape=self.shape_of_product(left, right))
+                return self.shaped(fact, [left, right])
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 sides = self.of(left), self.of(right)
-                return self._asked(op, *sides) or broadcast(sides, at_most=True)
+                fact = self._asked(op, *sides) or broadcast(sides, at_most=True)
+                return self.shaped(fact, [left, right])
             case ast.Compare(left=left, comparators=rest):
                 return broadcast([self.of(x) for x in (left, *rest)], at_most=False)
             case ast.BoolOp(values=values):
@@ -142,6 +154,11 @@ class Facts(Called, Indexed, Tuples):
         (item,) = types if len(types) == 1 else (None,)
         if isinstance(item, ScalarType):
             self._fixed[name] = Fact(1, listed=ListType(item, (tuple,)))
+
+    def is_alone(self, name: str) -> bool:
+        """Whether `name` is all that refers to the array that it is, or to a part of it."""
+        rank = self.known.get(name, UNKNOWN).rank
+        return bool(rank) and self.holders is not None and self.holders.alone(name, rank or 0)
 
     def collected(self, e: ast.ListComp) -> Fact:
         """What is known of a list that a comprehension gives."""
