@@ -92,6 +92,46 @@ def test_returned_twice(made: str, then: str, tmp_path: Path) -> None:
         assert fused.stats.compiled
 
 
+AGAIN = (
+    "u = np.array(u)\n    return u, u * 2, len(u)", "u = np.asarray(u) + 1\n    return u.max(), u",
+    "u, v = np.array(u), len(u)\n    return u * v",
+    "v = len(u)\n    u = np.array(u)[:v]\n    return u",
+    "v = u\n    u = np.array(u)\n    return u, v",
+    "if k > 1:\n        u = np.array(u)\n    return u",
+    "for _ in range(k):\n        u = np.array(u)\n    return u * 2",
+    "g = lambda: len(u)\n    u = np.array(u)\n    return u, g()",
+    "u = np.array(u)\n    u = u[1:]\n    return [t * 2 for t in u], u",
+    "u = np.array([u, u])\n    return u", "u = np.array(u, dtype=np.float32)\n    return u, u + 1",
+    "def g():\n        return u\n    u = np.array(u)\n    return g()",
+    "u = np.array(u)\n    u = u.tolist()\n    u = np.array(u)\n    return u",
+    "u = np.array([t + 1 for t in u])\n    return u",
+)
+MIXED = {
+    "floats": "u = [1.5]\n    for v in x:\n        u.append(v)",
+    "ints": "u = [k]\n    for v in x:\n        u.append(np.int64(v))",
+    "bools": "u = [k > 1]\n    for v in x:\n        u.append(v > k)",
+    "kinds": "u = [k]\n    for v in x:\n        u.append(v)",
+    "narrow": "u = [0.1]\n    for v in x:\n        u.append(np.float32(v))",
+}
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("then", AGAIN)
+@pytest.mark.parametrize("made", [*MADE, *MIXED])
+def test_an_array_by_the_name_of_its_list(made: str, then: str, tmp_path: Path) -> None:
+    lines = MADE.get(made) or MIXED.get(made) or "u = [v for v in w]"
+    argument = made == "an argument"
+    text = f"import numpy as np\ndef f(x, {'u' if argument else 'w'}, k):\n    "
+    plain = written(tmp_path, text + ("" if argument else f"{lines}\n    ") + then).f
+    fused = fuse(plain, on_reject="silent")
+    for n, k in ((8, 2), (3, 1), (3, 0), (0, 3)):
+        wanted = outcome(plain, arguments(n, k))
+        assert_same(outcome(fused, arguments(n, k)), wanted, f"{n} {k}")
+    if then in AGAIN[:5] and made not in ("kinds", "narrow"):
+        assert fused.stats.compiled
+        assert not in_parts(fused)
+
+
 ROWS = {
     "lists": "u.append([a, k * 1.0, a - k])",
     "tuples": "u.append((a, a * 2, 1.0))",

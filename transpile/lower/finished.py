@@ -92,7 +92,8 @@ class Finished(Statements):
         if dtype is not None and held.weak and not held.mixed and held.dtype == "i64" != dtype:
             made = partial(np.array, dtype=ELEMENTS[dtype].numpy)  # may not hold every int
             return Tupled((listed,), made)
-        if listed.flags or dtype not in (None, held.dtype):
+        alike = not listed.flags or listed.weak_dtype == held.dtype in ("f64", "i64", "bool")
+        if not alike or dtype not in (None, held.dtype):
             return refuse("LOWER_TYPE", f"`{ast.unparse(call)}` converts its elements", call)
         return Filled(listed.name, slot, dtype)
 

@@ -37,6 +37,7 @@ from .holding import array_spread, columns_masked, places_found
 from .joining import array_joined
 from .listarrays import list_as_array, list_operand, list_stored
 from .listing import list_extended, list_made, list_returned
+from .listsapart import lists_apart
 from .loops import for_loop, list_walked
 from .masking import array_chosen, array_cut, array_masked
 from .moments import array_moment
@@ -193,7 +194,7 @@ def expand(
     functions bind, whose calls `others` replace.
     """
     held, stored = held_named(tree, env)
-    tree = rows_as_tuples(fields_named(held, env))
+    tree = rows_as_tuples(lists_apart(fields_named(held, env), env))
     return expand_with((*_registered, *others, *MACROS), tree, env, stored, changed)
 
 

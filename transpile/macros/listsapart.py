@@ -1,0 +1,70 @@
+"""Arrays that take the names of the lists they are made of → names of their own."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..below import below
+from ..types import ListType
+from .copying import copied
+from .env import Env
+from .names import bindings, rename, used
+
+__all__ = ["lists_apart"]
+
+_INNER = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
+
+
+def lists_apart(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
+    """A copy of `tree` in which a name that stands for a list, and from then on for an array of it,
+    is two; `tree` itself where there is none.
+
+        xs = []                      xs = []
+        for v in x:                  for v in x:
+            xs.append(v)       →         xs.append(v)
+        xs = np.array(xs)            _xs = np.array(xs)
+        return xs                    return _xs
+    """
+    inner = {name for n in below(*tree.body) if isinstance(n, _INNER) for name in used(n)}
+    lists = {a.arg for a in below(tree.args) if isinstance(a, ast.arg) and isinstance(
+        env.type(ast.Name(a.arg, ast.Load())), ListType)}
+    new, taken = tree, used(tree)
+    for k in range(len(tree.body)):
+        s = new.body[k]
+        bound_to = (b for n in below(s) for b in bindings(n))
+        lists |= {t.id for t, e in bound_to if isinstance(t, ast.Name) and _is_list(e, env)}
+        for name in {*_arrays(s, env)} & lists - inner:
+            own = next(f for i in range(len(taken) + 1) if (f := f"_{name}" + f"_{i}" * (i > 0))
+                       not in taken)
+            taken.add(own)
+            new = copied(new) if new is tree else new
+            s = new.body[k]
+            for n in below(s):
+                if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store):
+                    n.id = own
+            new.body[k + 1 :] = [rename(t, {name: own}) for t in new.body[k + 1 :]]
+    return new
+
+
+def _is_list(value: ast.expr, env: Env) -> bool:
+    match value:
+        case ast.List() | ast.ListComp() | ast.BinOp(left=ast.List()):
+            return True
+        case ast.Call(func=func):
+            return env.resolve(func) in (list, sorted)
+    return False
+
+
+def _arrays(s: ast.stmt, env: Env) -> Iterator[str]:
+    """The names that `s` binds to what it makes of an array of what they are."""
+    plain = isinstance(s, ast.Assign) and len(s.targets) == 1
+    for to, value in bindings(s) if plain else ():
+        for n in below(value):
+            match n:
+                case ast.Call(ast.Attribute() as func, [ast.Name(id=name), *_]) if (
+                    isinstance(to, ast.Name) and to.id == name
+                    and env.resolve(func) in (np.array, np.asarray)
+                ):
+                    yield name
