@@ -670,6 +670,42 @@ def test_what_is_not_chosen_is_not_converted(dtype: str, target: str) -> None:
     assert fused.stats.compiled == 2
 
 
+UNCHOSEN = (
+    "k % v", "v // w", "v / w", "v % k", "v ** 2", "v ** -1.5", "v ** 0.5", "v ** w", "v ** 3",
+    "v * v", "v - w", "v + w", "np.sqrt(v)", "np.log(v)", "np.exp(v)", "1 / v",
+    "np.float32(v * 1e30)", "np.arcsin(v)", "divmod(v, w)[0]", "np.hypot(v, w)", "np.square(v)",
+    "np.reciprocal(v)", "np.expm1(v)", "np.power(v, w)", "np.floor_divide(w, v)", "np.tan(v)",
+    "np.log1p(v)", "np.float16(v)", "np.fmod(v, w)", "np.remainder(w, v)", "np.sinh(v)",
+    "round(v, 2)", "np.arctan2(v, w)", "v * w + v", "np.cbrt(v)", "np.maximum(v / w, v)",
+)
+CHOOSING = (
+    "s = {} if y[i] > 5 else s", "if y[i] > 5:\n            s = {}",
+    "x[i] = {} if y[i] > 5 else x[i]",
+)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("target", [TARGETS[0], TARGETS[-1]])
+@pytest.mark.parametrize("choosing", CHOOSING)
+@pytest.mark.parametrize("text", UNCHOSEN)
+def test_what_is_not_chosen_warns_of_nothing(
+    text: str, choosing: str, target: str, tmp_path: Path
+) -> None:
+    head = "import numpy as np\ndef f(x, y, k):\n    s = x[0]\n    for i in range(len(x)):\n"
+    lines = f"        v, w = x[i], x[i - 1]\n        {choosing.format(text)}\n    return s\n"
+    fused = fuse(written(tmp_path, head + lines).f, target=target)
+    for dtype in ("f2", "f4", "f8"):
+        most = np.finfo(dtype).max
+        x = np.array([1, 0, np.inf, -1, np.nan, -np.inf, -0.0, most, 1e-7, most], dtype)
+        for action in ("default", "error"):
+            fused.__wrapped__.__globals__.pop("__warningregistry__", None)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter(action)
+                fused(x.copy(), np.zeros(10), -5)
+            assert not caught, (dtype, str(caught[0].message))
+    assert fused.stats.compiled or fused.stats.replays.keys() <= {"GUARD_FLOAT_STATUS"}
+
+
 SUMS = "s * -3|s * 3|s * -1|s + s|s * s|-s|s - t|s + t|s * t|s * 7 + s|abs(s)|s - (-5)|s + 1"
 
 

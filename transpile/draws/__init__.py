@@ -34,13 +34,14 @@ _ADDING = {"lognormal", "normal", "randn", "standard_normal", "uniform"}
 
 
 class Draw(NamedTuple):
-    """What a call runs: a function of this ``family`` that is ``given`` parts of the state of what
-    ``generator`` is, and tables. ``owner`` tells that from other generators. ``asked``: Python that
-    has to stand for ``value``.
+    """What a call of a ``method`` runs: a function of this ``family`` that is ``given`` parts of
+    the state of what ``generator`` is, and tables. ``owner`` tells that from other generators.
+    ``asked``: Python that has to stand for ``value``.
     """
 
     runs: Any
     family: str
+    method: str
     generator: str
     owner: object
     given: tuple[str, ...]
@@ -81,4 +82,4 @@ def _draw(
         return None
     first = runs.__code__.co_varnames[: runs.__code__.co_argcount]
     given = tuple(p for p in first if p in kinds(name) or p in TABLES)
-    return Draw(runs, name, generator, owner, given, asked, value)
+    return Draw(runs, name, method, generator, owner, given, asked, value)

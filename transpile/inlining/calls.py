@@ -7,6 +7,7 @@ from types import FunctionType
 
 from .. import ops
 from ..draws import Draw, draw_of, is_ours
+from ..draws.sized import sized
 from ..lower.refusal import refuse
 from ..macros.copying import copied
 from ..macros.driver import Macro
@@ -79,6 +80,8 @@ class Calls(Bodies):
         method = method_of(func, self._objects)
         if method is not None:
             return self._of(method, call)
+        if sized(call, self._generator, self._resolve) is not None:
+            return None
         if (draw := self._draw(func)) is not None:
             return self._known(draw.runs, call), f"_draws.{draw.runs.__name__}"
         value = self._resolve(func)

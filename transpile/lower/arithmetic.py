@@ -137,7 +137,7 @@ class Arithmetic(Powers):
             self._nonzero(operands[1], c, node)
         if name in ("floordiv", "mod") and wide:  # NumPy does more at once, and warns of that
             a, c = self.b.bind(a), self.b.bind(c)
-            quotient = Call("abs", (Call("div", (cast(a, wide), cast(c, wide)), wide),), wide)
+            quotient = Call("abs", (self.b.apply("div", cast(a, wide), cast(c, wide)),), wide)
             fits = Call("le", (quotient, Const(float(np.finfo(np.float16).max), wide)), "bool")
             self.b.require(fits, "GUARD_FLOAT_STATUS", node)
         if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):

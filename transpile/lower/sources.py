@@ -58,8 +58,10 @@ class Sources(Conditions):
     ) -> None:
         """Notes that NumPy may warn, under its name for an operation; None: only Python knows how.
 
-        ``raised`` tells whether it does.
+        ``raised`` tells whether it does; where the value may not matter, it is computed anyway.
         """
+        if self.path is not None:
+            self.silent.append(Silent(status))
         place = span_of(node)
         message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
         line = place.line if place else 0

@@ -23,6 +23,7 @@ from .comprehensions import collected, list_comprehension, list_repeated
 from .context import Context
 from .deciding import decided
 from .displays import array_crossed, array_displayed, array_spelled, display_stored
+from .drawn import array_drawn
 from .driver import Macro, expand_with
 from .einsum import array_einsum
 from .env import Env
@@ -172,6 +173,7 @@ MACROS: tuple[Macro, ...] = (
     array_said,          # np.diff(x), np.trace(X), np.roll(x, 1)
     array_spelled,       # f(np.array([s, t]))
     array_cut,           # f(x[x > s])
+    array_drawn,         # rng.normal(size=n)
     array_value,         # f(x + 1)
     array_rows,          # np.vstack([x[i : i + 3] for i in range(n)])
     array_collected,     # np.array([e for v in x])

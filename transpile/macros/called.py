@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..types import ArrayType, ScalarType
+from ..draws.sized import Sized, sized
+from ..types import ArgType, ArrayType, ScalarType
 from . import calls
 from .asked import answer
 from .fact import INT, SCALAR, UNKNOWN, Fact, either, typed
@@ -36,6 +37,8 @@ class Called(Shapes):
             return UNKNOWN  # its lengths tell how many axes are left
         if target is np.broadcast_to and len(e.args) == 2 and not e.keywords:
             return self._reshaped(e.args[0], getattr(e.args[1], "elts", e.args[1:]))
+        if (many := sized(e, self.type_of, self.resolve)) is not None:
+            return self._drawn(many)
         facts = [self.of(a) for a in e.args]
         if target in (np.real, np.imag) and len(facts) == 1 and not e.keywords:
             return self.component(facts[0], target.__name__) or UNKNOWN
@@ -75,6 +78,17 @@ class Called(Shapes):
         """A number that is an item of a list, or a sum of items."""
         ints = of.listed is not None and of.listed.inner == ScalarType("i64", weak=True)
         return INT if ints else SCALAR
+
+    def _drawn(self, many: Sized) -> Fact:
+        if not all(self.of(n).is_int for n in many.lengths):
+            return UNKNOWN
+        rank = len(many.lengths)
+        ty = ArrayType(many.dtype, rank, rank - 1)
+        return Fact(rank, frozenset({ty}), self.spelled(many.lengths), _NEW)
+
+    def type_of(self, e: ast.expr) -> ArgType | None:
+        """The type of what is given, or known by name."""
+        raise NotImplementedError
 
     def _reshaped(self, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
         of, rank = self.of(array), len(lengths) or 1

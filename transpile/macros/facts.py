@@ -8,6 +8,7 @@ import numpy as np
 
 from ..types import (
     ELEMENTS,
+    ArgType,
     ArrayType,
     Constant,
     ListType,
@@ -73,6 +74,9 @@ class Facts(Called, Indexed, Tuples):
         place = held_at(e)
         known = place is not None and place[0] in self.objects
         return known and self._env.type(e) is not None
+
+    def type_of(self, e: ast.expr) -> ArgType | None:
+        return None if isinstance(e, ast.Name) and e.id in self.own else self._env.type(e)
 
     def _kept(self, tree: ast.FunctionDef) -> set[str]:
         """Parameters that are arrays, and are changed in place if at all."""

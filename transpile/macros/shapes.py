@@ -81,9 +81,13 @@ class Shapes(Asked):
                 func = e.func
                 own = target is None and isinstance(func, ast.Attribute) and func.attr in _METHODS
                 return self._lengths(func.value) if own else None  # type: ignore[attr-defined]
-        texts = map(ast.unparse, elts)
+        return self.spelled(elts)
+
+    def spelled(self, lengths: Sequence[ast.expr]) -> Shape | None:
+        """What has these lengths, if they stay."""
+        texts = map(ast.unparse, lengths)
         known = tuple(self.lengths.get(text, text) for text in texts)
-        return known if all(map(self.lasting, elts)) else None
+        return known if all(map(self.lasting, lengths)) else None
 
     def shape_of_product(self, left: ast.expr, right: ast.expr) -> Shape | None:
         """Of vectors and matrices that are multiplied."""
