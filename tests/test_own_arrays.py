@@ -34,6 +34,9 @@ HELD = (
     "w = u.T", "f = lambda: u\n        w = f", "w = z = u", "w = u or x", "d = {1: u}",
     "w = [u[1:] for _ in range(2)]", "kept += [u]", "w = np.real(u)", "kept.insert(0, u)",
     "w = u.view()", "w = np.broadcast_to(u, (2, n))", "w = iter(u)", "(w := u)", "w = zip(u, x)",
+    "p = slice(1, None)\n        w = u[p]", "w = (v for v in u)", "w = x.clip(-9, 9, u)",
+    "w = u[...]", "w = max(u, u) if n < 2 else 0", "w = np.multiply(x, 2, u)", "w = u[None]",
+    "w = np.cumsum(x, 0, None, u)", "w = u[(np.s_[1:],)]", "w = np.add(x, 1, out=u)",
 )
 TEXT = """
 import numpy as np
@@ -44,6 +47,17 @@ def f(x, A, k):
         {}
         {}
     return {}
+"""
+
+
+SLICED = """
+def f(x, part):
+    u, v, s = x * 1.0, x, 0.0
+    for i in range(4):
+        s = s + v.sum()
+        v = u[part]
+        u = u + x
+    return u, s, v
 """
 
 
@@ -102,6 +116,16 @@ def test_held(start: str, held: str, tmp_path: Path) -> None:
     for update in ("u = u * 0.5 + x", "u = A @ u"):
         for lines in ((held, update), (update, held)):
             judged(tmp_path, f"w, kept, u = None, [], {start}", *lines, "u, w, s, kept")
+
+
+def test_what_others_may_see(tmp_path: Path) -> None:
+    for line in ("w = u[0:1]", "s += u.sum()", "g = lambda: u"):
+        judged(tmp_path, "global u\n    u = x * 1.0", line, "u = u + x", "u, s")
+    plain = written(tmp_path, SLICED).f
+    fused = fuse(plain, on_reject="silent")
+    for part in (slice(1, None), 2, np.array([1, 2]), Ellipsis, None, (slice(2),)):
+        args = (np.arange(5.0), part)
+        assert_same(outcome(fused, args), outcome(plain, args), f"{part}")
 
 
 def test_what_is_gone_through_stays(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ class Called(Shapes):
             fact = answer(function, [*operands, *named.values()], *named)
             if fact is not None:
                 shape = self.shape_of_call(target, e)
+                shape = shape if shape and len(shape) == fact.rank else None
                 return fact._replace(shape=shape, owner=self._owner(e, target))
         if target in (sum, min, max) and [(f.rank, f.rows) for f in facts] == [(1, 0)]:
             return self._of_items(facts[0])

@@ -66,7 +66,9 @@ class Facts(Called, Indexed, Tuples):
 
     def learn(self, tree: ast.FunctionDef) -> None:
         """Looks at all of `tree`, ahead of what changes it."""
-        self.holders = Holders(tree, self.resolve, {n for n, f in self.known.items() if f.array})
+        arrays = {n for n, f in self.known.items() if f.array}
+        sliced = any(f.rank is None and n not in self.objects for n, f in self.known.items())
+        self.holders = Holders(tree, self.resolve, arrays, sliced)
         self.measure(tree)
 
     def _is_held(self, e: ast.expr) -> bool:

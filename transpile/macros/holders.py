@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
 from ..below import below, children
 from .calls import is_of_numpy
-from .names import bindings, bound
+from .names import bindings, bound, declared
 from .sharing import Sharing
 
 __all__ = ["Holders"]
@@ -26,21 +26,26 @@ _FUNCTIONS = (
     np.median, np.nonzero, np.ptp, np.searchsorted, np.trace, np.vdot,
 )
 _BUILTINS = (abs, len, sum, min, max, float, int, sorted, list, tuple, all, any)
+_OF_THREE = (np.where, np.clip, np.interp)
 _WALKS = (enumerate, zip, reversed)
 
 
 class Holders:
-    """What may hold on to the arrays that names of `tree` stand for; ``arrays`` are given to it."""
+    """What may hold on to the arrays that names of `tree` stand for.
+
+    ``arrays`` are given to it; ``sliced``: so may be slices.
+    """
 
     def __init__(
         self, tree: ast.FunctionDef, resolve: Callable[[ast.expr], object | None],
-        arrays: Collection[str],
+        arrays: Collection[str], sliced: bool,
     ) -> None:
         self._resolve = resolve
         self._sharing = Sharing(tree, resolve)
         self._above = {c: n for n in below(tree) for c in children(n)}
         self._given = arrays
-        self._parameters = {a.arg for a in below(tree) if isinstance(a, ast.arg)}
+        self._others = {a.arg for a in below(tree) if isinstance(a, ast.arg)} | declared(tree)
+        self._slices = sliced or any(map(_names_slices, below(tree)))
         self._names: dict[str, list[ast.Name]] = {}
         for n in below(tree):
             if isinstance(n, ast.Name):
@@ -53,7 +58,7 @@ class Holders:
         """
         if (name, rank) not in self._found:
             found = self._names.get(name, [])
-            own = any(isinstance(n.ctx, ast.Store) for n in found) and name not in self._parameters
+            own = any(isinstance(n.ctx, ast.Store) for n in found) and name not in self._others
             self._found[name, rank] = own and all(
                 self._is_passing(n, rank) if isinstance(n.ctx, ast.Load) else self._is_new(n)
                 for n in found
@@ -89,7 +94,7 @@ class Holders:
         match self._above[n]:
             case ast.Subscript(value=value, slice=at) as of:
                 items = at.elts if isinstance(at, ast.Tuple) else [at]
-                part = len(items) < rank or any(map(_is_a_part, items))
+                part = len(items) < rank or any(map(self._is_a_part, items))
                 return value is not n or not part or self._is_passing(of, rank)
             case ast.Attribute(attr=attr) as of:
                 call = self._above[of]
@@ -109,8 +114,15 @@ class Holders:
                 return isinstance(self._above[of], ast.Return)
             case ast.AugAssign(value=value):
                 return rank == 1 and value is n
-            case ast.Assign(targets=[ast.Tuple()]) | ast.comprehension():
+            case ast.Assign(targets=[ast.Tuple()]):
                 return rank == 1
+            case ast.comprehension() as of:
+                made = self._above[of]
+                call = self._above[made]
+                later = isinstance(made, ast.GeneratorExp) and not (
+                    isinstance(call, ast.Call) and _among(self._resolve(call.func), _BUILTINS)
+                )
+                return rank == 1 and not later
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
                 return self._is_array(name)
             case ast.For(iter=of, body=body, orelse=orelse):
@@ -120,16 +132,32 @@ class Holders:
 
     def _is_read_by(self, function: object, e: ast.Call, rank: int) -> bool:
         """Whether a call takes an array for its elements, and gives no part of it."""
-        if any(function is f for f in _WALKS):
+        if _among(function, _WALKS):
             return self._is_passing(e, rank)
-        if any(function is f for f in _BUILTINS) and not e.keywords:
-            return rank == 1 or function in (abs, len)
-        return self._sharing.is_new(e) or any(function is f for f in _FUNCTIONS)
+        if _among(function, _BUILTINS):
+            return len(e.args) == 1 and not e.keywords and (rank == 1 or function in (abs, len))
+        new = self._sharing.is_new(e) or _among(function, _FUNCTIONS)
+        most = 3 if _among(function, _OF_THREE) else 1 if function is None else 2
+        most = function.nin if isinstance(function, np.ufunc) else most
+        return new and len(e.args) <= most  # the next may be what takes the result
+
+    def _is_a_part(self, at: ast.expr) -> bool:
+        """Whether a subscript may choose more than one element without a copy of them."""
+        if isinstance(at, ast.Constant):
+            return not isinstance(at.value, int)
+        if isinstance(at, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+            return False
+        value = self._resolve(at) if isinstance(at, (ast.Name, ast.Attribute)) else None
+        return isinstance(at, (ast.Slice, ast.Starred)) or self._slices or (
+            isinstance(at, ast.Attribute) and at.attr == "newaxis"
+        ) or isinstance(value, (slice, tuple))
 
 
-def _is_a_part(at: ast.expr) -> bool:
-    """Whether a subscript may choose more than one element without a copy of them."""
-    constant = isinstance(at, ast.Constant) and not isinstance(at.value, int)
-    return isinstance(at, (ast.Slice, ast.Starred)) or constant or (
-        isinstance(at, ast.Attribute) and at.attr == "newaxis"
+def _among(function: object, others: Iterable[object]) -> bool:
+    return any(function is f for f in others)
+
+
+def _names_slices(n: ast.AST) -> bool:
+    return (isinstance(n, ast.Name) and n.id == "slice") or (
+        isinstance(n, ast.Attribute) and n.attr in ("s_", "index_exp", "slice")
     )

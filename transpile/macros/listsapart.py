@@ -10,7 +10,7 @@ from ..below import below
 from ..types import ListType
 from .copying import copied
 from .env import Env
-from .names import bindings, rename, used
+from .names import bindings, declared, rename, used
 
 __all__ = ["lists_apart"]
 
@@ -28,6 +28,7 @@ def lists_apart(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
         return xs                    return _xs
     """
     inner = {name for n in below(*tree.body) if isinstance(n, _INNER) for name in used(n)}
+    inner |= declared(tree)
     lists = {a.arg for a in below(tree.args) if isinstance(a, ast.arg) and isinstance(
         env.type(ast.Name(a.arg, ast.Load())), ListType)}
     new, taken = tree, used(tree)

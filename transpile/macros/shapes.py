@@ -20,7 +20,7 @@ _SHAPED = (np.zeros, np.ones, np.empty, np.full)
 _LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 _ARRAYS = (np.array, np.asarray, np.ascontiguousarray, np.copy)
 _EACH = (np.where, np.clip, np.round)
-_METHODS = frozenset({"astype", "clip", "conj", "copy", "round"})
+_METHODS = frozenset({"astype", "conj", "copy", "round"})
 
 
 class Shapes(Asked):
@@ -68,7 +68,7 @@ class Shapes(Asked):
             case [n, *_] if any(target is f for f in _SHAPED) and self.of(n).is_int:
                 elts = [n]
             case [like, *_] if any(target is f for f in _LIKE):
-                return self._lengths(like)
+                return None if any(k.arg == "shape" for k in e.keywords) else self._lengths(like)
             case [ast.List() | ast.Tuple() as display, *_] if any(target is f for f in _ARRAYS):
                 return self._displayed(display)
             case [of, *_] if any(target is f for f in _ARRAYS):
