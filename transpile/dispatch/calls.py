@@ -20,7 +20,7 @@ from ..types import Constant, Function, GeneratorType, ObjectType, StandsIn
 from .case import Case
 from .contract import changes_names
 from .forking import Lock
-from .standin import Values, chooser, counter
+from .standin import Values, chooser, counter, rester
 
 if TYPE_CHECKING:
     from ..knobs import Knobs
@@ -43,8 +43,18 @@ chooses no code.
 """
 
 
+_PATIENCE, _LONGEST = 16, 1 << 16
+"""Calls in a row after which a region that none was compiled for rests, and how long at most."""
+
+
 class Calls(StandsIn):
-    """The calls of one function: its cases, and which wrapper is installed."""
+    """The calls of one function: its cases, and which wrapper is installed.
+
+    ``rests``: that it may stand aside for a while where it was of no use again and again, as a
+    region in a loop does, which would look at its arguments each time.
+    """
+
+    rests = False
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
         """Each has a class of its own, whose ``__call__`` is the wrapper: no frame in between."""
@@ -58,6 +68,7 @@ class Calls(StandsIn):
         self._lock = Lock()
         self._unverified = 1.0
         self._served: tuple[Case | None, int] = None, 0
+        self._vain = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; those after it go to what ``_install`` puts in this place."""
@@ -112,12 +123,23 @@ class Calls(StandsIn):
             if case.parts is not None and not case.parts.loops:
                 return case.parts.function
             original = self._replay(case, case.rejection.code)
+            if self.rests:
+                self._rest(case)
             return original if case.parts is None else case.parts.function
+        self._vain = 0
         if variant is hot:
             return self._replay(case, variant.mismatch(values))
         if self._settled(home) and not self.options.verify:
             self._install(variant.call)
         return variant.call
+
+    def _rest(self, case: Case) -> None:
+        """Leaves the next calls to the original; longer each time."""
+        self._vain += 1
+        idle = case.parts is None or not case.parts.stats.compiled
+        if self._vain >= _PATIENCE and idle and not self.options.verify:
+            most = min(_PATIENCE << (self._vain - _PATIENCE + 2), _LONGEST)
+            self._install(rester(self._function, case.direct, most, self._start))
 
     def _settled(self, home: Case | None) -> bool:
         """Whether the installed wrapper has not served since the last miss.

@@ -102,4 +102,6 @@ def _part(
     names = [a.arg for a in tree.args.args]
     types = known.types(names, region.first)
     given = None if types is None else tuple(types[n] for n in names)
-    return Part(region.helper, tree, Fused(inner, options), given)
+    fused = Fused(inner, options)
+    fused.rests = True
+    return Part(region.helper, tree, fused, given)

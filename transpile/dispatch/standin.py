@@ -14,7 +14,7 @@ from typing import Any
 from ..signature import parameters
 
 __all__ = [
-    "Values", "chooser", "collector", "condition", "counter", "forward_text", "stand_in",
+    "Values", "chooser", "collector", "condition", "counter", "forward_text", "rester", "stand_in",
     "values_text",
 ]
 
@@ -55,6 +55,19 @@ def counter(function: FunctionType, calls: CellType) -> FunctionType:
     forward = forward_text(function.__code__)
     body = ["nonlocal _tp_calls", "_tp_calls += 1", f"return _tp_function({forward})"]
     return stand_in(function, body, {"_tp_calls": calls, "_tp_function": CellType(function)})
+
+
+def rester(
+    function: FunctionType, calls: CellType, most: int, wake: Callable[[], None]
+) -> FunctionType:
+    """Calls `function`, and counts; with the last of so many calls it wakes who put it here."""
+    forward = forward_text(function.__code__)
+    body = [
+        "nonlocal _tp_calls, _tp_left", "_tp_calls += 1", "_tp_left -= 1",
+        "if _tp_left <= 0: _tp_wake()", f"return _tp_function({forward})",
+    ]
+    cells = {"_tp_calls": calls, "_tp_left": CellType(most), "_tp_wake": CellType(wake)}
+    return stand_in(function, body, cells | {"_tp_function": CellType(function)})
 
 
 def condition(

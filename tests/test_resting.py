@@ -1,0 +1,82 @@
+"""Regions that run in loops and are of no use there: they stand aside, and look again."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+from transpile.dispatch import calls
+from transpile.dispatch.parts import Part
+
+
+def in_turn(rows: Any) -> Any:
+    out = []
+    for row in rows:
+        total = 0.0
+        for v in row:
+            total += v * 2
+        out.append(str(total))
+    return out
+
+
+def parts(fused: Any) -> list[Part]:
+    return [p for case in fused._cases.values() if case.parts for p in case.parts.parts]
+
+
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Counts how often arguments are looked at."""
+    found = [0]
+    inner = calls.types_in
+
+    def counted(*args: Any) -> Any:
+        found[0] += 1
+        return inner(*args)
+
+    monkeypatch.setattr(calls, "types_in", counted)
+    return found
+
+
+@pytest.mark.parametrize("row", [{1.5: 0, 2.5: 1}, [1.5, (0.5 + 2)] * 2, {1.0}, "", range(3)])
+def test_what_is_refused_again_and_again(row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, rows = looks(monkeypatch), [row] * 20_000
+    fused = fuse(in_turn, on_reject="silent")
+    assert fused(rows) == in_turn(rows)
+    if not fused.stats.compiled:
+        assert found[0] < 100
+        assert sum(sum(p.fused.stats.replays.values()) for p in parts(fused)) >= len(rows)
+
+
+def test_what_comes_later_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{1.0}] * 30 + [np.arange(4.0)] * 2000 + [{2.0}] * 100 + [np.ones(2)] * 3000
+    fused = fuse(in_turn, on_reject="silent")
+    for _ in range(2):
+        assert fused(rows) == in_turn(rows)
+    assert fused.stats.compiled > 8000
+
+
+def test_a_function_itself_looks_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = looks(monkeypatch)
+    fused = fuse(sum_of, on_reject="silent")
+    for _ in range(200):
+        fused({1.0, 2.0})
+    assert fused(np.ones(3)) == 3.0
+    assert fused.stats.compiled == 1
+    assert sum(fused.stats.replays.values()) == 200
+    assert found[0] >= 200
+
+
+def sum_of(row: Any) -> float:
+    total = 0.0
+    for v in row:
+        total += v
+    return total
+
+
+def test_errors_are_pythons() -> None:
+    rows: list[Any] = [{1.0}] * 500 + [{"a"}]
+    fused = fuse(in_turn, on_reject="silent")
+    for _ in range(2):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            fused(rows)
