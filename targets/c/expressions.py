@@ -68,8 +68,11 @@ def expr(e: ir.Expr, s: Scope) -> str:
 
 
 def decisive(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
-    """Operands that a C compiler need not compute where it knows the others."""
-    return args[:1] if op == "select" else args if op in ("and", "or") else ()
+    """Operands that a C compiler need not compute where it knows the others, as it may if no flag
+    depends on them.
+    """
+    known = op in ("and", "or") and not all(map(raising, args))
+    return args[:1] if op == "select" else args if known else ()
 
 
 def _is_chosen(e: ir.Expr) -> bool:
