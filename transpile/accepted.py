@@ -32,7 +32,8 @@ def accepted() -> str:
         "`transpile/macros/`. What stands in no row here stays Python's, or NumPy's.", "",
         "## Operations of numbers, and of arrays element by element", "", *_operations(), "",
         "## Functions of arrays, with the arguments that they may be given", "", *_functions(), "",
-        "## Generators of random numbers: one a call, or an array (`size`, not of `choice`)", "", *_draws(), "",
+        "## Generators of random numbers: one a call, or an array (`size`, not of `choice`)",
+        "", *_draws(), "",
         "## Macros: what is brought into loops", "", *_macros(),
     ]) + "\n"  # fmt: skip
 
