@@ -135,6 +135,14 @@ def chosen(x, y, a):
                 fused(x, np.arange(9), a)
 
 
+def messages(who: Any, *args: Any) -> list[str]:
+    """What a call warns of."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        who(*args)
+    return [str(w.message) for w in seen]
+
+
 STORED = (
     "y[0] = 5\ny[0] = 4",
     "y[0] = y[0]",
@@ -164,12 +172,11 @@ def test_decides_nothing(stored: str, looped: bool, target: str, tmp_path: Path)
     fused = fuse(function, target=target, on_reject="raise")
     for dtype in (np.float16, np.float32, np.float64):
         for a, b in ((300, 0), (300, 1e300), (0, 1)):
-            kinds = []
-            for who in (function, fused):
-                with warnings.catch_warnings(record=True) as seen:
-                    warnings.simplefilter("always")
-                    who(np.array([a, b, 3]).astype(dtype), np.ones(3), dtype(6e4))
-                kinds.append({str(w.message).split()[0] for w in seen})
+            given = np.array([a, b, 3]).astype(dtype), dtype(6e4)
+            kinds = [
+                {m.split()[0] for m in messages(who, given[0], np.ones(3), given[1])}
+                for who in (function, fused)
+            ]
             assert kinds[0] == kinds[1], (dtype, a, b)
         assert not fused.stats.replays.keys() - {"GUARD_FLOAT_STATUS"}
 
@@ -196,13 +203,8 @@ def test_only_the_last_is_read(head: str, last: str, target: str, tmp_path: Path
     function = written(tmp_path, text).f
     fused = fuse(function, target=target, on_reject="silent")
     for k in (4, 2, 0, 5):
-        kinds = []
-        for who in (function, fused):
-            with warnings.catch_warnings(record=True) as seen:
-                warnings.simplefilter("always")
-                who(np.array([1.0, 0, 2, 0, 1e200, 5]), np.ones(7), k)
-            kinds.append([str(w.message) for w in seen])
-        assert kinds[0] == kinds[1], k
+        x = np.array([1.0, 0, 2, 0, 1e200, 5])
+        assert messages(fused, x, np.ones(7), k) == messages(function, x, np.ones(7), k), k
     assert fused.stats.compiled or fused.stats.replays.keys() <= {"GUARD_FLOAT_STATUS"}
 
 
@@ -231,13 +233,9 @@ def test_a_condition_is_asked(head: str, text: str, target: str, tmp_path: Path)
         function = written(tmp_path, whole).f
         fused = fuse(function, target=target, on_reject="silent")
         for k in (4, 2, 0, 5):
-            kinds = []
-            for who in (function, fused):
-                with warnings.catch_warnings(record=True) as seen:
-                    warnings.simplefilter("always")
-                    who(np.array([np.inf, 0, 2, np.inf, 1e200, 5]), np.ones(7), k)
-                kinds.append([str(w.message) for w in seen])
-            assert kinds[0] == kinds[1], (cond, k)
+            x = np.array([np.inf, 0, 2, np.inf, 1e200, 5])
+            wanted = messages(function, x, np.ones(7), k)
+            assert messages(fused, x, np.ones(7), k) == wanted, (cond, k)
         assert fused.stats.compiled or fused.stats.replays.keys() <= {"GUARD_FLOAT_STATUS"}
 
 

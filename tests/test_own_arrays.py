@@ -30,14 +30,17 @@ PASSING = (
 HELD = (
     "w = u", "kept.append(u)", "w = u[1:]", "kept.append(u[::2])", "w = (u, 1)",
     "w = np.asarray(u)", "w = u.reshape(-1)", "w = np.ravel(u)", "w = u if k else x", "w = [u, u]",
-    "w, s = u, 1",
-    "w = u.T", "f = lambda: u\n        w = f", "w = z = u", "w = u or x", "d = {1: u}",
+    "w, s = u, 1", "w = u.T", "f = lambda: u\n        w = f", "w = z = u", "w = u or x",
+    "d = {1: u}",
     "w = [u[1:] for _ in range(2)]", "kept += [u]", "w = np.real(u)", "kept.insert(0, u)",
     "w = u.view()", "w = np.broadcast_to(u, (2, n))", "w = iter(u)", "(w := u)", "w = zip(u, x)",
     "p = slice(1, None)\n        w = u[p]", "w = (v for v in u)", "w = x.clip(-9, 9, u)",
     "w = u[...]", "w = max(u, u) if n < 2 else 0", "w = np.multiply(x, 2, u)", "w = u[None]",
     "w = np.cumsum(x, 0, None, u)", "w = u[(np.s_[1:],)]", "w = np.add(x, 1, out=u)",
 )
+WHOLE = ("w = u", "w = np.asarray(u)", "w, s = u, 1", "w = z = u", "w = np.real(u)", "(w := u)")
+"""Those that are compiled as they are."""
+
 TEXT = """
 import numpy as np
 def f(x, A, k):
@@ -116,6 +119,12 @@ def test_held(start: str, held: str, tmp_path: Path) -> None:
     for update in ("u = u * 0.5 + x", "u = A @ u"):
         for lines in ((held, update), (update, held)):
             judged(tmp_path, f"w, kept, u = None, [], {start}", *lines, "u, w, s, kept")
+    if "kept" not in held:
+        update = "u = u * 0.5 + x\n        s += 1"
+        for lines in ((held, update), (update, held)):
+            fused = judged(tmp_path, f"w, u = x.copy(), {start}", *lines, "u, w, s")
+            assert fused.stats.compiled == 4
+            assert not in_parts(fused) or held not in WHOLE
 
 
 def test_what_others_may_see(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from ..types import DTYPES, INDEX
 
 __all__ = [
     "MANTISSA", "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise",
-    "most_trips", "raised", "raising", "rounded", "terms", "trips",
-    "unit",
+    "most_trips", "raised", "raising", "rounded", "terms", "trips", "unit",
 ]
 
 

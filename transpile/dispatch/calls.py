@@ -43,8 +43,11 @@ chooses no code.
 """
 
 
-_PATIENCE, _LONGEST = 16, 1 << 16
-"""Calls in a row after which a region that none was compiled for rests, and how long at most."""
+_PATIENCE = 16
+"""After so many calls in a row of which none was compiled, a region rests."""
+
+_SHORTEST, _LONGEST = 6, 16
+"""For how many calls, each time twice as many: as powers of two."""
 
 
 class Calls(StandsIn):
@@ -138,7 +141,7 @@ class Calls(StandsIn):
         self._vain += 1
         idle = case.parts is None or not case.parts.stats.compiled
         if self._vain >= _PATIENCE and idle and not self.options.verify:
-            most = min(_PATIENCE << (self._vain - _PATIENCE + 2), _LONGEST)
+            most = 1 << min(_SHORTEST + self._vain - _PATIENCE, _LONGEST)
             self._install(rester(self._function, case.direct, most, self._start))
 
     def _settled(self, home: Case | None) -> bool:

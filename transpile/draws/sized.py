@@ -11,7 +11,9 @@ from . import Draw, draw_of
 __all__ = ["Sized", "sized"]
 
 _INTS = frozenset({"integers", "randint"})
-_OTHER = frozenset({"choice"})
+_SINGLE = frozenset({"choice"})
+"""Methods of which only one number is drawn here."""
+
 _LENGTHS = frozenset({"rand", "randn"})
 """Methods whose arguments are lengths."""
 
@@ -34,7 +36,7 @@ def sized(
     if not (call.args or call.keywords) or not isinstance(call.func, (ast.Attribute, ast.Name)):
         return None
     draw = draw_of(call.func, type_of, resolve)
-    if draw is None or draw.family == "python" or draw.method in _OTHER:
+    if draw is None or draw.family == "python" or draw.method in _SINGLE:
         return None
     size, args = _size(draw, call)
     rest = [k for k in call.keywords if k.arg != "size"]

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 __all__ = [
-    "RESIZING", "VIEWING", "is_of_numpy", "is_squeezed", "rank_of", "rank_of_method", "reshaping",
+    "RESIZING", "VIEWING", "among", "is_of_numpy", "is_squeezed", "rank_of",
+    "rank_of_method", "reshaping",
 ]
 
 RESIZING = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "resize"})
@@ -55,7 +56,7 @@ def reshaping(
     match call:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if function is None:
             pass
-        case ast.Call(args=[array, *args]) if _among(function, (np.reshape, np.ravel)):
+        case ast.Call(args=[array, *args]) if among(function, (np.reshape, np.ravel)):
             name = getattr(function, "__name__", "")
         case _:
             return None
@@ -81,22 +82,23 @@ def is_squeezed(call: ast.Call, function: object | None) -> bool:
 
 def rank_of(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:
     """The rank of ``function(…)``, None where it is not known."""
-    if _among(function, _SHAPED):
+    if among(function, _SHAPED):
         return _shape_rank(call, ranks)
-    if _among(function, _LIKE + _CONVERT):
+    if among(function, _LIKE + _CONVERT):
         return ranks[0] if ranks else None
-    if _among(function, (np.arange, np.linspace)):
+    if among(function, (np.arange, np.linspace)):
         return 1
-    if _among(function, _LIKE_VECTORS) and ranks[:1] == [1] and not call.keywords:
+    if among(function, _LIKE_VECTORS) and ranks[:1] == [1] and not call.keywords:
         return 1
-    if _among(function, _FOLDS) and ranks == [1] and not call.keywords:
+    if among(function, _FOLDS) and ranks == [1] and not call.keywords:
         return 0
-    if _among(function, _SCALAR) or getattr(function, "__module__", None) == math.__name__:
+    if among(function, _SCALAR) or getattr(function, "__module__", None) == math.__name__:
         return 0 if all(r == 0 for r in ranks) else None
     return _widest(function, call, ranks)
 
 
-def _among(function: object, group: Sequence[object]) -> bool:
+def among(function: object, group: Sequence[object]) -> bool:
+    """Whether it is one of `group`; others may have an ``==`` of their own."""
     return any(function is f for f in group)
 
 
@@ -104,9 +106,9 @@ def _widest(function: object, call: ast.Call, ranks: Sequence[int | None]) -> in
     known = [r for r in ranks if r is not None]
     if not known or len(known) < len(ranks) or call.keywords:
         return None
-    if _among(function, (min, max)):
+    if among(function, (min, max)):
         return 0 if len(known) > 1 and not any(known) else None
-    if isinstance(function, np.ufunc) or _among(function, _ELEMENTWISE):
+    if isinstance(function, np.ufunc) or among(function, _ELEMENTWISE):
         return max(known)
     scalar_type = isinstance(function, type) and issubclass(function, np.generic)
     return known[0] if scalar_type and len(known) == 1 else None

@@ -12,7 +12,7 @@ from ..types import ELEMENTS
 from .env import Env
 from .fact import UNKNOWN, Fact
 from .flow import Flow
-from .names import bound, used
+from .names import bound, unused, used
 from .template import Part, code, expression
 
 __all__ = ["Context"]
@@ -67,11 +67,7 @@ class Context:
 
     def fresh(self, hint: str) -> str:
         """A name that occurs nowhere in the function: ``_hint``, ``_hint_1``, …"""
-        stem = "_" + hint.lstrip("_")
-        name, count = stem, 0
-        while name in self._taken:
-            count += 1
-            name = f"{stem}_{count}"
+        name = unused("_" + hint.lstrip("_"), self._taken)
         self._taken.add(name)
         self._local.add(name)
         return name

@@ -28,10 +28,13 @@ def array_drawn(node: ast.AST, cx: Context) -> ast.expr | None:
     given = [*many.one.args, *(k.value for k in many.one.keywords)] if many else []
     if many is None or cx.fact(node).array is None or any(cx.fact(e).rank != 0 for e in given):
         return None
+
+    def steady(e: ast.expr) -> ast.expr:
+        return e if isinstance(e, ast.Constant) else held(e, "s", cx)
+
     lengths = [e if cx.facts.lasting(e) else held(e, "n", cx) for e in many.lengths]
-    args = [e if isinstance(e, ast.Constant) else held(e, "s", cx) for e in many.one.args]
-    named = [ast.keyword(k.arg, k.value if isinstance(k.value, ast.Constant) else held(
-        k.value, "s", cx)) for k in many.one.keywords]
+    named = [ast.keyword(k.arg, steady(k.value)) for k in many.one.keywords]
+    args = [steady(e) for e in many.one.args]
     one = ast.copy_location(ast.Call(many.one.func, args, named), node)
     name = cx.fresh("a")
 

@@ -164,7 +164,7 @@ class Facts(Called, Indexed, Tuples):
     def is_alone(self, name: str) -> bool:
         """Whether `name` is all that refers to the array that it is, or to a part of it."""
         rank = self.known.get(name, UNKNOWN).rank
-        return bool(rank) and self.holders is not None and self.holders.alone(name, rank or 0)
+        return self.holders.alone(name, rank) if rank and self.holders is not None else False
 
     def collected(self, e: ast.ListComp) -> Fact:
         """What is known of a list that a comprehension gives."""

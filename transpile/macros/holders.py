@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 import numpy as np
 
 from ..below import below, children
-from .calls import is_of_numpy
+from .calls import among, is_of_numpy
 from .names import bindings, bound, declared
 from .sharing import Sharing
 
@@ -85,9 +85,10 @@ class Holders:
         return name in self._given if not bound_to else all(map(self._is_made, bound_to))
 
     def _is_made(self, n: ast.Name) -> bool:
-        value = self._bound_to(n)
-        made = isinstance(value, ast.Call) and is_of_numpy(self._resolve(value.func))
-        return made and value is not None and self._sharing.is_new(value)
+        match self._bound_to(n):
+            case ast.Call(func=func) as made:
+                return is_of_numpy(self._resolve(func)) and self._sharing.is_new(made)
+        return False
 
     def _is_passing(self, n: ast.expr, rank: int) -> bool:
         """Whether nothing refers to `n`, a part of an array, after the statement it stands in."""
@@ -120,7 +121,7 @@ class Holders:
                 made = self._above[of]
                 call = self._above[made]
                 later = isinstance(made, ast.GeneratorExp) and not (
-                    isinstance(call, ast.Call) and _among(self._resolve(call.func), _BUILTINS)
+                    isinstance(call, ast.Call) and among(self._resolve(call.func), _BUILTINS)
                 )
                 return rank == 1 and not later
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
@@ -132,14 +133,12 @@ class Holders:
 
     def _is_read_by(self, function: object, e: ast.Call, rank: int) -> bool:
         """Whether a call takes an array for its elements, and gives no part of it."""
-        if _among(function, _WALKS):
+        if among(function, _WALKS):
             return self._is_passing(e, rank)
-        if _among(function, _BUILTINS):
+        if among(function, _BUILTINS):
             return len(e.args) == 1 and not e.keywords and (rank == 1 or function in (abs, len))
-        new = self._sharing.is_new(e) or _among(function, _FUNCTIONS)
-        most = 3 if _among(function, _OF_THREE) else 1 if function is None else 2
-        most = function.nin if isinstance(function, np.ufunc) else most
-        return new and len(e.args) <= most  # the next may be what takes the result
+        new = self._sharing.is_new(e) or among(function, _FUNCTIONS)
+        return new and len(e.args) <= _most_read(function)
 
     def _is_a_part(self, at: ast.expr) -> bool:
         """Whether a subscript may choose more than one element without a copy of them."""
@@ -153,8 +152,13 @@ class Holders:
         ) or isinstance(value, (slice, tuple))
 
 
-def _among(function: object, others: Iterable[object]) -> bool:
-    return any(function is f for f in others)
+def _most_read(function: object) -> int:
+    """How many arguments at most are read, of a function or a method; the next may be an array that
+    takes the result.
+    """
+    if isinstance(function, np.ufunc):
+        return function.nin
+    return 3 if among(function, _OF_THREE) else 1 if function is None else 2
 
 
 def _names_slices(n: ast.AST) -> bool:

@@ -10,7 +10,7 @@ from ..below import below
 from ..types import ListType
 from .copying import copied
 from .env import Env
-from .names import bindings, declared, rename, used
+from .names import bindings, declared, rename, unused, used
 
 __all__ = ["lists_apart"]
 
@@ -37,9 +37,7 @@ def lists_apart(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
         bound_to = (b for n in below(s) for b in bindings(n))
         lists |= {t.id for t, e in bound_to if isinstance(t, ast.Name) and _is_list(e, env)}
         for name in {*_arrays(s, env)} & lists - inner:
-            own = next(f for i in range(len(taken) + 1) if (f := f"_{name}" + f"_{i}" * (i > 0))
-                       not in taken)
-            taken.add(own)
+            taken.add(own := unused(f"_{name}", taken))
             new = copied(new) if new is tree else new
             s = new.body[k]
             for n in below(s):

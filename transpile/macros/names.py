@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ..below import below, children
@@ -11,7 +11,7 @@ from .copying import copied
 
 __all__ = [
     "COMPREHENSIONS", "bindings", "bound", "bound_once", "declared", "free_of", "own_of", "rename",
-    "used",
+    "unused", "used",
 ]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -35,6 +35,15 @@ def used(node: ast.AST) -> set[str]:
             case ast.Global(names=several) | ast.Nonlocal(names=several):
                 names.update(several)
     return names
+
+
+def unused(stem: str, taken: Container[str]) -> str:
+    """`stem`, or `stem` with the lowest number that makes it new."""
+    name, count = stem, 0
+    while name in taken:
+        count += 1
+        name = f"{stem}_{count}"
+    return name
 
 
 def bindings(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:

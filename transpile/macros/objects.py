@@ -9,7 +9,7 @@ from ..types import ArgType, ListType, ObjectType, Opaque
 from .attributes import Stored, attributes_set
 from .copying import copied
 from .env import Env
-from .names import bound, bound_once, used
+from .names import bound, bound_once, unused, used
 
 __all__ = ["held_at", "held_named", "held_type"]
 
@@ -188,11 +188,8 @@ class _Naming(ast.NodeTransformer):
         """A name in the place of `node` for `value`, which is read before all else, if any."""
         if place not in self.names:
             hint = "_".join(str(p) for p in place if p != "")
-            name = stem = "".join(c if c.isidentifier() or c.isdigit() else "_" for c in hint)
-            count = 0
-            while name in self.taken:
-                count += 1
-                name = f"{stem}_{count}"
+            stem = "".join(c if c.isidentifier() or c.isdigit() else "_" for c in hint)
+            name = unused(stem, self.taken)
             self.taken.add(name)
             self.names[place] = name
             if value is not None:

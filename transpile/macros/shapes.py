@@ -9,6 +9,7 @@ import numpy as np
 
 from ..below import below
 from .asked import Asked
+from .calls import among
 from .fact import Fact
 from .names import bindings, free_of
 
@@ -63,24 +64,23 @@ class Shapes(Asked):
     def shape_of_call(self, target: object, e: ast.Call) -> Shape | None:
         """The lengths of what a call makes."""
         match e.args:
-            case [ast.Tuple(elts=elts), *_] if any(target is f for f in _SHAPED):
+            case [ast.Tuple(elts=elts), *_] if among(target, _SHAPED):
                 pass
-            case [n, *_] if any(target is f for f in _SHAPED) and self.of(n).is_int:
+            case [n, *_] if among(target, _SHAPED) and self.of(n).is_int:
                 elts = [n]
-            case [like, *_] if any(target is f for f in _LIKE):
+            case [like, *_] if among(target, _LIKE):
                 return None if any(k.arg == "shape" for k in e.keywords) else self._lengths(like)
-            case [ast.List() | ast.Tuple() as display, *_] if any(target is f for f in _ARRAYS):
+            case [ast.List() | ast.Tuple() as display, *_] if among(target, _ARRAYS):
                 return self._displayed(display)
-            case [of, *_] if any(target is f for f in _ARRAYS):
+            case [of, *_] if among(target, _ARRAYS):
                 return self._lengths(of)
             case [left, right] if target in (np.dot, np.matmul) and not e.keywords:
                 return self.shape_of_product(left, right)
-            case args if any(target is f for f in _EACH) or self._is_by_elements(target, e):
+            case args if among(target, _EACH) or self._is_by_elements(target, e):
                 return self._common(args)
             case _:
-                func = e.func
-                own = target is None and isinstance(func, ast.Attribute) and func.attr in _METHODS
-                return self._lengths(func.value) if own else None  # type: ignore[attr-defined]
+                own = e.func if target is None and isinstance(e.func, ast.Attribute) else None
+                return self._lengths(own.value) if own and own.attr in _METHODS else None
         return self.spelled(elts)
 
     def spelled(self, lengths: Sequence[ast.expr]) -> Shape | None:
