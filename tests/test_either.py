@@ -9,10 +9,12 @@ import itertools
 import operator
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from written import written
 
 from transpile import fuse
 
@@ -168,3 +170,44 @@ def test_what_does_not_fit_numpys_type_is_an_error(operate: Callable[..., Any]) 
         for k, s in itertools.product((-4, 5, 299, 70000, 2**40), (3, -1, 1000)):
             assert answer(fused, x, k, s, flag) == answer(operated, x, k, s, flag), (x, k, s)
     assert fused.stats.compiled
+
+
+COMPARED = (
+    "1 > b", "b < 1", "b > 0.1", "b == 0.1", "0.1 <= b", "b >= k", "b != flag", "b == x[0]",
+    "b < x[1]", "max(b, 1)", "min(0.1, b)", "0 < b < 2", "-1 <= b <= 0.1",
+)
+CHOSEN = """
+def once(x, k, flag):
+    b = k if x[0] == 3 else x[1]
+    return {0}
+
+def each(x, k, flag):
+    n = 0
+    for i in range(len(x)):
+        b = k if x[i] < 4 else x[i]
+        if {0}:
+            n += 1
+    return n
+
+def known(x, k, flag):
+    if flag:
+        b = k
+    else:
+        b = x[0]
+    return {0}
+"""
+
+
+@pytest.mark.parametrize("name", ["once", "each", "known"])
+@pytest.mark.parametrize("said", COMPARED)
+def test_compared_as_what_it_is(said: str, name: str, tmp_path: Path) -> None:
+    function = getattr(written(tmp_path, CHOSEN.format(said)), name)
+    fused = fuse(function, on_reject="silent")
+    numbers = (-1, 0, 3, 70000, 0.1, 0.10000000149011612, 1e-9, 2.5, True)
+    for dtype, elements in itertools.product(
+        ("u1", "u2", "i2", "i8", "f2", "f4", "f8"), ((3, 1, 4), (0, 7, 0.1))
+    ):
+        x = np.array(elements).astype(dtype)
+        for k, flag in itertools.product(numbers, (0, 1)):
+            assert answer(fused, x, k, flag) == answer(function, x, k, flag), (dtype, x, k, flag)
+    assert fused.stats.compiled > 200

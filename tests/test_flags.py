@@ -218,6 +218,10 @@ DECIDED = (
     "s = (0 if {} else k - k) * t",
     "if not ({} and t < 0):\n    y[0] = t",
     "s = y[t if {} else abs(t)]",
+    "s = ({}) > -3",
+    "s = t if min({}, 2) < 5 else 1",
+    "if ({}) + 1 > 0:\n    s = t",
+    "s = (2 if {} else k - k) % 3 >= 0",
 )
 """What is known without the condition that stands in it, or all of it but a check."""
 

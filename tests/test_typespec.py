@@ -41,6 +41,7 @@ def test_written() -> None:
     (records,) = parse_types("f({x: f64, n: i32}[:])")[1]
     assert records == type_of(np.zeros(5, np.dtype([("x", "f8"), ("n", "i4")], align=True)))
     assert str(records) == "{x: f64, n: i32}[:]"
+    assert parse_types("f(f64[:, 1])")[1] == [type_of(np.zeros((5, 1)))]
     assert parse_types(" g() ") == ("g", [])
     name, kinds = parse_types("h(c64[:], complex128[:, :], complex, c128)")
     assert (name, list(map(str, kinds))) == ("h", ["c64[:]", "c128[:, :]", "complex", "c128"])
@@ -50,7 +51,7 @@ def test_written() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "f", "f(", "f(x=int)", "m().f(int)", "f(f65)", "f(f64[0])", "f(f64[1:])",
+        "", "f", "f(", "f(x=int)", "m().f(int)", "f(f65)", "f(f64[0])", "f(f64[1:])", "f(f64[1])",
         "f(f64[:, ::2])", "f(clongdouble[:])", "f(1)",
         "f({x: 3}[:])", "f({x: f64})", "f({x: f65}[:])",
     ],

@@ -146,7 +146,8 @@ def _array(a: np.ndarray) -> ArgType:
     if a.ndim + (name in PARTS) > MAX_RANK:
         of = " of complex numbers" if name in PARTS else ""
         return Opaque(f"{a.ndim}-dimensional array{of}", "GUARD_LAYOUT")
-    return _array_type(name, a.ndim, _unit(a))
+    ones = tuple(k for k, n in enumerate(a.shape) if n == 1) if a.ndim > 1 else ()
+    return _array_type(name, a.ndim, _unit(a), (), ones)
 
 
 _array_type = functools.cache(ArrayType)

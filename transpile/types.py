@@ -36,16 +36,19 @@ _PYTHON = {"i64": "int", "f64": "float", "bool": "bool", "c128": "complex"}
 class ArrayType:
     """An exact, native, aligned ndarray. ``unit`` is the axis with stride one element (the last
     where several are), or None. ``steps`` are strides of other axes, in elements, where records
-    tell them (None: they do not).
+    tell them (None: they do not). ``ones`` are the axes of length 1 of an argument, which others
+    stretch.
     """
 
     dtype: str
     rank: int
     unit: int | None
     steps: tuple[int | None, ...] = ()
+    ones: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(':' * self.rank)}]"
+        lengths = ("1" if axis in self.ones else ":" for axis in range(self.rank))
+        return f"{self.dtype}[{', '.join(lengths)}]"
 
 
 @record(frozen=True, slots=True)

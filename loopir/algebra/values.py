@@ -1,6 +1,7 @@
 """Constants: exact folding, units, and which calls may leave a floating-point flag behind."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeGuard
 
 import numpy as np
@@ -11,8 +12,8 @@ from ..tree import walk
 from ..types import DTYPES, INDEX
 
 __all__ = [
-    "MANTISSA", "evaluated", "integer", "is_const", "is_lossless", "literal", "may_raise",
-    "most_trips", "raised", "raising", "rounded", "terms", "trips", "unit",
+    "MANTISSA", "answered", "evaluated", "integer", "is_const", "is_lossless", "literal",
+    "may_raise", "most_trips", "raised", "raising", "rounded", "terms", "trips", "unit",
 ]
 
 
@@ -84,6 +85,26 @@ def raised(*code: Node) -> frozenset[str]:
 def raising(n: Node) -> bool:
     """Whether evaluating `n` may raise a floating-point flag."""
     return bool(raised(n))
+
+
+def answered(e: Call, answer: bool) -> Expr:
+    """The `answer` to a question of integers, with what may raise a flag in it computed all the
+    same.
+    """
+    out: Expr = Const(answer, "bool")
+    for part in (p for a in e.args for p in _raising_parts(a)):
+        test = part if part.dtype == "bool" else Call("eq", (part, Const(0.0, part.dtype)), "bool")
+        out = Call("or" if answer else "and", (test, out), "bool")
+    return out
+
+
+def _raising_parts(e: Expr) -> Iterator[Expr]:
+    """The bools and floats that integers are made of and that may raise a flag."""
+    if raising(e) and (e.dtype == "bool" or DTYPES[e.dtype].kind == "f"):
+        yield e
+    elif isinstance(e, Call):
+        for a in e.args:
+            yield from _raising_parts(a)
 
 
 def terms(e: Expr) -> list[Expr]:

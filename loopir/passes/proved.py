@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..algebra.rules import rewrite
-from ..algebra.values import raising, terms
+from ..algebra.values import answered, raising, terms
 from ..analysis.assumed import answer, assigned, assume, covers, either, holds, less, widened
 from ..analysis.facts import Facts
 from ..analysis.intervals import whole
@@ -215,9 +215,9 @@ class _Proof:
             if not isinstance(n, Call) or n.lanes != 1:
                 return n
             if (found := answer(n, f)) is not None:
-                return Const(found, "bool")
+                return answered(n, found)
             if n.op == "mod" and n.dtype == INDEX and f.span(n.args[0])[0] >= 0 > f.gap(*n.args):
-                return n.args[0]
+                return n if raising(n.args[1]) else n.args[0]
             known = any(isinstance(x, Const) and x.dtype == "bool" for x in n.args)
             return rewrite(n) if known else n
 

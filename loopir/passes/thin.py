@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..algebra.rules import rewrite
-from ..algebra.values import is_lossless, literal
+from ..algebra.values import answered, is_lossless, literal
 from ..analysis.intervals import Bounds, Intervals, decided
 from ..names import bound, reads, rebound
 from ..nodes import Assign, Call, Check, Const, Expr, Kernel, Load, LoopLike, Store, Var
@@ -125,7 +125,7 @@ class _Thinning:
             return root
         answer = self.answer(e)
         if answer is not None:
-            return Const(answer, "bool")
+            return answered(e, answer)
         if e.op == "cast":
             inner = _inside(e.args[0])
             return e if inner is e.args[0] else _cast(inner, e.dtype)

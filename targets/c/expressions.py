@@ -72,6 +72,7 @@ def decisive(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     depends on them.
     """
     known = op in ("and", "or") and not all(map(raising, args))
+    known = known or (op == "cast" and args[0].dtype == "bool")  # of which it knows the range
     return args[:1] if op == "select" else args if known else ()
 
 

@@ -5,6 +5,7 @@ import ast
 import inspect
 import typing
 from collections.abc import Mapping
+from dataclasses import replace
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -48,7 +49,8 @@ def parse_types(text: str) -> tuple[str, list[ArgType]]:
     """``"f(f64[:], f64[:, :], f64)"`` → the function's name and its types.
 
     ``int``, ``float``, ``complex`` and ``bool`` are Python's scalars; ``f64`` or ``float64`` alone
-    is a NumPy scalar, ``{x: f64, n: i32}[:]`` an array of records. Raises ValueError.
+    is a NumPy scalar, ``f64[:, 1]`` an array with one column, ``{x: f64, n: i32}[:]`` one of
+    records. Raises ValueError.
     """
     try:
         call = ast.parse(text.strip(), mode="eval").body
@@ -91,13 +93,15 @@ def _parse_type(node: ast.expr) -> ArgType:
             return ScalarType(_dtype(name))
         case ast.Subscript(value=ast.Name(id=name), slice=index):
             axes = index.elts if isinstance(index, ast.Tuple) else [index]
-            if axes and all(ast.unparse(axis) == ":" for axis in axes):
-                return _array(_dtype(name), len(axes))
+            lengths = [ast.unparse(axis) for axis in axes]
+            if lengths and {*lengths} <= ({":", "1"} if len(lengths) > 1 else {":"}):
+                ones = tuple(k for k, n in enumerate(lengths) if n == "1")
+                return replace(_array(_dtype(name), len(axes)), ones=ones)
         case ast.Subscript(value=ast.Dict() as fields, slice=index):
             axes = index.elts if isinstance(index, ast.Tuple) else [index]
             if axes and all(ast.unparse(axis) == ":" for axis in axes):
                 return type_of(np.empty((2,) * len(axes), _records(fields)))
-    raise ValueError(f"{ast.unparse(node)!r} is not a type; want f64, f64[:], f64[:, :], int …")
+    raise ValueError(f"{ast.unparse(node)!r} is not a type; want f64, f64[:], f64[:, 1], int …")
 
 
 def _records(fields: ast.Dict) -> np.dtype:

@@ -110,11 +110,12 @@ class Calls(StandsIn):
 
         Without a `code` it was not made for such a call.
         """
-        if home is not None and code:
+        case = self._case(values) if code in ("", "GUARD_SHAPE") else home
+        if home is not None and code and case is home:
             if hot is not None and code == "GUARD_FLOAT_STATUS":
                 return self._told(home, hot)
             return self._replay(home, code)
-        case = self._case(values)
+        assert case is not None
         variant = case.variant(values)
         stale = variant is None and hot is not None and not hot.applies(values)
         if stale and home is not None and (case is home or not _are_asked(home.types)):

@@ -136,7 +136,7 @@ class Expressions(Alternatives):
         name, function = _COMPARE[type(op)]
         if isinstance(x, Pair) or isinstance(y, Pair):
             return self.equal(name, function, x, y, node)
-        if not (x.exact and y.exact):
+        if not (x.exact and y.exact) or _is_open(x, y) or _is_open(y, x):
             got = both(self.b, (x, y), lambda p, q: self.compare_nums(op, p, q, node))
             if got is not None:
                 return got
@@ -159,7 +159,8 @@ class Expressions(Alternatives):
                 kind, other = DTYPES[n.strong].kind, m.weak
                 if kind == "f":
                     return n.strong
-                if kind in "iu" and other != "f64" and fits(m.ir, n.strong):
+                own = n.dtype == n.strong  # an int of Python's is compared as it is
+                if kind in "iu" and other != "f64" and own and fits(m.ir, n.strong):
                     return n.strong
         if x.dtype == y.dtype:
             return x.dtype
@@ -230,6 +231,12 @@ class Expressions(Alternatives):
         with self.b.under(logic("not", cond)):
             other = self.scalar(orelse)
         return self.either(cond, then, other, node)
+
+
+def _is_open(n: Num, m: Num) -> bool:
+    """Whether it is not known in which of two float types `n` is compared with `m`, Python's."""
+    float_ = n.strong is not None and DTYPES[n.strong].kind == "f"
+    return n.either and n.dtype != n.strong and float_ and m.strong is None
 
 
 def _plain(cond: Expr) -> bool:

@@ -62,6 +62,7 @@ from .sayings import array_told
 from .scattering import array_scattered
 from .shaping import array_shaped
 from .shifting import list_shifted
+from .single import slice_single
 from .sorting import list_sorted
 from .stacking import array_rows
 from .subscripts import lists_indexed, row_element
@@ -121,6 +122,7 @@ MACROS: tuple[Macro, ...] = (
     number_said,         # math.degrees(x), np.iinfo(np.int64).max
     display_given,       # np.max([s, t]), np.convolve(x, [1, 2, 1])
     array_rebound,       # for …: u = u + x
+    slice_single,        # u = X[:, i:i + 1]
     array_filled,        # for …: u = np.zeros(n)
     array_assigned,      # u = x * 2 + y
     array_displayed,     # u = np.array([s, t])

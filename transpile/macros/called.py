@@ -11,6 +11,7 @@ from ..types import ArgType, ArrayType, ScalarType
 from . import calls
 from .asked import answer
 from .fact import INT, SCALAR, UNKNOWN, Fact, either, typed
+from .integers import integer_constant
 from .samples import is_pure, method, modest
 from .shapes import Shapes
 
@@ -97,7 +98,9 @@ class Called(Shapes):
             return UNKNOWN
         dense = of.array.unit == of.array.rank - 1 or not lengths
         ty = ArrayType(of.array.dtype, rank, rank - 1 if dense else None)
-        return Fact(rank, frozenset({ty}), owner=of.owner)
+        known = [integer_constant(n, None) == 1 for n in lengths]
+        shape = tuple("1" if one else "" for one in known) if any(known) else None
+        return Fact(rank, frozenset({ty}), shape, of.owner)
 
     def _owner(self, e: ast.Call, target: object | None) -> str | None:
         """Whose memory what a call gives is."""

@@ -17,7 +17,7 @@ from .exits import structured
 from .flow import joined
 from .itemtypes import know_items
 from .lifting import Lifted, lift_statement
-from .liveness import assigned, exposed, left_to_python, reads
+from .liveness import PYTHON, assigned, exposed, left_to_python, reads
 from .names import COMPREHENSIONS, rename, used
 from .tuples import untupled
 from .walrus import asked_within
@@ -50,8 +50,17 @@ def expand_with(
     with_stores(tree, stored)
     for name in sorted(given - reads(tree.body)):  # what was made of it goes by its type
         cx.ask(ast.Name(name, ast.Load()))
-    tree.body[:0] = asked.values()
+    tree.body[:0] = [*asked.values(), *_lengths(cx)]
     return ast.fix_missing_locations(tree)
+
+
+def _lengths(cx: Context) -> list[ast.stmt]:
+    """Leaves to Python the calls where an axis is not of length 1 as it was taken to be."""
+    axes = ((cx.expr(name), ast.Constant(k)) for name, ks in cx.facts.ones.items() for k in ks)
+    text = f"if X.shape[K] != 1:\n    {PYTHON!r}"
+    asked = [ast.dump(s) for s in cx.tree.body]
+    made = (s for x, k in axes for s in cx.code(text, X=x, K=k))
+    return [s for s in made if ast.dump(s) not in asked]
 
 
 def _given(tree: ast.FunctionDef, env: Env) -> set[str]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -54,6 +55,8 @@ class Facts(Called, Indexed, Tuples):
         self.tuple_types: dict[str, str] = {}  # of ``tuple_lists``, the dtype of an array of them
         self.holders: Holders | None = None
         self.lengths = {}
+        self.single = set()
+        self.ones: dict[str, tuple[int, ...]] = {}  # of arrays that are given, the axes of length 1
         self.known: dict[str, Fact] = {}
         self._fixed: dict[str, Fact] = {}
         for a in ast.walk(tree.args):
@@ -96,8 +99,16 @@ class Facts(Called, Indexed, Tuples):
         if ty is None or isinstance(ty, (ObjectType, Opaque)):
             return UNKNOWN
         if isinstance(ty, ArrayType):
-            return Fact(ty.rank, frozenset({ty}), owner=ast.unparse(e)) if ty.rank else UNKNOWN
+            return self._array(e, ty) if ty.rank else UNKNOWN
         return typed(frozenset({ty}))
+
+    def _array(self, e: ast.expr, ty: ArrayType) -> Fact:
+        """Of an array that is given; that its axes have length 1 is asked of those with names."""
+        plain, shape = frozenset({replace(ty, ones=())}), None
+        if isinstance(e, ast.Name) and ty.ones:
+            self.ones[e.id] = ty.ones
+            shape = tuple("1" if axis in ty.ones else "" for axis in range(ty.rank))
+        return Fact(ty.rank, plain, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:
         """What is known of the value of `e` here."""
@@ -199,7 +210,7 @@ class Facts(Called, Indexed, Tuples):
             return typed(frozenset({Constant(of_elements, type(of_elements))}))
         if of.rank and e.attr == "T":
             fact = answer(np.transpose, [of.types]) or Fact(of.rank)
-            return fact._replace(owner=of.owner)
+            return fact._replace(shape=of.shape and of.shape[::-1], owner=of.owner)
         return self.component(of, e.attr) or self.outside(e)
 
     def outside(self, e: ast.expr) -> Fact:

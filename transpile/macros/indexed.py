@@ -12,7 +12,9 @@ __all__ = ["Indexed", "may_be_bool"]
 
 
 class Indexed(Asked):
-    """Facts about subscripts."""
+    """Facts about subscripts; the slices that are ``single`` have one element."""
+
+    single: set[ast.expr]
 
     def indexed(self, e: ast.Subscript) -> Fact:
         """What is known of the subscript `e`."""
@@ -74,13 +76,15 @@ class Indexed(Asked):
         return UNKNOWN if less is None else Fact(less.rank or None, owner=of.owner, record=less)
 
     def _ones(self, e: ast.Subscript) -> tuple[str, ...] | None:
-        """The lengths of a view that has new axes."""
+        """The lengths of a view that has new axes, or slices of one element."""
         items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         new = [self.is_new_axis(i) or _is_none(i) for i in items]
+        one = [n or i in self.single for n, i in zip(new, items, strict=True)]
         slices = [n or isinstance(i, ast.Slice) for n, i in zip(new, items, strict=True)]
-        if not any(new) or not all(slices) or len(items) - sum(new) < (self.of(e.value).rank or 0):
+        if not any(one) or not all(slices):
             return None
-        return tuple("1" if n else "" for n in new)
+        rest = (self.of(e.value).rank or 0) - new.count(False)
+        return (*("1" if o else "" for o in one), *[""] * rest)
 
 
 def _is_none(e: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from .gathering import gathered, is_gathered
 from .integers import integer_constant, minus, plus
 from .respelled import respelled
 from .shaping import diagonal, spread
+from .single import lacking
 from .views import View, element, held, is_one, materialised, view
 
 __all__ = ["indexed"]
@@ -114,7 +115,11 @@ def _subscript(array: ast.expr, index: ast.expr, cx: Context) -> View | None:
         length = next(lengths)
         if isinstance(item, ast.Slice):
             places.append(len(axes))
-            axes.append(_slice(item, length, cx))
+            many, at_index = _slice(item, length, cx)
+            if (none := lacking(item, length, cx)) is not None and len(of.shape) > 1:
+                checks.append(none)
+                many = ast.Constant(1)
+            axes.append((many, at_index))
         else:
             known = integer_constant(item, None)
             if known is None:

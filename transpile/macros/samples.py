@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -156,6 +157,8 @@ def _asked(
     if isinstance(out, np.ndarray) and out.ndim == 0:
         out = out[()]
     ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
+    if isinstance(ty, ArrayType):
+        return replace(ty, ones=())  # as it happens: samples are as short as any
     return None if isinstance(ty, (Constant, ListType, ObjectType, Opaque)) else ty
 
 

@@ -116,16 +116,17 @@ class Shapes(Asked):
         """Of arrays that numbers, and arrays with the same last lengths, are broadcast to."""
         arrays = [e for e in operands if self.of(e).rank != 0]
         shapes = [shape for e in arrays if (shape := self._lengths(e))]
-        longest = max(shapes, key=len, default=())
-        same = all(longest[len(longest) - len(s) :] == s for s in shapes)
-        return longest if longest and same and len(shapes) == len(arrays) else None
+        if not shapes or len(shapes) < len(arrays):
+            return None
+        rank = max(map(len, shapes))
+        axes = [{s[k] for s in shapes if k >= -len(s)} - {"1"} or {"1"} for k in range(-rank, 0)]
+        return tuple(min(axis) for axis in axes) if all(len(axis) == 1 for axis in axes) else None
 
     def _lengths(self, e: ast.expr) -> Shape | None:
         fact = self.of(e)
         if not fact.rank or fact.array is None:
             return None
-        if fact.shape is not None:
-            return fact.shape if all(fact.shape) else None
+        shape = fact.shape or ("",) * fact.rank
         if isinstance(e, ast.Name) and fact.owner == e.id and self.lasting(e):
-            return tuple(f"{e.id}.shape[{k}]" for k in range(fact.rank))
-        return None
+            return tuple(n or f"{e.id}.shape[{k}]" for k, n in enumerate(shape))
+        return shape if all(shape) else None

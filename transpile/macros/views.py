@@ -78,7 +78,7 @@ def leaf(e: ast.expr, cx: Context) -> View:
         for k, text in enumerate(fact.shape or [""] * rank)
     )
     if not all(map(cx.facts.lasting, shape)):
-        shape = tuple(held(n, "n", cx) for n in shape)
+        shape = tuple(n if isinstance(n, ast.Constant) else held(n, "n", cx) for n in shape)
     return View(shape, lambda at: element(e, at, cx), order=fact.order)
 
 
