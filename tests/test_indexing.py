@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from agree import assert_same, outcome
 from test_macros import expanded, runnable
+from written import written
 
 from transpile import fuse
 
@@ -172,3 +173,18 @@ def test_many_masks(seed: int, tmp_path: Path) -> None:
             assert_same(outcome(fused, args), outcome(f, args), source, 64)
         compiled += bool(fused.stats.compiled)
     assert compiled > 10
+
+
+EMPTY = ("X[[k, p], :k] = X[[p, k], :k]", "X[[p, 1], :k] += 1", "return X[[p, k], k:k]",
+         "X[[p], :k] = 0", "return X[:, [p, 0]][:k]")
+
+
+@pytest.mark.parametrize("text", EMPTY)
+def test_rows_of_nothing_are_asked_for(text: str, tmp_path: Path) -> None:
+    function = written(tmp_path, f"def f(X, k, p):\n    {text}\n    return X").f
+    fused = fuse(function, on_reject="silent")
+    calls = [(k, p) for k in (0, 1, 4) for p in (0, 2, -1, 9, -6)]
+    for k, p in calls:
+        args = np.arange(20.0).reshape(5, 4), k, p
+        assert_same(outcome(fused, args), outcome(function, args), args)
+    assert fused.stats.compiled >= 9, fused.stats

@@ -152,7 +152,8 @@ class Statements(Forks):
 
     def _fitting(self, test: ast.expr, stmt: ast.stmt) -> None:
         """Where one of the alternatives of `test` holds, Python must answer."""
-        for each in test.values if isinstance(test, ast.BoolOp) else [test]:
+        several = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) and test.values
+        for each in several or [test]:
             self.b.require(logic("not", self.test(each)), "GUARD_SHAPE", stmt)
 
     def _assign(self, name: str, value: ast.expr, stmt: ast.stmt) -> None:

@@ -12,6 +12,8 @@ from .views import View, broadcast, fitted, held, is_one, scalar, view
 
 __all__ = ["Along", "comes_first", "gathered", "in_order", "is_gathered"]
 
+_FEW = 4
+
 Along: TypeAlias = "tuple[ast.expr, Callable[[ast.expr], ast.expr]]"
 """The length of a slice, and where its elements are."""
 
@@ -56,9 +58,10 @@ def gathered(
     start = _start([*parts])
     lengths, beside = iter(of.shape), list[ast.expr]()
     places: list[Callable[[_Subscripts, _Subscripts], ast.expr]] = []
+    asked: list[ast.expr] = []
     for k, item in enumerate(items):
         if k in parts:
-            next(lengths)
+            asked += _outside(parts[k], next(lengths), cx)
             places.append(partial(_of_part, parts[k]))
         elif isinstance(item, ast.Slice):
             length, moved = along(item, next(lengths))
@@ -73,12 +76,23 @@ def gathered(
 
     shape = (*beside[:start], *together.shape, *beside[start:])
     never = [*beside, *(together.shape if len(parts) > 1 else ())]  # NumPy may ask all the same
-    checks = [cx.expr("N < 1", N=n) for n in never if not is_one(n)]
+    text = "N < 1 and OUTSIDE" if len(parts) == len(asked) == 1 else "N < 1"
+    checks = [cx.expr(text, N=n, OUTSIDE=asked[0] if asked else n) for n in never if not is_one(n)]
     lies = {cx.fact(items[k]).order for k, part in parts.items() if len(part.shape) > 1}
     if (start and len(shape) > 2) or (len(beside) > 1 and cx.fact(array).order != "C"):
         lies = {"?"}
     order = "?" if len(lies | {"C"} if beside else lies) > 1 else (*lies, "C")[0]
     return View(shape, at, (*of.checks, *together.checks, *checks), order)
+
+
+def _outside(part: View, length: ast.expr, cx: Context) -> list[ast.expr]:
+    """Whether one of few indices is outside an axis of `length`; nothing, of others."""
+    match part.shape:
+        case (ast.Constant(int(count)),) if count <= _FEW:
+            at = (part.at([ast.Constant(i)]) for i in range(count))
+            tests = [cx.expr("not -N <= I < N", I=i, N=length) for i in at]
+            return [tests[0] if count == 1 else ast.BoolOp(ast.Or(), tests)]
+    return []
 
 
 def comes_first(e: ast.expr, cx: Context) -> bool:
