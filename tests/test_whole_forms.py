@@ -142,6 +142,30 @@ def test_alone(form: str) -> None:
             agree((form,), fused, arguments(dtype, n, special=True))
 
 
+SEVERAL = [form for form in EACH if {"X", "Y", "A", "M"} & {*function(form)[1]}]
+CUTS = {"row": np.s_[:1], "column": np.s_[:, :1], "element": np.s_[:1, :1]}
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("form", SEVERAL)
+def test_of_one_row_or_column(form: str) -> None:
+    """Of all arrays, and of each one alone: compiled, but where NumPy raises, or gives an array
+    without axes.
+    """
+    fn, names = function(form)
+    whole = arguments("f8")
+    arrays = [n for n in names if np.ndim(whole[n]) > 1]
+    for cut, index in CUTS.items():
+        for chosen in {tuple(arrays), *((n,) for n in arrays)}:
+            given = whole | {n: whole[n][index] for n in chosen}
+            fused = fuse(fn, target="scalar", on_reject="silent")
+            agree((form,), fused, given)
+            value, error = outcome(fn, tuple(given[n] for n in names))[:2]
+            no_axes = isinstance(value, np.ndarray) and value.ndim == 0
+            refused = {code for code in fused.stats.replays if not code.startswith("GUARD_")}
+            assert not refused or error or no_axes, (cut, chosen)
+
+
 AXES = """
     x.reshape(2, None); x.reshape(2, 'C'); x.reshape(shape=4); x.reshape(4, 1, order='F')
     x.reshape(()); x.reshape()

@@ -989,4 +989,25 @@ FORMS: dict[str, str] = {
         np.trapezoid(X, X * 2, axis=0)
         np.trapezoid(k)
     """,
+    "of one shape": """
+        np.cumprod(X, axis=1, out=Y); Y
+        np.max(X, axis=0, out=x); x
+        np.all(M, axis=1, out=z > 0)
+        np.histogram(X, 3, weights=Y)[0]
+        np.average(X, axis=1, weights=y + 5)
+        X[M]
+        Y[X > 1]
+        X[M] = 0; X
+        X[M] += 1; X
+        X[M] = Y[M]; X
+        Y[M] = X[M] * Y[M]; Y
+        Y[M] = (X + 1)[M]; Y
+        A[A[:, :, 0] > 0] = 1; A
+        u = X * 2; u[M] = 1; u
+        np.putmask(X, M, 0.5); X
+        X[:] = Y; X
+        X += Y; X
+        np.array_equal(X, Y)
+        np.add(X, Y, where=M, out=X); X
+    """,
 }

@@ -12,11 +12,11 @@ from .elementwise import is_elementwise, operation
 from .fact import Fact
 from .gathering import comes_first, in_order, is_gathered
 from .nests import allocated, dtype, nest, unless
-from .views import View, broadcast, held, is_one, materialised, misfits, scalar, view
+from .views import View, broadcast, held, is_one, materialised, misfits, scalar, unlike, view
 
 __all__ = [
     "array_assigned", "array_augmented", "array_stored", "array_value", "converted", "converts",
-    "store_where",
+    "stored",
 ]
 
 
@@ -88,7 +88,7 @@ def array_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             text = "if C:\n    TARGET = A\nelse:\n    TARGET = B"
             return cx.code(text, TARGET=target, C=value.test, A=value.body, B=value.orelse)
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
-            return cx.whole(lambda: _stored(node, target, None, value, cx))
+            return cx.whole(lambda: stored(node, target, value, cx))
     return None
 
 
@@ -107,13 +107,13 @@ def array_augmented(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
             target = ast.copy_location(ast.Name(name, ast.Load()), node.target)
-            return cx.whole(lambda: _stored(node, target, op, value, cx))
+            return cx.whole(lambda: stored(node, target, value, cx, op=op))
         case ast.AugAssign(target=ast.Subscript() as again, op=op, value=value) if is_gathered(
             again, cx
         ):
             return cx.whole(lambda: _regathered(again, op, value, cx))
         case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-            return cx.whole(lambda: _stored(node, target, op, value, cx))
+            return cx.whole(lambda: stored(node, target, value, cx, op=op))
     return None
 
 
@@ -151,23 +151,15 @@ def _store(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[
     return cx.code("NAME[AT] = E", NAME=name, AT=index, E=e)
 
 
-def store_where(
-    s: ast.stmt, target: ast.expr, where: ast.expr, value: ast.expr, cx: Context,
-    op: ast.operator | None = None,
+def stored(
+    s: ast.stmt, target: ast.expr, value: ast.expr, cx: Context, *,
+    op: ast.operator | None = None, where: ast.expr | None = None, exact: int = 0,
 ) -> list[ast.stmt] | None:
     """What `s` does: where the mask says so, the elements of `target` become those of `value`, or
-    `op` of both.
+    `op` of both. Along the first `exact` axes nothing is stretched.
     """
-    mask = cx.fact(where)
-    if {t.dtype for t in mask.types} != {"bool"}:
+    if where is not None and {t.dtype for t in cx.fact(where).types} != {"bool"}:
         return None
-    return _stored(s, target, op, value, cx, where)
-
-
-def _stored(
-    s: ast.stmt, target: ast.expr, op: ast.operator | None, value: ast.expr, cx: Context,
-    where: ast.expr | None = None,
-) -> list[ast.stmt] | None:
     ty = cx.fact(target).array
     if isinstance(target, ast.Subscript) and cx.fact(target).owner == "" and not (
         is_gathered(target, cx) and in_order(target, cx, cx.fact(value).rank == 0 and op is None)
@@ -202,8 +194,10 @@ def _stored(
         lines = cx.code("PLACE = E", PLACE=place, E=e)
         return lines if where is None else cx.code("if C: LINES", C=test.at(at), LINES=lines)
 
+    whole = [v for v in (of, mask) if len(v.shape) == len(into.shape)]
+    unfit = [c for v in whole for c in unlike(into.shape[:exact], v.shape, cx)]
     lines = nest(_lengths(into, of), body, cx, ty.rank > 1 and ty.unit == 0)
-    return unless([*misfits(value, of, ty.dtype, cx), *both.checks], s, lines, cx)
+    return unless([*misfits(value, of, ty.dtype, cx), *both.checks, *unfit], s, lines, cx)
 
 
 def _regathered(

@@ -11,7 +11,7 @@ from .integers import integer_constant
 from .nests import dtype, nest, unless
 from .searching import Way, search, steady
 from .template import Part
-from .views import broadcast, fitted, held, view
+from .views import held, unlike, view
 
 __all__ = ["PAIRS", "WAYS", "Pairs"]
 
@@ -105,10 +105,11 @@ def _histogram(
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("x", "j")}
     parts |= {"NP": cx.numpy, "H": cx.fresh("h") if density else names[0]}
     parts["N"] = bins if isinstance(bins, ast.Constant) else steady(bins, cx)
-    tests = [*broadcast([x, by], lambda e: e[0], cx).checks, *_spread(ends, of.dtype, parts, cx)]
+    tests = [*x.checks, *by.checks, *unlike(x.shape, by.shape, cx)]
+    tests += _spread(ends, of.dtype, parts, cx)
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        return cx.code(_PLACED, E=x.at(at), BY=by.at(fitted(by.shape, at)), **parts)
+        return cx.code(_PLACED, E=x.at(at), BY=by.at(at[: len(by.shape)]), **parts)
 
     result = "NAME = NP.divide(NP.divide(H, NP.diff(B)), NP.sum(H))\n" if density else ""
     lines = cx.code(

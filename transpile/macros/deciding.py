@@ -13,6 +13,7 @@ import numpy as np
 from ..types import ELEMENTS, ArrayType, Constant, ScalarType
 from .context import Context
 from .fact import Fact
+from .liveness import left_to_python
 from .samples import Exactly
 
 __all__ = ["chains", "decided", "known_as", "may_decide"]
@@ -53,6 +54,8 @@ def decided(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """
     match node:
         case ast.If(test=ast.Constant(value=bool(truth)), body=body, orelse=orelse):
+            if truth and left_to_python(node):
+                return None  # undecided, it is asked where it stands, which may be nowhere
             return (body if truth else orelse) or [ast.copy_location(ast.Pass(), node)]
         case ast.IfExp(test=ast.Constant(value=bool(truth)), body=then, orelse=other):
             return then if truth else other

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .context import Context
 from .names import free_of
 from .nests import allocated, nest, unless
-from .views import View, element, held, is_one, view
+from .views import View, broadcast, element, held, is_one, view
 
 __all__ = ["array_crossed", "array_displayed", "array_spelled", "display_stored"]
 
@@ -150,37 +150,39 @@ def _crossed(
     views = [of for e in operands if (of := view(e, cx)) is not None]
     if len(views) < 2:
         return None
-    three = ast.Constant(3)
-    checks = [c for of in views for c in of.checks]
-    checks += [cx.expr("N != 3", N=of.shape[-1]) for of in views if not _is_three(of.shape[-1])]
-    outer = [of.shape[0] for of in views if len(of.shape) > 1]
-    if any(map(is_one, outer)) or any(is_one(of.shape[-1]) for of in views):
+    if any(is_one(of.shape[-1]) for of in views):
         return None
-    checks += [cx.expr("N != M", N=outer[0], M=n) for n in outer[1:]]
+    lengths = [of.shape[-1] for of in views if not _is_three(of.shape[-1])]
     a, b = views
+    elements = [_component_crossed(a, b, k, cx) for k in range(3)]
+    checks = [*elements[0].checks, *(cx.expr("N != 3", N=n) for n in lengths)]
+    rows = elements[0].shape
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        lines = []
-        for k in range(3):
-            x, y = (k + 1) % 3, (k + 2) % 3
-            parts = {
-                "AX": _at(a, at, x), "BY": _at(b, at, y), "AY": _at(a, at, y), "BX": _at(b, at, x),
-            }
-            text = "NP.subtract(NP.multiply(AX, BY), NP.multiply(AY, BX))"
-            e = cx.expr(text, NP=cx.numpy, **parts)
-            lines += _stored(name, [*at, ast.Constant(k)], e, cx)
-        return lines
+        of = enumerate(elements)
+        return [s for k, e in of for s in _stored(name, [*at, ast.Constant(k)], e.at(at), cx)]
 
-    lines = [allocated(name, [*outer[:1], three], ty.dtype, cx), *nest(outer[:1], body, cx)]
+    lines = [allocated(name, [*rows, ast.Constant(3)], ty.dtype, cx), *nest(rows, body, cx)]
     return unless(checks, s, lines, cx)
+
+
+def _component_crossed(a: View, b: View, k: int, cx: Context) -> View:
+    """Of the products of two vectors, or of each two of several, the component `k`."""
+    def product(parts: list[ast.expr]) -> ast.expr:
+        text = "NP.subtract(NP.multiply(AX, BY), NP.multiply(AY, BX))"
+        return cx.expr(text, NP=cx.numpy, **dict(zip(("AX", "BY", "AY", "BX"), parts, strict=True)))
+
+    x, y = (k + 1) % 3, (k + 2) % 3
+    parts = [_component(a, x), _component(b, y), _component(a, y), _component(b, x)]
+    return broadcast(parts, product, cx)
+
+
+def _component(of: View, k: int) -> View:
+    return View(of.shape[:-1], lambda at: of.at([*at, ast.Constant(k)]), of.checks)
 
 
 def _is_three(n: ast.expr) -> bool:
     return isinstance(n, ast.Constant) and n.value == 3
-
-
-def _at(of: View, at: Sequence[ast.expr], k: int) -> ast.expr:
-    return of.at([*at[: len(of.shape) - 1], ast.Constant(k)])
 
 
 def _stored(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[ast.stmt]:

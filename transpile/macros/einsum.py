@@ -9,7 +9,7 @@ from .arguments import arguments
 from .context import Context
 from .integers import integer_constant
 from .nests import allocated, dtype, nest, unless
-from .views import View, element, is_one, view
+from .views import View, element, fitted, is_one, unlike, view
 
 __all__ = ["array_einsum"]
 
@@ -32,11 +32,13 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Call(func=func, args=[ast.Constant(value=str(text)), *operands], keywords=[]) if (
             cx.is_numpy(func, "einsum")
         ):
-            ranks = [cx.fact(e).rank or 0 for e in operands]
-            text = _spelled(text, ranks)
-            letters = _letters(text, len(operands))
+            text, stretched = _spelled(text, [cx.fact(e).rank or 0 for e in operands]), True
+        case ast.Call() if (given := _tensordot(node, cx)) is not None:
+            text, *operands = given
+            stretched = False
         case _:
-            return _tensordot(node, cx)
+            return None
+    letters = _letters(text, len(operands))
     if letters is None and len(operands) == 1 and cx.fact(operands[0]).array:
         return _turned(text, operands[0], cx)
     types = cx.fact(node).types
@@ -51,7 +53,7 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     name = cx.fresh("einsum")
     cx.steps()
-    return cx.made(name, lambda: _lines(name, node, *letters, operands, cx))
+    return cx.made(name, lambda: _lines(name, node, *letters, operands, stretched, cx))
 
 
 def _turned(text: str, x: ast.expr, cx: Context) -> ast.expr | None:
@@ -64,8 +66,8 @@ def _turned(text: str, x: ast.expr, cx: Context) -> ast.expr | None:
     return cx.expr("X[:]" if left == right else f"X.transpose({order})", X=x)
 
 
-def _tensordot(node: ast.AST, cx: Context) -> ast.expr | None:
-    """In letters; a number alone is an array, which is NumPy's."""
+def _tensordot(node: ast.Call, cx: Context) -> tuple[str, ast.expr, ast.expr] | None:
+    """In letters, and of what; a number alone is an array, which is NumPy's."""
     given = arguments(node, cx, {"tensordot": "a b axes"})
     if given is None or "b" not in given.given:
         return None
@@ -78,9 +80,7 @@ def _tensordot(node: ast.AST, cx: Context) -> ast.expr | None:
     for p, q in pairs:
         b[q] = a[p]
     right = [c for c in (*a, *b) if (c in a) != (c in b)]
-    text = f"{''.join(a)},{''.join(b)}->{''.join(right)}"
-    parts = {"NP": cx.numpy, "T": ast.Constant(text), "A": given["a"], "B": given["b"]}
-    return cx.expr("NP.einsum(T, A, B)", **parts)
+    return f"{''.join(a)},{''.join(b)}->{''.join(right)}", given["a"], given["b"]
 
 
 def _summed(axes: ast.expr, ranks: Sequence[int]) -> list[tuple[int, int]] | None:
@@ -141,22 +141,14 @@ def _letters(text: str, count: int) -> tuple[list[str], str] | None:
 
 def _lines(
     name: str, node: ast.expr, parts: Sequence[str], result: str, operands: Sequence[ast.expr],
-    cx: Context,
+    stretched: bool, cx: Context,
 ) -> list[ast.stmt] | None:
     views = [v for e in operands if (v := view(e, cx)) is not None]
     made = cx.fact(node).array
     back = made is not None and made.rank > 1 and made.unit == 0
     if len(views) < len(operands) or not _lies(parts, result, views, made):
         return None
-    lengths: dict[str, ast.expr] = {}
-    checks = [c for v in views for c in v.checks]
-    for own, v in zip(parts, views, strict=True):
-        for c, n in zip(own, v.shape, strict=True):
-            first = lengths.setdefault(c, n)
-            if is_one(n) or is_one(first):
-                return None
-            if ast.dump(first) != ast.dump(n):
-                checks.append(cx.expr("A != B", A=first, B=n))
+    lengths, checks = _lengths(parts, views, stretched, cx)
     (out,) = cx.fact(node).types
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     cx.folds(out.dtype)
@@ -174,6 +166,27 @@ def _lines(
     shape = [lengths[c] for c in result]
     lines = [allocated(name, shape, out.dtype, cx, backward=back), *nest(shape, body, cx, back)]
     return unless(checks, original, lines, cx)
+
+
+def _lengths(
+    parts: Sequence[str], views: Sequence[View], stretched: bool, cx: Context
+) -> tuple[dict[str, ast.expr], list[ast.expr]]:
+    """The length of each letter, and where Python knows. Axes of length 1 may be `stretched`, but
+    not along the diagonal of one operand.
+    """
+    lengths: dict[str, ast.expr] = {}
+    differ: list[ast.expr] = []
+    for own, v in zip(parts, views, strict=True):
+        diagonal: dict[str, ast.expr] = {}
+        differ += unlike([diagonal.setdefault(c, n) for c, n in zip(own, v.shape, strict=True)],
+                         v.shape, cx)
+        for c, n in diagonal.items():
+            first = lengths.setdefault(c, n)
+            if not (stretched and (is_one(first) or is_one(n))):
+                differ += unlike([first], [n], cx)
+            elif is_one(first):
+                lengths[c] = n
+    return lengths, [*(c for v in views for c in v.checks), *differ]
 
 
 def _lies(
@@ -198,7 +211,7 @@ def _sum(
     at = given | {c: ast.Name(cx.fresh("k"), ast.Load()) for c in rest}
     product: ast.expr | None = None
     for own, v in zip(parts, views, strict=True):
-        e = v.at([at[c] for c in own])
+        e = v.at(fitted(v.shape, [at[c] for c in own]))
         product = e if product is None else cx.expr(
             "NP.multiply(A, B)", NP=cx.numpy, A=product, B=e)
     assert product is not None

@@ -9,7 +9,7 @@ from .context import Context
 from .elementwise import operation
 from .masking import holding, masked, set_at, true_of
 from .nests import allocated, nest, product, unless
-from .views import held, reads, view
+from .views import held, reads, unlike, view
 
 __all__ = ["array_spread", "columns_masked", "places_found"]
 
@@ -186,8 +186,7 @@ def _spread(
         text = "if C:\n    PLACE = E\n    N = N + 1"
         return cx.code(text, C=mask.at(at), PLACE=place, E=e, N=count)
 
-    pairs = zip(into.shape, mask.shape, strict=True)
-    checks = [cx.expr("A != B", A=a, B=b) for a, b in pairs if ast.dump(a) != ast.dump(b)]
+    checks = unlike(into.shape, mask.shape, cx)
     checks += [cx.expr("A != B", A=total, B=of.shape[0]), *into.checks, *of.checks, *mask.checks]
     lines = [*cx.code("N = 0", N=count), *nest(mask.shape, body, cx)]
     return unless(checks, s, lines, cx)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..types import ELEMENTS
-from .arrays import store_where
+from .arrays import stored
 from .context import Context
 from .elementwise import is_elementwise
 from .integers import integer_constant
 from .nests import allocated, indices, nest, product, unless
-from .views import element, held, unique, view
+from .views import element, held, unlike, view
 
 __all__ = ["array_chosen", "array_cut", "array_masked", "holding", "masked", "set_at", "true_of"]
 
@@ -99,7 +99,7 @@ def array_masked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     of = masked(target, cx)
     if of is None:
         return None
-    under = _under(value, target.slice, cx)
+    under = None if _stretches(value, target.slice, cx) else _under(value, target.slice, cx)
     rank, axes = cx.fact(of.array).rank or 0, cx.fact(of.mask).rank or 0
     if under is None and op is None and 0 < (cx.fact(value).rank or 0) <= rank - axes:
         under = value  # the same for each place
@@ -114,7 +114,7 @@ def array_masked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             mask = mask if isinstance(mask, ast.Name) else held(mask, "m", cx)
             more = ", ".join([":"] * axes + ["None"] * (rank - axes))
             mask = cx.expr(f"M[{more}]", M=mask)
-        return store_where(s, of.array, mask, under, cx, op)
+        return stored(s, of.array, under, cx, op=op, where=mask, exact=axes)
 
     return cx.whole(make)
 
@@ -217,8 +217,7 @@ def _chosen(s: ast.stmt, name: str, of: _Masked, cx: Context) -> list[ast.stmt] 
     if len(shape) > len(mask.shape) + 1 and cx.fact(array).order != "C":
         return None  # what NumPy makes of it lies in an order of its own
     rest = shape[len(mask.shape) :]
-    pairs = [unique(ab) for ab in zip(shape, mask.shape, strict=False)]
-    checks = [cx.expr("A != B", A=ab[0], B=ab[1]) for ab in pairs if len(ab) > 1]
+    checks = unlike(shape, mask.shape, cx)
     checks += [*mask.checks, *(read.checks if read is not None else ())]
     into, count = cx.fresh("a"), cx.fresh("n")
     room = [product(mask.shape, cx), *rest]
@@ -267,6 +266,16 @@ def _under(value: ast.expr, mask: ast.expr, cx: Context) -> ast.expr | None:
     found = [(e, _under(e, mask, cx)) for e in operands]
     known = {id(e): new for e, new in found if new is not None}
     return _with(value, known) if len(known) == len({*map(id, operands)}) else None
+
+
+def _stretches(value: ast.expr, mask: ast.expr, cx: Context) -> bool:
+    """Whether one of several arrays under `mask` might stretch another, had they none."""
+    subscripts = (n for n in ast.walk(value) if isinstance(n, ast.Subscript))
+    arrays = [n.value for n in subscripts if ast.dump(n.slice) == ast.dump(mask)]
+    shapes = (cx.fact(a).shape or ("",) * (cx.fact(a).rank or 0) for a in arrays)
+    ones = {tuple(n == "1" for n in shape) for shape in shapes}
+    several = len({*map(ast.dump, arrays)}) > 1
+    return several and (len(ones) > 1 or not all(isinstance(a, ast.Name) for a in arrays))
 
 
 def _with(e: ast.expr, known: dict[int, ast.expr]) -> ast.expr:

@@ -11,7 +11,7 @@ from .context import Context
 from .integers import integer_constant
 from .nests import allocated, dtype, indices, product, unless
 from .starts import may_start
-from .views import View, element, unique, view
+from .views import View, element, unique, unlike, view
 
 __all__ = ["FOLDS", "MOMENTS", "Fold", "array_fold", "fold_of"]
 
@@ -161,9 +161,7 @@ def _lines(fold: Fold, name: str, node: ast.expr, cx: Context) -> list[ast.stmt]
         fact = cx.fact(fold.where).array
         if not mask or not fact or (fact.dtype, fact.rank) != ("bool", ty.rank) or from_first:
             return None
-        lengths = (unique(ab) for ab in zip(of.shape, mask.shape, strict=True))
-        checks += (cx.expr("A != B", A=ab[0], B=ab[1]) for ab in lengths if len(ab) > 1)
-        checks = unique([*checks, *mask.checks])
+        checks = unique([*checks, *unlike(of.shape, mask.shape, cx), *mask.checks])
     if from_first or fold.name == "mean":
         unsure = [n for n in folded if (integer_constant(n, None) or 0) < 1]
         checks += [cx.expr("N < 1", N=n) for n in unsure]

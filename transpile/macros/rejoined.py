@@ -168,7 +168,7 @@ def _weighted(given: Arguments, cx: Context) -> ast.expr | None:
     if weights is None or axis is None or not -rank <= axis < rank or rank < 2 or (
             cx.fact(weights).rank != 1 or not given.only("a", "axis", "weights")):
         return None
-    weights = weights if isinstance(weights, ast.Name) else held(weights, "w", cx)
+    a, weights = (e if isinstance(e, ast.Name) else held(e, "w", cx) for e in (a, weights))
     places = _along(axis % rank, rank, "_").replace(":", "None").replace("_", ":")
     by = cx.expr(f"NP.multiply(A, W[{places}])", NP=cx.numpy, A=a, W=weights)
     made, of = cx.fact(by).array, [cx.fact(e).array for e in (a, weights)]
@@ -179,7 +179,8 @@ def _weighted(given: Arguments, cx: Context) -> ast.expr | None:
                  "total", cx)
     new = cx.expr("NP.sum(E, axis=K) / TOTAL", NP=cx.numpy, E=by, K=ast.Constant(axis % rank),
                   TOTAL=total)
-    return _checked([cx.expr("TOTAL == 0", TOTAL=total)], new, cx)
+    unlike = cx.expr("A.shape[K] != W.shape[0]", A=a, K=ast.Constant(axis % rank), W=weights)
+    return _checked([unlike, cx.expr("TOTAL == 0", TOTAL=total)], new, cx)
 
 
 def _kept(given: Arguments, cx: Context) -> ast.expr | None:

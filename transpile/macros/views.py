@@ -16,7 +16,7 @@ from .integers import integer_constant
 
 __all__ = [
     "View", "broadcast", "element", "fitted", "held", "is_one", "is_viewable", "leaf",
-    "materialised", "misfits", "reads", "scalar", "unique", "view",
+    "materialised", "misfits", "reads", "scalar", "unique", "unlike", "view",
 ]
 
 
@@ -135,6 +135,14 @@ def _order(parts: Sequence[View], shape: Sequence[ast.expr]) -> str:
 def _agreed(orders: set[str]) -> str:
     """The order of what is computed of arrays in these; C+F where NumPy's choice is another."""
     return orders.pop() if len(orders) == 1 else "?" if "?" in orders else "C+F"
+
+
+def unlike(
+    lengths: Iterable[ast.expr], others: Iterable[ast.expr], cx: Context
+) -> list[ast.expr]:
+    """Where axis for axis, as far as there are both, two lengths are not the same."""
+    pairs = zip(lengths, others, strict=False)
+    return [cx.expr("A != B", A=a, B=b) for a, b in pairs if ast.dump(a) != ast.dump(b)]
 
 
 def fitted(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -> list[ast.expr]:

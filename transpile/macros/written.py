@@ -7,7 +7,7 @@ import numpy as np
 
 from ..types import ELEMENTS
 from .arguments import function_named, is_none
-from .arrays import store_where
+from .arrays import stored
 from .context import Context
 from .views import held, scalar
 
@@ -55,11 +55,12 @@ def array_written(node: ast.AST, cx: Context) -> ast.expr | None:
     if known and (given or not _takes(bare, out, cx)):
         return None
     name = out if isinstance(out, ast.Name) else held(out, "out", cx)
-    if where is None:
+    if known and where is None:
         cx.before(*cx.code("OUT[...] = E", OUT=name, E=bare))
         return name
     (original,) = cx.code("E", E=node)
-    lines = cx.whole(lambda: store_where(original, name, where, bare, cx))
+    exact = 0 if known else cx.fact(out).rank or 0
+    lines = cx.whole(lambda: stored(original, name, bare, cx, where=where, exact=exact))
     if lines is None:
         return None
     cx.before(*lines)
@@ -90,12 +91,13 @@ def elements_written(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Expr(value=ast.Call(func=func, args=[x, y],
                                      keywords=[ast.keyword(arg="where", value=where)])):
             if function_named(func, cx) == "copyto" and _same_types(x, y, cx):
-                return cx.whole(lambda: store_where(node, x, where, y, cx))
+                return cx.whole(lambda: stored(node, x, y, cx, where=where))
         case ast.Expr(value=ast.Call(func=func, args=[x, where, y], keywords=[])):
             alike = cx.fact(y).rank == 0 and cx.fact(where).rank == cx.fact(x).rank
             known = function_named(func, cx) in ("putmask", "place") and _same_types(x, y, cx)
             if known and alike:
-                return cx.whole(lambda: store_where(node, x, where, y, cx))
+                exact = cx.fact(x).rank or 0
+                return cx.whole(lambda: stored(node, x, y, cx, where=where, exact=exact))
         case ast.Expr(value=ast.Call(func=func, args=[x, y], keywords=[])):
             of = cx.fact(x).rank == 2 and cx.fact(y).rank == 0 and isinstance(x, ast.Name)
             if of and function_named(func, cx) == "fill_diagonal" and _same_types(x, y, cx):
