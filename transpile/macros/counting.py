@@ -122,14 +122,17 @@ def _histogram(
 def _between(
     given: Arguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """In bins between edges that are given; the last one has both its ends."""
+    """In bins between edges that are given, the last one with both its ends; not of bools, which
+    NumPy warns of.
+    """
     density, edges = flag(given.get("density"), False), given["bins"]
     if not cx.fact(edges).array:
         edges = cx.expr("NP.array(E)", NP=cx.numpy, E=edges)
     edges = steady(edges, cx)
     found = search(edges, given["a"], True, cx)
-    if density is None or found is None or not found.keys.shape or not given.only(
-            "a", "bins", "density"):
+    of = cx.fact(given["a"]).array
+    if density is None or found is None or of is None or not _is(of.dtype, "iuf") or (
+            not given.only("a", "bins", "density")):
         return None
     h = cx.fresh("h") if density else names[0]
     parts: dict[str, Part] = {"H": h, "NAME": names[0], "OTHER": names[1]}

@@ -54,6 +54,8 @@ def isin(given: Arguments, cx: Context, to: str) -> Applied | None:
     of, numbers = cx.fact(given["x"]).array, _numbers(given.get("among"))
     if of is None or not numbers or not given.only("x", "among"):
         return None
+    if of.rank > 1 and cx.fact(given["x"]).order != "C":
+        return None  # the result lies as in C
     kind = ELEMENTS[of.dtype].kind
     if kind not in "iuf" or of.dtype == "u64":
         return None

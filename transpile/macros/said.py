@@ -89,7 +89,7 @@ SAYINGS: tuple[Saying, ...] = (
            says="NP.cov(A, rowvar=ROWVAR, ddof=0)"),
     Saying(call="cov a y rowvar bias", wants="Y BIAS=True", alike="Y", rank=1,
            says="NP.cov(A, Y, ddof=0)"),
-    Saying(call="ediff1d a", says="NP.diff(A)", rank=1),
+    Saying(call="ediff1d a", says="NP.diff(A)", rank=1, kinds="iuf"),
     Saying(call=_NORM, says="NP.sqrt(NP.sum(A * A))", kinds="f"),
     Saying(call=_NORM, wants="AXIS", kinds="f",
            says="NP.sqrt(NP.sum(A * A, axis=AXIS, keepdims=KEEPDIMS))"),
