@@ -71,9 +71,10 @@ def decisive(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     """Operands that a C compiler need not compute where it knows the others, as it may if no flag
     depends on them.
     """
-    known = op in ("and", "or") and not all(map(raising, args))
-    known = known or (op == "cast" and args[0].dtype == "bool")  # of which it knows the range
-    return args[:1] if op == "select" else args if known else ()
+    if op == "select":
+        return args[:1]
+    of_range = op == "cast" and args[0].dtype == "bool"  # which it knows
+    return args if of_range or (op in ("and", "or") and not all(map(raising, args))) else ()
 
 
 def _is_chosen(e: ir.Expr) -> bool:

@@ -110,7 +110,7 @@ class Calls(StandsIn):
 
         Without a `code` it was not made for such a call.
         """
-        case = self._case(values) if code in ("", "GUARD_SHAPE") else home
+        case = self._case(values) if code in ("", "GUARD_SHAPE") else home  # which axes are of 1?
         if home is not None and code and case is home:
             if hot is not None and code == "GUARD_FLOAT_STATUS":
                 return self._told(home, hot)

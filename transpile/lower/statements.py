@@ -152,8 +152,12 @@ class Statements(Forks):
 
     def _fitting(self, test: ast.expr, stmt: ast.stmt) -> None:
         """Where one of the alternatives of `test` holds, Python must answer."""
-        several = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) and test.values
-        for each in several or [test]:
+        match test:
+            case ast.BoolOp(op=ast.Or(), values=several):
+                pass
+            case _:
+                several = [test]
+        for each in several:
             self.b.require(logic("not", self.test(each)), "GUARD_SHAPE", stmt)
 
     def _assign(self, name: str, value: ast.expr, stmt: ast.stmt) -> None:

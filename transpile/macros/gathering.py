@@ -58,10 +58,10 @@ def gathered(
     start = _start([*parts])
     lengths, beside = iter(of.shape), list[ast.expr]()
     places: list[Callable[[_Subscripts, _Subscripts], ast.expr]] = []
-    asked: list[ast.expr] = []
+    outside: ast.expr | None = None
     for k, item in enumerate(items):
         if k in parts:
-            asked += _outside(parts[k], next(lengths), cx)
+            outside = _outside(parts[k], next(lengths), cx)
             places.append(partial(_of_part, parts[k]))
         elif isinstance(item, ast.Slice):
             length, moved = along(item, next(lengths))
@@ -76,8 +76,9 @@ def gathered(
 
     shape = (*beside[:start], *together.shape, *beside[start:])
     never = [*beside, *(together.shape if len(parts) > 1 else ())]  # NumPy may ask all the same
-    text = "N < 1 and OUTSIDE" if len(parts) == len(asked) == 1 else "N < 1"
-    checks = [cx.expr(text, N=n, OUTSIDE=asked[0] if asked else n) for n in never if not is_one(n)]
+    checks = [cx.expr("N < 1", N=n) for n in never if not is_one(n)]
+    if len(parts) == 1 and outside is not None:
+        checks = [cx.expr("NONE and OUTSIDE", NONE=c, OUTSIDE=outside) for c in checks]
     lies = {cx.fact(items[k]).order for k, part in parts.items() if len(part.shape) > 1}
     if (start and len(shape) > 2) or (len(beside) > 1 and cx.fact(array).order != "C"):
         lies = {"?"}
@@ -85,14 +86,14 @@ def gathered(
     return View(shape, at, (*of.checks, *together.checks, *checks), order)
 
 
-def _outside(part: View, length: ast.expr, cx: Context) -> list[ast.expr]:
-    """Whether one of few indices is outside an axis of `length`; nothing, of others."""
+def _outside(part: View, length: ast.expr, cx: Context) -> ast.expr | None:
+    """Whether one of a few indices is outside an axis of `length`; None of many."""
     match part.shape:
-        case (ast.Constant(int(count)),) if count <= _FEW:
+        case (ast.Constant(int(count)),) if 0 < count <= _FEW:
             at = (part.at([ast.Constant(i)]) for i in range(count))
             tests = [cx.expr("not -N <= I < N", I=i, N=length) for i in at]
-            return [tests[0] if count == 1 else ast.BoolOp(ast.Or(), tests)]
-    return []
+            return tests[0] if count == 1 else ast.BoolOp(ast.Or(), tests)
+    return None
 
 
 def comes_first(e: ast.expr, cx: Context) -> bool:
