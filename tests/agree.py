@@ -45,6 +45,8 @@ def same(a: Any, b: Any, ulps: float = 0) -> bool:
     """The same type and bits, NaNs of any kind alike; floats within `ulps` of each other."""
     if type(a) is not type(b):
         return False
+    if isinstance(a, dict):
+        return same([*a.items()], [*b.items()], ulps)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(same(x, y, ulps) for x, y in zip(a, b, strict=True))
     if isinstance(a, (np.ndarray, np.generic)):

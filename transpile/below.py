@@ -5,7 +5,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
-__all__ = ["below", "blocks", "children"]
+__all__ = ["below", "blocks", "children", "results"]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
 """Fields that hold contexts, operators, and what is no node."""
@@ -44,3 +44,13 @@ def children(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+def results(e: ast.expr) -> Iterator[ast.expr]:
+    """What a display, maybe of displays, holds, which is returned."""
+    match e:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            for part in parts:
+                yield from results(part)
+        case _:
+            yield e

@@ -9,6 +9,7 @@ from loopir.record import record
 __all__ = [
     "Chosen",
     "Filled",
+    "Keyed",
     "Listed",
     "Literal",
     "Nothing",
@@ -118,6 +119,16 @@ class Tupled:
 
     items: tuple[Returned, ...]
     display: Callable[..., Any] = tuple
+
+
+@record(frozen=True, slots=True)
+class Keyed:
+    """Makes a dict of values, by these keys."""
+
+    keys: tuple[Any, ...]
+
+    def __call__(self, *values: Any) -> dict[Any, Any]:
+        return dict(zip(self.keys, values, strict=True))
 
 
 def in_tuple(items: list[Any]) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from loopir.nodes import Store
 from loopir.types import DTYPES
 
+from ..below import results
 from ..infer import Num, constant
 from ..macros.liveness import left_to_python
 from ..ranges import integer
@@ -107,9 +108,8 @@ def outside(
                     allowed.add(array)
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as array]):
                 allowed.add(array)
-            case ast.Return(value=value) if returned:
-                results = value.elts if isinstance(value, ast.Tuple) else [value]
-                found = [e for e in results if isinstance(e, ast.Name) and e.id == name]
+            case ast.Return(value=ast.expr() as value) if returned:
+                found = [e for e in results(value) if isinstance(e, ast.Name) and e.id == name]
                 allowed.update(found[:1])
     named = {n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name}
     left = sorted(named - python - allowed, key=lambda n: (n.lineno, n.col_offset))

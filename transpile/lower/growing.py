@@ -20,6 +20,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence
 
+from ..below import results
 from ..macros.copying import copied
 from ..macros.liveness import exposed, reads
 from ..macros.names import used
@@ -76,8 +77,8 @@ def _is_whole(name: str, width: int, tree: ast.FunctionDef) -> bool:
         match n:
             case ast.Call(func=ast.Name(id=called), args=args) if called == PUSH:
                 allowed.update(args)
-            case ast.Return(value=value):
-                for e in value.elts if isinstance(value, ast.Tuple) else [value]:
+            case ast.Return(value=ast.expr() as value):
+                for e in results(value):
                     allowed.update(e.args[:1] if isinstance(e, ast.Call) else ())
     names = {name, *parts_of_list(name, width)}
     wholes = (n for part in names for n in outside(part, tree, returned=True, sliced=True))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from inspect import signature
 from operator import itemgetter
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 
 from loopir.nodes import Const
 
+from ..below import results
 from ..bindings import Fresh
 from ..infer import Num, logic
 from ..macros.calls import reshaping
@@ -20,6 +21,7 @@ from ..pair import Pair
 from ..returned import (
     Chosen,
     Filled,
+    Keyed,
     Literal,
     Nothing,
     Paired,
@@ -80,6 +82,18 @@ class Results(Finished):
                 display = list if isinstance(node, ast.List) else tuple
                 self._each_once(node)
                 return Tupled(tuple(self.returned(e) for e in elts), display)
+            case ast.Dict(keys=keys, values=values):
+                texts = tuple(k.value for k in keys if isinstance(k, ast.Constant))
+                self._each_once(node)
+                if len(texts) == len(keys):
+                    return Tupled(tuple(self.returned(e) for e in values), Keyed(texts))
+            case ast.Call(func=func, args=[], keywords=given) if (
+                self._resolve(func) is builtins.dict and all(k.arg for k in given)
+            ):
+                self.known(func)
+                keys = [ast.Constant(k.arg) for k in given]
+                return self.returned(ast.copy_location(
+                    ast.Dict([*keys], [k.value for k in given]), node))
             case ast.Constant(value=str() as text):
                 return Literal(text)
             case ast.Call(func=func) if isinstance(made := self._resolve(func), type) and (
@@ -193,7 +207,7 @@ class Results(Finished):
     def _each_once(self, node: ast.expr) -> None:
         """Refuses what is made for the caller and returned twice, for each would be another."""
         seen: list[ArrayRef | ListRef | Made | str] = []
-        for e in _items(node):
+        for e in results(node):
             said = ast.unparse(e)
             named = {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
             made = said if named & self.growing.keys() else self._list_in(e)
@@ -273,12 +287,3 @@ class Results(Finished):
         if len(here) == 1:
             return first
         return Chosen(self._slot("bool", Num(here[0].when)), first, self._of_cases(here[1:], node))
-
-
-def _items(node: ast.expr) -> Iterator[ast.expr]:
-    """What a display, maybe of displays, holds."""
-    if not isinstance(node, (ast.Tuple, ast.List)):
-        yield node
-        return
-    for e in node.elts:
-        yield from _items(e)

@@ -22,6 +22,7 @@ from .compared import tuple_compared
 from .comprehensions import collected, list_comprehension, list_repeated
 from .context import Context
 from .deciding import decided
+from .dicts import dicts_apart
 from .displays import array_crossed, array_displayed, array_spelled, display_stored
 from .drawn import array_drawn
 from .driver import Macro, expand_with
@@ -197,7 +198,7 @@ def expand(
     `others` are asked before those of this package. ``changed``: names of the function that local
     functions bind, whose calls `others` replace.
     """
-    held, stored = held_named(tree, env)
+    held, stored = held_named(dicts_apart(tree, env), env)
     tree = rows_as_tuples(lists_apart(fields_named(held, env), env))
     return expand_with((*_registered, *others, *MACROS), tree, env, stored, changed)
 

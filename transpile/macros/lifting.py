@@ -150,7 +150,7 @@ class _Lifter:
                 return e
             case ast.Name(id=name) if name not in later:
                 return e
-            case ast.Slice() | ast.Tuple() | ast.Starred():
+            case ast.Slice() | ast.Tuple() | ast.Dict() | ast.Starred():
                 new: ast.expr = _spine(e)
                 for slot in _slots(new):
                     slot.set(self._bind(slot.get(), before, later))

@@ -1,0 +1,87 @@
+"""Dicts with keys of the source: each value has a name, and what is returned is a dict."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from staged import in_parts
+from written import written
+
+from transpile import fuse
+
+WHOLE = (
+    'return {"mean": x.mean(), "n": len(x), 3: (x, [k]), None: {"k": k}}',
+    'return dict(mean=x.mean(), n=len(x))',
+    'best = {"err": np.inf, "j": -1}\n'
+    'for j in range(len(x)):\n    if x[j] < best["err"]:\n        best = {"err": x[j], "j": j}\n'
+    'return best',
+    'best = {"err": np.inf, "j": -1}\n'
+    'for j, v in enumerate(x):\n    if v < best["err"]:\n        best["err"], best["j"] = v, j\n'
+    'return best["j"], best["err"]',
+    'd = {}\nd["n"] = len(x)\nif k:\n    return d\nd["sum"] = x.sum()\nd["n"] += 1\nreturn d',
+    'd = dict(n=0, total=0.0)\nfor v in x:\n    d["total"] += v\n    d["n"] -= k\n'
+    'return d, d["n"]',
+    'd = {"a": [], "b": []}\nfor v in x:\n    d["a"].append(v)\n    d["b"].append(v * 2)\nreturn d',
+    'd = {"p": {"q": 1.0}, "r": x}\nd["p"]["q"] += k\nd["r"][1] = 5\nreturn d',
+    'if k:\n    return {"price": 0.0, "delta": None}\nreturn {"price": x.sum(), "delta": x[0]}',
+    'd = {"a": x[0], "b": x[1]}\nd["a"], d["b"] = d["b"], d["a"]\nreturn [d, k]',
+    'd = {"a": x[0], "b": x[1]}\nd = {"a": d["b"], "b": d["a"]}\nreturn d',
+    'd = {"a": x, "b": x * 2}\nreturn {"in": d, "out": d["b"].sum()}',
+    'd = {"my key": 1.0, "": 2.0}\nd["my key"] += x[0]\nd[""] -= x[1]\nreturn d',
+    'n, d_a = 3, 4.0\nd = {"a": 1.0, "n": n}\nd["a"] += d_a\nn += 1\nreturn d, n, d_a',
+    'for v in x:\n    d = {"v": v, "w": v * k}\nreturn d["v"] + d["w"]',
+    'd = {"v": x}\nd["v"] += 1\nd["v"] = d["v"] * 2\nreturn d',
+    'd = {"k": k, "same": x, "again": x}\nreturn d',
+)
+NOT_WHOLE = (
+    'd = {"a": x[0]}\nreturn d, d',
+    'd = {"a": x[0]}\ne = d\ne["a"] = k\nreturn d',
+    'd = {"b": 0, "a": 0}\nif k:\n    d = {"a": k, "b": 1}\nreturn d',
+    'd = {"a": 1}\nif k:\n    d["b"] = x[0]\nreturn d',
+    'd = {"a": 1}\nd["b"] = d["c"]\nreturn d',
+    'd = {"a": 1}\nd["b"] = 2\nd = {"a": 3}\nreturn d',
+    'd = {"a": 1, **{"b": k}}\nreturn d',
+    'd = {"a": 1, "a": k}\nreturn d',
+    'd = {k: 1}\nreturn d',
+    'd = {"a": k}\ndel d["a"]\nreturn d',
+    'd = {"a": k}\nreturn len(d), "a" in d, [*d], d.get("a")',
+    'd = {"a": k}\nf = lambda: d["a"]\nd["a"] = 2\nreturn f()',
+    'for v in x:\n    d = {}\n    d["v"] = v\n    if k:\n        d["w"] = k\nreturn d',
+    'dict = lambda **given: given["a"]\nd = dict(a=k)\nreturn d',
+    'return {**{"a": 1}}',
+    'return {x[0]: 1}',
+    'd = [{"a": 1}, {"a": k}]\nreturn d[0] is d[1], d',
+    'd = {"a": k}\nglobal kept\nkept = d\nreturn d',
+    'if k:\n    d = {"a": k}\nreturn d["a"]',
+    'd = {}\nreturn d["a"]',
+)
+CALLS = ((4, 0), (4, 1), (2, 2), (1, 0), (0, 1))
+
+
+@pytest.mark.parametrize("text", [*WHOLE, *NOT_WHOLE])
+def test_dicts(text: str, tmp_path: Path) -> None:
+    lines = "\n".join(f"    {line}" for line in text.splitlines())
+    function = written(tmp_path, f"import numpy as np\ndef f(x, k):\n{lines}\n").f
+    fused = fuse(function, on_reject="silent")
+    for n, k in CALLS:
+        args = np.arange(n) * 0.5 - 1, k
+        assert_same(outcome(fused, args), outcome(function, args), args)
+    if text in WHOLE:
+        assert fused.stats.compiled >= 2, fused.stats
+        assert not in_parts(fused)
+
+
+def test_dict_is_another(tmp_path: Path) -> None:
+    text = "def f(x, k):\n    d = dict(a=x[0], b=k)\n    d['a'] += 1\n    return d['a']\n"
+    text += "def g(x, k):\n    return dict(a=x[0], b=k)\n"
+    module = written(tmp_path, text)
+    for function in (module.f, module.g):
+        vars(module).pop("dict", None)
+        fused, x = fuse(function, on_reject="silent"), np.ones(3)
+        for _ in range(2):
+            assert fused(x, 1) == function(x, 1)
+        assert fused.stats.compiled == 2
+        vars(module)["dict"] = lambda **given: {"a": len(given)}
+        assert fused(x, 1) == function(x, 1) == ({"a": 2} if function is module.g else 3)
