@@ -92,7 +92,7 @@ def calm(x: Any, out: Any) -> Any:
 
 
 def early(x: Any, out: Any) -> Any:
-    kinds = {"big": 0, "small": 0}
+    kinds = dict.fromkeys(("big", "small"), 0)
     for v in x:
         if v > 100.0:
             return "huge"

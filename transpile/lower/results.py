@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,22 +78,9 @@ class Results(Finished):
         match node:
             case None | ast.Constant(value=None):
                 return Nothing()
-            case ast.Tuple(elts=elts) | ast.List(elts=elts) if elts or isinstance(node, ast.Tuple):
-                display = list if isinstance(node, ast.List) else tuple
-                self._each_once(node)
-                return Tupled(tuple(self.returned(e) for e in elts), display)
-            case ast.Dict(keys=keys, values=values):
-                texts = tuple(k.value for k in keys if isinstance(k, ast.Constant))
-                self._each_once(node)
-                if len(texts) == len(keys):
-                    return Tupled(tuple(self.returned(e) for e in values), Keyed(texts))
-            case ast.Call(func=func, args=[], keywords=given) if (
-                self._resolve(func) is builtins.dict and all(k.arg for k in given)
-            ):
-                self.known(func)
-                keys = [ast.Constant(k.arg) for k in given]
-                return self.returned(ast.copy_location(
-                    ast.Dict([*keys], [k.value for k in given]), node))
+            case ast.expr() if (displayed := self._display(node)) is not None:
+                self._each_once(ast.Tuple([*displayed[1]], ast.Load()))
+                return Tupled(tuple(self.returned(e) for e in displayed[1]), displayed[0])
             case ast.Constant(value=str() as text):
                 return Literal(text)
             case ast.Call(func=func) if isinstance(made := self._resolve(func), type) and (
@@ -145,6 +132,25 @@ class Results(Finished):
         if not isinstance(got, Num):
             return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be returned", node)
         return self._scalar(got, node)
+
+    def _display(
+        self, node: ast.expr
+    ) -> tuple[Callable[..., Any], Sequence[ast.expr]] | None:
+        """What makes a tuple, a list or a dict, and of what."""
+        match node:
+            case ast.Tuple(elts=elts):
+                return tuple, elts
+            case ast.List(elts=[_, *_] as elts):
+                return list, elts
+            case ast.Dict(keys=keys, values=values):
+                texts = tuple(k.value for k in keys if isinstance(k, ast.Constant))
+                return (Keyed(texts), values) if len(texts) == len(keys) else None
+            case ast.Call(func=func, args=[], keywords=given) if (
+                self._resolve(func) is builtins.dict and all(k.arg for k in given)
+            ):
+                self.known(func)
+                return Keyed(tuple(k.arg for k in given)), [k.value for k in given]
+        return None
 
     def _reshaped(self, node: ast.Call) -> Returned | None:
         """An array in another shape, by NumPy at the very end: its view, or copy, or error."""
