@@ -58,6 +58,29 @@ def test_as_numpy(made: str, taken: str, tmp_path: Path) -> None:
         assert fused.stats.compiled
 
 
+MARKED = {
+    "bools": "u = [False] * len(x)\n    u[0] = u[-1] = x[0] > k",
+    "swapped": "u = [k] * len(x)\n    u[0], u[-1] = 7, u[0]\n    u[1], u[2] = u[2], u[0]",
+    "comprehended": "u = [0 for _ in range(len(x))]\n    for i in range(1, len(x)):\n"
+                    "        u[i] = u[i - 1] + k",
+    "mixed": "u = [0] * len(x)\n    u[0] = u[1] = x[0]",
+}
+
+
+@pytest.mark.parametrize("made", MARKED)
+@pytest.mark.parametrize("taken", ["np.array(u)", "np.asarray(u), k", "np.array(u, dtype=float)",
+                                   "np.array(u), u", "x[np.array(u) > 0]", "np.array(u) * 2"])
+def test_of_a_value_so_many_times(made: str, taken: str, tmp_path: Path) -> None:
+    plain = written(tmp_path, TEXT.format(MARKED[made], taken)).f
+    fused = fuse(plain, on_reject="silent")
+    for n, k in ((8, 2), (3, 1), (3, 0), (2, 5), (1, 40), (0, 1)):
+        args = arguments(n, k)
+        assert_same(outcome(fused, args), outcome(plain, args), f"{n} {k}")
+    if made != "mixed":
+        assert not in_parts(fused)
+        assert fused.stats.compiled
+
+
 TWICE = (
     "u, u", "u, list(u)", "u, np.array(u)", "np.array(u), np.array(u)", "u, u[:2]",
     "np.array(u), np.asarray(u)", "(u, 1), u", "tuple(u), u", "list(u), list(u)", "u, len(u)",

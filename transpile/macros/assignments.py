@@ -81,6 +81,9 @@ def unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)], value=value
         ) if (items := cx.facts.items(value)) is not None:
             return _paired(targets, items, cx)
+        case ast.Assign(targets=[ast.Tuple() | ast.List() as target], value=ast.IfExp() as value):
+            text = "if C:\n    TARGET = A\nelse:\n    TARGET = B"
+            return cx.code(text, TARGET=target, C=value.test, A=value.body, B=value.orelse)
         case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value) if (
             made := _listed(value, cx)
         ):

@@ -173,7 +173,8 @@ class Context:
         waiting, count = [self.within.value], 0
         while waiting:
             e = waiting.pop()
-            waiting += e.elts if isinstance(e, (ast.Tuple, ast.List)) else []
+            if isinstance(e, (ast.Tuple, ast.List, ast.Dict)):
+                waiting += e.values if isinstance(e, ast.Dict) else e.elts
             count += e is self.at if name is None else isinstance(e, ast.Name) and e.id == name
         return count
 

@@ -61,8 +61,8 @@ def decided(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
             return then if truth else other
         case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=bool(truth))):
             return ast.Constant(not truth)
-        case ast.BoolOp(op=op, values=[ast.Constant(value=bool(truth)) as first, *rest]):
-            if truth is isinstance(op, ast.Or):
+        case ast.BoolOp(op=op, values=[ast.Constant(value=bool() | None as said) as first, *rest]):
+            if bool(said) is isinstance(op, ast.Or):
                 return first
             return rest[0] if len(rest) == 1 else ast.copy_location(ast.BoolOp(op, rest), node)
         case ast.Name(ctx=ast.Load()):

@@ -130,10 +130,6 @@ class _Apart(ast.NodeTransformer):
         """A copy of the function in which it is so."""
         tree = copied(self.tree)
         body: list[ast.stmt] = []
-        for n in below(*tree.body):
-            match n:  # what is asked alone is asked at each call
-                case ast.Assign(value=ast.Call(func=func)) if _makes(n, self.name, self.env):
-                    body = [ast.copy_location(ast.Expr(func), tree.body[0])]
         for s in tree.body:
             key = _set(s, self.name)
             new = self.visit(s)

@@ -9,7 +9,7 @@ import numpy as np
 
 from loopir.types import DTYPES, dtype_of
 
-from ..below import below
+from ..below import below, results
 from .calls import is_of_numpy
 from .comprehensions import waits
 from .context import Context
@@ -143,16 +143,16 @@ def _harmless(n: ast.AST, resolve: Resolve) -> Iterator[ast.expr]:
                 yield of
         case ast.Subscript(value=of, ctx=ast.Load()):
             yield of
-        case ast.Assign(targets=[ast.Subscript(value=of, slice=at)]) | ast.AugAssign(
-            target=ast.Subscript(value=of, slice=at)
-        ) if not isinstance(at, ast.Slice):
+        case ast.AugAssign(target=ast.Subscript(value=of, slice=at)) if not isinstance(
+            at, ast.Slice
+        ):
             yield of
         case ast.AugAssign(target=ast.Name() as of, op=ast.Add(), value=ast.List()):
             yield of
         case ast.For(iter=of) | ast.comprehension(iter=of):
             yield of
         case ast.Return(value=ast.expr() as of):
-            yield from (of, *getattr(of, "elts", ()))
+            yield from (of, *results(of))
         case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(operand=of):
             yield of
         case ast.BinOp(left=left, right=right):
@@ -161,9 +161,14 @@ def _harmless(n: ast.AST, resolve: Resolve) -> Iterator[ast.expr]:
             yield from (left, *rest)
         case ast.BoolOp(values=values):
             yield from values
-    match n:
-        case ast.Assign(targets=[ast.Subscript()], value=of) | ast.AugAssign(value=of):
-            yield of
+    for to, value in bindings(n):
+        match to:
+            case ast.Subscript(value=of, slice=at):
+                yield value
+                if not isinstance(at, ast.Slice):
+                    yield of
+    if isinstance(n, ast.AugAssign):
+        yield n.value
 
 
 def _displayed(e: ast.expr) -> list[ast.expr] | None:
@@ -182,11 +187,12 @@ def _displayed(e: ast.expr) -> list[ast.expr] | None:
 def _added_by(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
     """What the statement `node` puts into lists."""
     for to, value in bindings(node):
-        if isinstance(to, ast.Name):
-            yield to.id, _displayed(value) or []
+        match to:
+            case ast.Name(id=name):
+                yield name, _displayed(value) or []
+            case ast.Subscript(value=ast.Name(id=name)):
+                yield name, [value]
     match node:
-        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
-            yield name, [value]
         case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name)), op=op, value=value):
             yield name, [ast.BinOp(value, op, value)]
         case ast.AugAssign(target=ast.Name(id=name)) | ast.Expr(

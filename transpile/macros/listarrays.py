@@ -8,10 +8,12 @@ import numpy as np
 
 from loopir.types import dtype_of
 
+from ..below import below
 from ..types import ELEMENTS, ScalarType
 from .arguments import function_named
-from .comprehensions import waits
+from .comprehensions import list_repeated, waits
 from .context import Context
+from .names import bindings
 from .nests import allocated, unless
 from .views import held
 
@@ -76,7 +78,7 @@ def list_as_array(node: ast.AST, cx: Context) -> ast.expr | None:
     made = name in ("array", "asarray")
     most = function.nin if isinstance(function, np.ufunc) else 3 if name in _TAKING else 0
     at = next((k for k, e in enumerate(args[:most]) if _is_taken(e, cx)), None)
-    if at is None or (made and (cx.returned() or not isinstance(args[at], ast.Name))):
+    if at is None or (made and not _stays(args[at], cx)):
         return None
     given = [*args[1:2], *(k.value for k in keywords)]
     if made and widened(_dtype(args[at], cx), given, cx) is None:
@@ -165,6 +167,23 @@ def list_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         lines += cx.code("TARGET = E", TARGET=target, E=array)
     assert isinstance(node, ast.stmt)
     return unless([cx.expr("len(X) < 1", X=e)], node, lines, cx)
+
+
+def _stays(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is a list that has a name, and does not become the array that is returned; those
+    of a value so many times never do.
+    """
+    if not isinstance(e, ast.Name) or not cx.returned():
+        return isinstance(e, ast.Name)
+    made = [
+        value for n in below(*cx.tree.body) for to, value in bindings(n)
+        if isinstance(to, ast.Name) and to.id == e.id
+    ]
+    lists = (list_repeated(v, cx) or v for v in made)
+    return bool(made) and all(
+        isinstance(v, ast.BinOp) and isinstance(v.op, ast.Mult)
+        and (isinstance(v.left, ast.List) or isinstance(v.right, ast.List)) for v in lists
+    )
 
 
 def _is_taken(e: ast.expr, cx: Context) -> bool:

@@ -63,9 +63,11 @@ def held_named(tree: ast.FunctionDef, env: Env) -> tuple[ast.FunctionDef, Stored
     A tuple is written out where only its items count: where it is taken apart, looped over, or
     given to a function of Python's own or NumPy's.
     """
-    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)} - bound(*tree.body)
+    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     types = {n: env.type(ast.Name(n, ast.Load())) for n in given}
     objects = {n: ty for n, ty in types.items() if isinstance(ty, ObjectType)}
+    tree = _given(tree, objects)
+    objects = {n: ty for n, ty in objects.items() if n not in bound(*tree.body)}
     if not objects:
         return tree, {}
     new = copied(tree)
@@ -78,6 +80,24 @@ def held_named(tree: ast.FunctionDef, env: Env) -> tuple[ast.FunctionDef, Stored
     new.body = [*naming.lines, *new.body]
     named = naming.names.items()
     return new, {(p[0], str(p[1])): name for p, name in named if p in naming.set}
+
+
+def _given(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) -> ast.FunctionDef:
+    """Without what is done where objects that are given are not: ``if shape is None: shape = …``"""
+    body: list[ast.stmt] = []
+    for s in tree.body:
+        match s:
+            case ast.If(test=ast.Compare(ast.Name(id=name), [ast.Is()], [ast.Constant(None)])) if (
+                name in objects and name not in bound(*body)
+            ):
+                body += s.orelse
+            case _:
+                body.append(s)
+    if len(body) == len(tree.body):
+        return tree
+    new = copied(tree)
+    new.body = [copied(s) for s in body] or [ast.copy_location(ast.Pass(), tree.body[0])]
+    return new
 
 
 def _spelled_out(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) -> list[ast.stmt]:
@@ -159,8 +179,45 @@ class _Naming(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         if any(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets):
-            node.value = self._items(node.value) or node.value
+            node.value = self._chosen(node.value)
         return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        match node:
+            case ast.Compare(of, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]) if (
+                isinstance(self._type(of), ObjectType)
+            ):
+                return ast.copy_location(ast.Constant(isinstance(op, ast.IsNot)), node)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        node.test = self._truth(node.test)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        node.test = self._truth(node.test)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        node.operand = self._truth(node.operand) if isinstance(node.op, ast.Not) else node.operand
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def _truth(self, test: ast.expr) -> ast.expr:
+        """`test`, with True for tuples that have items."""
+        if isinstance(test, ast.BoolOp):
+            test.values = [self._truth(e) for e in test.values]
+            return test
+        ty = self._type(test)
+        some = isinstance(ty, ObjectType) and ty.is_tuple and ty.parts
+        return ast.copy_location(ast.Constant(True), test) if some else test
+
+    def _chosen(self, node: ast.expr) -> ast.expr:
+        """`node`, with the tuple that it is, or may be, written out."""
+        if isinstance(node, ast.IfExp):
+            node.body, node.orelse = self._chosen(node.body), self._chosen(node.orelse)
+        elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            node = node.values[0] if isinstance(self._truth(node.values[0]), ast.Constant) else node
+        return self._items(node) or node
 
     def _type(self, node: ast.expr) -> ArgType | None:
         known: Mapping[str, ArgType] = self.objects

@@ -37,8 +37,11 @@ def row_unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.Assign(
             targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
-            value=ast.Name() | ast.Subscript() as value,
-        ) if all(isinstance(t, ast.Name) for t in targets) and cx.fact(value).rank:
+            value=value,
+        ) if all(isinstance(t, ast.Name) for t in targets) and (
+            cx.fact(value).rank if isinstance(value, (ast.Name, ast.Subscript)) else
+            cx.fact(value).array
+        ):
             pass
         case _:
             return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from .asked import Asked
 from .integers import integer_constant
-from .names import bindings
+from .names import bindings, rename
 
 __all__ = [
     "MOST", "Tuples", "added", "constant_slice", "is_steady", "spelled", "tuple_lists",
@@ -82,10 +82,40 @@ class Tuples(Asked):
                 if bounds is None or items is None or not all(map(is_steady, items)):
                     return None
                 return items[bounds]
+            case ast.Call(
+                func=func,
+                args=[ast.GeneratorExp(elt, [each]) | ast.ListComp(elt, [each])], keywords=[],
+            ) if self.resolve(func) is tuple:
+                return self._mapped(elt, each)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 first, second = self._items(left), self._items(right)
                 return None if first is None or second is None else first + second
         return None
+
+
+    def _mapped(self, elt: ast.expr, each: ast.comprehension) -> list[ast.expr] | None:
+        """Of ``tuple(E for v in T)`` with tuples that are known, maybe zipped, each ``E``."""
+        match each.iter:
+            case ast.Call(func=func, args=[_, *_] as tuples, keywords=[]) if (
+                self.resolve(func) is zip
+            ):
+                several = [self._items(t) for t in tuples]
+                targets = each.target.elts if isinstance(each.target, ast.Tuple) else []
+            case of:
+                several, targets = [self._items(of)], [each.target]
+        names = [t.id for t in targets if isinstance(t, ast.Name)]
+        known = [items for items in several if items is not None and all(map(is_steady, items))]
+        if each.ifs or each.is_async or not len({*names}) == len(targets) == len(known) == len(
+            several
+        ):
+            return None
+        if any(isinstance(n, _WITHIN) for n in ast.walk(elt)):
+            return None  # with names of their own
+        rows = zip(*known, strict=False)
+        return [rename(elt, dict(zip(names, row, strict=True))) for row in rows]
+
+
+_WITHIN = ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 
 
 def is_steady(e: ast.expr) -> bool:

@@ -1,0 +1,78 @@
+"""Tuples that are taken apart: as states, as arguments that may be None, and of arrays."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from staged import in_parts
+from written import written
+
+from transpile import fuse
+
+GIVEN = (
+    "lo, hi = t if t else (0.0, 1.0)\nreturn hi - lo + x[0]",
+    "if t is None:\n    t = (x.min(), x.max())\nlo, hi = t\nreturn hi - lo + x[0]",
+    "if t is None:\n    lo, hi = x[0], x[1]\nelse:\n    lo, hi = t\nreturn hi - lo",
+    "if t:\n    lo, hi = t\nelse:\n    lo, hi = 0.0, 1.0\nreturn hi - lo + x[0]",
+    "lo, hi = t if t is not None else (0.0, 1.0)\nreturn hi - lo + x[0]",
+    "lo, hi = t or (0.0, 1.0)\nreturn hi - lo + x[0]",
+    "if t is not None and t[0] > x[0]:\n    return t[1]\nreturn x[1]",
+    "if not t:\n    return x[0]\nreturn t[0] * t[1]",
+    "return x[0] if t is None else t[0]",
+    "if t and t[0] > x[0] or x[1] > 1:\n    return x[0]\nreturn x[1]",
+    "s = 0.0\nfor v in x:\n    lo, hi = t if t else (v, 2 * v)\n    s += hi - lo\nreturn s",
+)
+STATES = (
+    "s = (x[0], 0.0)\nfor v in x:\n    s = tuple(a + v for a in s)\nreturn s",
+    "s = (x[0], 0.0)\nfor v in x:\n    k = (s[1], -s[0])\n"
+    "    s = tuple(a + 0.5 * b for a, b in zip(s, k))\nreturn s[0], s[1]",
+    "s = (x[0], 0.0)\nfor v in x:\n    new = tuple([a * v for a in s])\n"
+    "    if new[0] > s[1]:\n        s = new\nreturn s",
+    "s = (x[0], 1.0, x[1])\nk = (1, 2)\nreturn tuple(a * b for a, b in zip(s, k))",
+    "a = tuple(i * 2 for i in (1, 2, 3))\nreturn x[a[0]] + sum(a)",
+    "n = tuple(a for a in x.shape)\nreturn np.zeros(n) + x",
+    "a, b = tuple(v + 1 for v in (x[0], x[1]))\nreturn a * b",
+)
+ARRAYS = (
+    "a, b = X.T\nreturn a * b",
+    "a, b = np.radians(X).T\nreturn np.cos(a) - b",
+    "a, b = X[:2] * 2\nreturn a + b",
+    "a, b = X.T.copy()\na[0] = 5\nreturn a, b, X",
+    "a, b = X.T\na += 1\nreturn X",
+    "(a, b), c = X.T, x[0]\nreturn a * c - b",
+    "a, b = X.sum(axis=0)\nreturn a - b",
+)
+
+
+def judged(tmp_path: Path, text: str, calls: list[tuple[Any, ...]]) -> int:
+    lines = "\n".join(f"    {line}" for line in text.splitlines())
+    function = written(tmp_path, f"import numpy as np\ndef f(x, t=None, X=None):\n{lines}\n").f
+    fused = fuse(function, on_reject="silent")
+    for args in calls:
+        assert_same(outcome(fused, args), outcome(function, args), args, 4)
+    assert not in_parts(fused)
+    return fused.stats.compiled
+
+
+@pytest.mark.parametrize("text", GIVEN)
+def test_what_may_not_be_given(text: str, tmp_path: Path) -> None:
+    x = np.array([0.5, 1.5, -2.0])
+    calls = [(x,), (x, (0.25, 2.0)), (x, (1, 0)), (x, None), (x, (1, 2, 3)), (x, ())]
+    assert judged(tmp_path, text, calls) >= 4
+
+
+@pytest.mark.parametrize("text", STATES)
+def test_states(text: str, tmp_path: Path) -> None:
+    calls = [(np.arange(n) * 0.5 - 1,) for n in (5, 2, 3)]
+    assert judged(tmp_path, text, calls) >= 2
+
+
+@pytest.mark.parametrize("text", ARRAYS)
+def test_of_arrays(text: str, tmp_path: Path) -> None:
+    x = np.arange(4) + 0.5
+    calls = [(x, None, np.arange(2.0 * n).reshape(n, 2)) for n in (4, 2, 1, 0)]
+    calls.append((x, None, np.arange(12.0).reshape(4, 3)))
+    assert judged(tmp_path, text, calls) >= 1
