@@ -34,10 +34,18 @@ WHOLE = (
     'for v in x:\n    d = {"v": v, "w": v * k}\nreturn d["v"] + d["w"]',
     'd = {"v": x}\nd["v"] += 1\nd["v"] = d["v"] * 2\nreturn d',
     'd = {"k": k, "same": x, "again": x}\nreturn d',
+    'd = {"a": x[0]}\nd["b"] = k\ne = d\ne["a"] += 1\nreturn e',
+    'best = {"v": -np.inf, "i": 0}\nfor i, v in enumerate(x):\n    d = {"v": v, "i": i}\n'
+    '    if d["v"] > best["v"]:\n        best = d\nreturn best',
+    'a = told(x)\nb = told(x * 2)\na["m"] -= b["n"]\nreturn a["m"], b',
+    'def inner(y):\n    return {"m": y.sum(), "k": k}\na = inner(x)\nreturn a["m"] * a["k"]',
 )
 NOT_WHOLE = (
     'd = {"a": x[0]}\nreturn d, d',
     'd = {"a": x[0]}\ne = d\ne["a"] = k\nreturn d',
+    'd = {"a": 0}\nfor v in x:\n    e = d\n    e["a"] += v\nreturn e',
+    'd = {"a": 0}\nif k:\n    e = d\nelse:\n    e = {"a": 2}\nreturn e',
+    'd = e = {"a": 0}\ne["a"] = k\nreturn d',
     'd = {"b": 0, "a": 0}\nif k:\n    d = {"a": k, "b": 1}\nreturn d',
     'd = {"a": 1}\nif k:\n    d["b"] = x[0]\nreturn d',
     'd = {"a": 1}\nd["b"] = d["c"]\nreturn d',
@@ -57,13 +65,20 @@ NOT_WHOLE = (
     'if k:\n    d = {"a": k}\nreturn d["a"]',
     'd = {}\nreturn d["a"]',
 )
+HELPER = """import numpy as np
+def told(y):
+    out = {}
+    out["n"] = len(y)
+    out["m"] = y.sum()
+    return out
+"""
 CALLS = ((4, 0), (4, 1), (2, 2), (1, 0), (0, 1))
 
 
 @pytest.mark.parametrize("text", [*WHOLE, *NOT_WHOLE])
 def test_dicts(text: str, tmp_path: Path) -> None:
     lines = "\n".join(f"    {line}" for line in text.splitlines())
-    function = written(tmp_path, f"import numpy as np\ndef f(x, k):\n{lines}\n").f
+    function = written(tmp_path, f"{HELPER}def f(x, k):\n{lines}\n").f
     fused = fuse(function, on_reject="silent")
     for n, k in CALLS:
         args = np.arange(n) * 0.5 - 1, k

@@ -5,7 +5,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from ..below import below, results
+from ..below import below, blocks, results
 from .copying import copied
 from .env import Env
 from .names import declared, unused, used
@@ -28,12 +28,9 @@ def dicts_apart(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
                                                return {"at": best_at, "error": best_error,
                                                        "size": best_size}
     """
-    tried: set[str] = set()
-    while new := {*_made(tree, env)} - tried:
-        for name in sorted(new):
-            keys = _keys(name, tree, env)
-            tree = tree if keys is None else _Apart(name, *keys, tree, env).function()
-        tried |= new
+    for name in sorted({*_made(tree, env)}):
+        if (keys := _keys(name, tree, env)) is not None:
+            return dicts_apart(_Apart(name, *keys, tree, env).function(), env)
     return tree
 
 
@@ -87,6 +84,7 @@ def _keys(
                 plain.add(whole)
             case ast.Return(value=ast.expr() as value):
                 plain |= {*[e for e in results(value) if e in named][:1]}
+    plain |= {*_handed_on(name, tree, env)}
     given = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
     first, *others = displays
     later: list[str] = []
@@ -95,6 +93,34 @@ def _keys(
     alike = all(d == first for d in others) and asked <= {*first, *later}
     free = name not in inner | given | declared(tree)
     return (first, [*dict.fromkeys(later)]) if free and alike and named == plain else None
+
+
+def _handed_on(name: str, tree: ast.FunctionDef, env: Env) -> list[ast.expr]:
+    """Where the dict gets another name for good: after it was made, in the same iteration of each
+    loop, and not spoken of by this name again.
+    """
+    count, found = 0, list[tuple[int, ast.expr]]()
+
+    def walk(block: list[ast.stmt], made: bool) -> None:
+        nonlocal count
+        for s in block:
+            inner = [*blocks(s)]
+            count += _named(s, name) - sum(_named(t, name) for body in inner for t in body)
+            match s:
+                case ast.Assign(targets=[ast.Name()], value=ast.Name(id=of) as dict_) if (
+                    of == name and made
+                ):
+                    found.append((count, dict_))
+            made = made or _makes(s, name, env)
+            for body in inner:
+                walk(body, made and not isinstance(s, (ast.For, ast.While)))
+
+    walk(tree.body, False)
+    return [dict_ for uses, dict_ in found if uses == count]
+
+
+def _named(s: ast.stmt, name: str) -> int:
+    return sum(isinstance(n, ast.Name) and n.id == name for n in below(s))
 
 
 def _makes(s: ast.AST, name: str, env: Env) -> bool:
@@ -163,7 +189,7 @@ class _Apart(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """The dict, where it is returned."""
+        """The dict, where it is returned, or handed on."""
         if node.id != self.name:
             return node
         keys: list[ast.expr | None] = [ast.Constant(key) for key in self.there]
