@@ -1,7 +1,9 @@
 """Dicts with keys of the source: each value has a name, and what is returned is a dict."""
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,3 +102,71 @@ def test_dict_is_another(tmp_path: Path) -> None:
         assert fused.stats.compiled == 2
         vars(module)["dict"] = lambda **given: {"a": len(given)}
         assert fused(x, 1) == function(x, 1) == ({"a": 2} if function is module.g else 3)
+
+
+ASKED = (
+    'y = np.empty_like(x)\nfor i in range(len(x)):\n    y[i] = p["a"] * x[i] ** p["b"]\nreturn y',
+    'return x.sum() * p["a"] + p["b"]',
+    'w = p["w"]\nfor i in range(len(x)):\n    w[i] += x[i]\n    x[i] = w[0]\nreturn w',
+    'return p["in"]["k"] * x.sum()',
+    'a, b = p["a"], p["b"]\nfor _ in range(3):\n    x = x * a + b\nreturn x',
+    'return x.sum() * p.get("a", 2.0)',
+    'q = p\nreturn x * q["a"]',
+    'if p is None:\n    return x\nreturn x * p["a"]',
+    'p["w"][0] = 7\nreturn x * 2',
+)
+LEFT = (
+    'p["a"] = 3\nreturn x.sum() * p["a"]',
+    'return x.sum() * p.get("zz", 2.0)',
+    'return x.sum() * p.a',
+    's = 0.0\nfor k in p:\n    s += len(k)\nreturn s + x[0]',
+    'p["new"] = x.sum()\nreturn p',
+    'del p["a"]\nreturn x * p["a"]',
+    'return len(p), "a" in p, x * 2',
+    'q = p\nq["a"] = 9.0\nreturn x * p["a"]',
+    'p.update(a=5.0)\nreturn x * p["a"]',
+    'return p, x * 2',
+    'x[0] = p["w"][0]\nreturn p["zz"]',
+    'return {"p": p, "a": p["a"]}',
+)
+
+
+def given(**changed: Any) -> dict[Any, Any]:
+    whole = {"a": 0.5, "b": 2, "w": np.arange(4.0), "in": {"k": 2.5}, "mode": "same", 3: 4}
+    return {k: v for k, v in (whole | changed).items() if v is not ...}
+
+
+@pytest.mark.parametrize("text", [*ASKED, *LEFT])
+def test_dicts_that_are_given(text: str, tmp_path: Path) -> None:
+    lines = "\n".join(f"    {line}" for line in text.splitlines())
+    function = written(tmp_path, f"{HELPER}def f(x, p):\n{lines}\n").f
+    fused = fuse(function, on_reject="silent")
+    shared = np.arange(4.0)
+    calls = [
+        given(), given(), given(a=np.float32(1.5)), given(a=3, b=0.5), given(zz=9.0),
+        given(b=...), given(a=...), given(w=[1.0, 2.0, 3.0, 4.0]), given(a="text"),
+        given(**{"in": None}), {},
+        None, given(w=shared), OrderedDict(given()), defaultdict(float, given(a=...)),
+    ]
+    for p in calls:
+        args = (shared if p and p.get("w") is shared else np.arange(1.0, 5.0)), p
+        assert_same(outcome(fused, args), outcome(function, args), args, 4)
+    if text in ASKED:
+        assert fused.stats.compiled >= 3, fused.stats
+        whole = fuse(function, on_reject="raise")
+        whole(np.ones(4), given())
+        assert whole.stats.compiled == 1
+        assert not in_parts(whole)
+
+
+def test_another_dict_is_another_call() -> None:
+    def f(x, p):
+        return x * p["a"] if p["b"] > 0 else x
+
+    fused, x = fuse(f, on_reject="silent"), np.ones(3)
+    for k in range(200):  # whatever else they hold
+        p = {"a": 2.0, "b": k - 100, str(k): k, k: None}
+        assert (fused(x, p) == f(x, p)).all()
+    assert fused.stats.compiled == 200
+    large = {str(k): float(k) for k in range(100_000)} | {"a": 2.0, "b": 1}
+    assert (fused(x, large) == f(x, large)).all()

@@ -1,4 +1,4 @@
-"""What tuples and plain objects hold, where reading it runs no code."""
+"""What tuples, plain objects and dicts hold, where reading it runs no code."""
 from __future__ import annotations
 
 import functools
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .scope import is_own_class
-from .types import ArgType, ObjectType, Opaque
+from .types import ArgType, Key, ObjectType, Opaque
 
 __all__ = ["narrowed", "object_type"]
 
@@ -28,15 +28,19 @@ _GETTER = type(vars(namedtuple("_", "a"))["a"])
 def object_type(
     value: Any, part_type: Callable[[Any], ArgType | None], depth: int = 0
 ) -> ObjectType | None:
-    """The type of a tuple or an object whose parts can be read, and reading them runs no code.
+    """The type of a tuple, an object or a dict whose parts can be read without running code.
 
     ``part_type`` tells the types of those that hold nothing.
     """
     kind = type(value)
+    if kind is dict and len(value) > _MANY:
+        return None
     if depth > _DEEP or not _is_plain(kind):  # type: ignore[arg-type]  # classes are hashable
         return None
     if kind is tuple:
-        parts: list[tuple[int | str, Any]] = [*enumerate(value)]
+        parts: list[tuple[Key, Any]] = [*enumerate(value)]
+    elif kind is dict:
+        parts = [((k,), v) for k, v in value.items() if type(k) is str]
     elif issubclass(kind, tuple):
         parts = list(zip(kind._fields, value, strict=True))  # type: ignore[attr-defined]
     else:
@@ -65,8 +69,9 @@ def _written(kind: type) -> dict[str, Any]:
 
 @functools.cache
 def _is_plain(kind: type) -> bool:
-    """Whether instances of `kind` are tuples or hold attributes, which are read without code."""
-    if kind is tuple:
+    """Whether instances of `kind` are tuples, dicts, or hold attributes that are read without code.
+    """
+    if kind in (tuple, dict):
         return True
     above = kind.__mro__[:-1]
     plain = type(kind) is type and not hasattr(kind, "__getattr__")
@@ -80,11 +85,18 @@ def _is_plain(kind: type) -> bool:
 
 
 def narrowed(ty: ObjectType, code: CodeType) -> ObjectType:
-    """`ty` with those parts of objects that `code` may name."""
-    names = ty.is_tuple or _named(code, ty.kind)
+    """`ty` with those parts of objects, and of dicts, that `code` may name."""
+    names = ty.is_tuple or (_texts(code) if ty.kind is dict else _named(code, ty.kind))
     parts = ((k, t) for k, t in ty.parts if names is True or k in names)
     inner = ((k, narrowed(t, code) if isinstance(t, ObjectType) else t) for k, t in parts)
     return ObjectType(ty.kind, tuple(inner))
+
+
+@functools.cache
+def _texts(code: CodeType) -> frozenset[object]:
+    """The texts that stand in `code`, as keys of dicts."""
+    inner = (c for c in code.co_consts if isinstance(c, CodeType))
+    return frozenset((c,) for c in code.co_consts if isinstance(c, str)).union(*map(_texts, inner))
 
 
 @functools.cache

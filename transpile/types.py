@@ -164,28 +164,33 @@ class Constant:
         return self.value.__name__ if isinstance(self.value, type) else repr(self.value)
 
 
+Key: TypeAlias = int | str | tuple[str]
+"""Of a part of an object: a subscript, an attribute, or in a tuple the text it has in a dict."""
+
+
 @record(frozen=True, slots=True)
 class ObjectType:
-    """A tuple, or an object of a plain class, with what it holds: ``parts``, by subscript or by
-    attribute. Of a named tuple these are the attributes, in the order of its items.
+    """A tuple, an object of a plain class, or a dict, with what it holds: ``parts``, by subscript
+    or by attribute. Of a named tuple these are the attributes, in the order of its items; of a dict
+    what it has under texts.
     """
 
     kind: type
-    parts: tuple[tuple[int | str, ArgType], ...]
+    parts: tuple[tuple[Key, ArgType], ...]
 
     @property
     def is_tuple(self) -> bool:
         return issubclass(self.kind, tuple)
 
-    def key(self, key: object) -> int | str | None:
+    def key(self, key: Key) -> Key | None:
         """The key of the part that ``p.key`` or ``p[key]`` is; None where there is none."""
         keys = [k for k, _ in self.parts]
         if isinstance(key, int):
             inside = self.is_tuple and -len(keys) <= key < len(keys)
             return keys[key] if inside else None
-        return key if isinstance(key, str) and key in keys else None
+        return key if key in keys else None
 
-    def part(self, key: object) -> ArgType | None:
+    def part(self, key: Key) -> ArgType | None:
         """The type of that part."""
         known = self.key(key)
         return None if known is None else dict(self.parts)[known]

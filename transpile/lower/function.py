@@ -281,4 +281,5 @@ def _shapes(text: str, ty: ArgType) -> Iterator[Shape]:
         return
     yield Shape(text, ty.kind, len(ty.parts) if ty.is_tuple else None)
     for k, (key, part) in enumerate(ty.parts):
-        yield from _shapes(f"{text}[{k}]" if ty.is_tuple else f"{text}.{key}", part)
+        at = f"[{k}]" if ty.is_tuple else f"[{key[0]!r}]" if isinstance(key, tuple) else f".{key}"
+        yield from _shapes(f"{text}{at}", part)

@@ -1,11 +1,11 @@
-"""What tuples and plain objects hold → names of its own: ``self.a[i]``, ``shape[0]``."""
+"""What tuples, plain objects and dicts hold → names of its own: ``self.a[i]``, ``shape[0]``."""
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
 
 from ..scope import is_own_class, made_in_c
-from ..types import ArgType, ListType, ObjectType, Opaque
+from ..types import ArgType, Key, ListType, ObjectType, Opaque
 from .attributes import Stored, attributes_set
 from .copying import copied
 from .env import Env
@@ -13,17 +13,20 @@ from .names import bound, bound_once, unused, used
 
 __all__ = ["held_at", "held_named", "held_type"]
 
-_Place = tuple[str, tuple[int | str, ...]]
+_Place = tuple[str, tuple[Key, ...]]
 """A parameter, and the keys on the way."""
 
 
 def held_at(e: ast.expr) -> _Place | None:
     """The name and the keys of a chain of attributes and constant subscripts."""
+    key: Key
     match e:
         case ast.Name(id=name):
             return name, ()
-        case ast.Attribute(value=inner, attr=key):
+        case ast.Attribute(value=inner, attr=str(key)):
             found = held_at(inner)
+        case ast.Subscript(value=inner, slice=ast.Constant(value=str(text))):
+            found, key = held_at(inner), (text,)
         case ast.Subscript(value=inner, slice=ast.Constant(value=int(key))):
             found = held_at(inner)
         case ast.Subscript(
@@ -119,6 +122,10 @@ def _spelled_out(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) -> li
     return out
 
 
+def _is_constant(e: ast.expr) -> bool:
+    return isinstance(e.operand if isinstance(e, ast.UnaryOp) else e, ast.Constant)
+
+
 class _Spelled(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, ast.expr]) -> None:
         self.names = names
@@ -131,7 +138,7 @@ class _Spelled(ast.NodeTransformer):
 class _Naming(ast.NodeTransformer):
     def __init__(self, objects: Mapping[str, ObjectType], env: Env, taken: set[str]) -> None:
         self.objects, self.env, self.taken = objects, env, taken
-        self.names: dict[tuple[int | str, ...], str] = {}
+        self.names: dict[tuple[Key, ...], str] = {}
         self.lines: list[ast.stmt] = []
         self.set: frozenset[tuple[str, str]] = frozenset()
 
@@ -161,6 +168,11 @@ class _Naming(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        match node:
+            case ast.Call(ast.Attribute(of, "get"), [ast.Constant(str(key)) as at, *other], []) if (
+                self._is_there(of, key) and len(other) < 2 and all(map(_is_constant, other))
+            ):
+                return self._read(ast.copy_location(ast.Subscript(of, at, ast.Load()), node))
         function = self.env.resolve(node.func)
         if function is len and len(node.args) == 1:
             ty = self._type(node.args[0])
@@ -219,6 +231,11 @@ class _Naming(ast.NodeTransformer):
             node = node.values[0] if isinstance(self._truth(node.values[0]), ast.Constant) else node
         return self._items(node) or node
 
+    def _is_there(self, of: ast.expr, key: str) -> bool:
+        """Whether a dict has such a key."""
+        ty = self._type(of)
+        return isinstance(ty, ObjectType) and ty.kind is dict and ty.key((key,)) is not None
+
     def _type(self, node: ast.expr) -> ArgType | None:
         known: Mapping[str, ArgType] = self.objects
         return known.get(node.id) if isinstance(node, ast.Name) else held_type(node, known)
@@ -240,11 +257,12 @@ class _Naming(ast.NodeTransformer):
         return self._name_of(node, (name, *keys), copied(node))
 
     def _name_of(
-        self, node: ast.expr, place: tuple[int | str, ...], value: ast.expr | None
+        self, node: ast.expr, place: tuple[Key, ...], value: ast.expr | None
     ) -> ast.expr:
         """A name in the place of `node` for `value`, which is read before all else, if any."""
         if place not in self.names:
-            hint = "_".join(str(p) for p in place if p != "")
+            texts = (p[0] if isinstance(p, tuple) else str(p) for p in place)
+            hint = "_".join(t for t in texts if t)
             stem = "".join(c if c.isidentifier() or c.isdigit() else "_" for c in hint)
             name = unused(stem, self.taken)
             self.taken.add(name)
@@ -257,7 +275,7 @@ class _Naming(ast.NodeTransformer):
     def _keys(self, place: _Place) -> _Place:
         """The same, however it is spelled."""
         ty: ArgType | None = self.objects[place[0]]
-        keys: Sequence[int | str] = ()
+        keys: Sequence[Key] = ()
         for key in place[1]:
             assert isinstance(ty, ObjectType)
             own = ty.key(key)
