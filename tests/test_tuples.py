@@ -19,12 +19,16 @@ GIVEN = (
     "if t:\n    lo, hi = t\nelse:\n    lo, hi = 0.0, 1.0\nreturn hi - lo + x[0]",
     "lo, hi = t if t is not None else (0.0, 1.0)\nreturn hi - lo + x[0]",
     "lo, hi = t or (0.0, 1.0)\nreturn hi - lo + x[0]",
+    "if t is None:\n    t = (0.5, 2)\nelse:\n    t = (t[1], t[0])\nreturn t[0] + x[0]",
     "if t is not None and t[0] > x[0]:\n    return t[1]\nreturn x[1]",
     "if not t:\n    return x[0]\nreturn t[0] * t[1]",
     "return x[0] if t is None else t[0]",
     "if t and t[0] > x[0] or x[1] > 1:\n    return x[0]\nreturn x[1]",
     "s = 0.0\nfor v in x:\n    lo, hi = t if t else (v, 2 * v)\n    s += hi - lo\nreturn s",
 )
+LEFT = ("lo, hi = 0 or t or (0.0, 1.0)\nreturn hi - lo + x[0]",)
+"""What stays Python's, for now."""
+
 STATES = (
     "s = (x[0], 0.0)\nfor v in x:\n    s = tuple(a + v for a in s)\nreturn s",
     "s = (x[0], 0.0)\nfor v in x:\n    k = (s[1], -s[0])\n"
@@ -57,11 +61,11 @@ def judged(tmp_path: Path, text: str, calls: list[tuple[Any, ...]]) -> int:
     return fused.stats.compiled
 
 
-@pytest.mark.parametrize("text", GIVEN)
+@pytest.mark.parametrize("text", [*GIVEN, *LEFT])
 def test_what_may_not_be_given(text: str, tmp_path: Path) -> None:
     x = np.array([0.5, 1.5, -2.0])
     calls = [(x,), (x, (0.25, 2.0)), (x, (1, 0)), (x, None), (x, (1, 2, 3)), (x, ())]
-    assert judged(tmp_path, text, calls) >= 4
+    assert judged(tmp_path, text, calls) >= 4 or text in LEFT
 
 
 @pytest.mark.parametrize("text", STATES)

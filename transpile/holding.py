@@ -33,7 +33,7 @@ def object_type(
     ``part_type`` tells the types of those that hold nothing.
     """
     kind = type(value)
-    if kind is dict and len(value) > _MANY:
+    if kind is dict and len(value) > _MANY >> 2 * depth:
         return None
     if depth > _DEEP or not _is_plain(kind):  # type: ignore[arg-type]  # classes are hashable
         return None

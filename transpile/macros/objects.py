@@ -96,7 +96,7 @@ def _given(tree: ast.FunctionDef, objects: Mapping[str, ObjectType]) -> ast.Func
                 body += s.orelse
             case _:
                 body.append(s)
-    if len(body) == len(tree.body):
+    if body == tree.body:
         return tree
     new = copied(tree)
     new.body = [copied(s) for s in body] or [ast.copy_location(ast.Pass(), tree.body[0])]
@@ -219,16 +219,18 @@ class _Naming(ast.NodeTransformer):
         if isinstance(test, ast.BoolOp):
             test.values = [self._truth(e) for e in test.values]
             return test
-        ty = self._type(test)
-        some = isinstance(ty, ObjectType) and ty.is_tuple and ty.parts
-        return ast.copy_location(ast.Constant(True), test) if some else test
+        return ast.copy_location(ast.Constant(True), test) if self._has_items(test) else test
+
+    def _has_items(self, node: ast.expr) -> bool:
+        ty = self._type(node)
+        return isinstance(ty, ObjectType) and ty.is_tuple and bool(ty.parts)
 
     def _chosen(self, node: ast.expr) -> ast.expr:
         """`node`, with the tuple that it is, or may be, written out."""
         if isinstance(node, ast.IfExp):
             node.body, node.orelse = self._chosen(node.body), self._chosen(node.orelse)
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            node = node.values[0] if isinstance(self._truth(node.values[0]), ast.Constant) else node
+            node = node.values[0] if self._has_items(node.values[0]) else node
         return self._items(node) or node
 
     def _is_there(self, of: ast.expr, key: str) -> bool:
