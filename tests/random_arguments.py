@@ -177,11 +177,12 @@ def arguments(tape: bytes, params: Sequence[tuple[str, str]]) -> Arguments:
             continue
         size = max(0, n + one_of(-1, 1, 7)) if chance(16) else n
         matrix = kind == "matrix"
+        own = (1 if chance(8) else rows, 1 if chance(8) else size) if matrix else (size,)
         earlier = [j for j in range(k) if params[j][1] == kind]
         recipes.append(
             _Array(
                 dtype=one_of(*DTYPES) if mixed else dtype,
-                shape=(rows, size) if matrix else (size,),
+                shape=own,
                 layout=one_of(*(MATRICES if matrix else LAYOUTS)),
                 fill=fill,
                 seed=choices.upto(1 << 16),
