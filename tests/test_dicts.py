@@ -170,3 +170,4 @@ def test_another_dict_is_another_call() -> None:
     assert fused.stats.compiled == 200
     large = {str(k): float(k) for k in range(100_000)} | {"a": 2.0, "b": 1}
     assert (fused(x, large) == f(x, large)).all()
+    assert fused.stats.compiled == 201

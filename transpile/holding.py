@@ -13,7 +13,7 @@ import numpy as np
 from .scope import is_own_class
 from .types import ArgType, Key, ObjectType, Opaque
 
-__all__ = ["narrowed", "object_type"]
+__all__ = ["narrowed", "object_type", "texts_in"]
 
 _DEEP, _MANY = 2, 64
 """Objects in objects, and parts of one, that are looked at."""
@@ -40,7 +40,7 @@ def object_type(
     if kind is tuple:
         parts: list[tuple[Key, Any]] = [*enumerate(value)]
     elif kind is dict:
-        parts = [((k,), v) for k, v in value.items() if type(k) is str]
+        parts = [((k,), value[k]) for k in sorted(k for k in value if type(k) is str)]
     elif issubclass(kind, tuple):
         parts = list(zip(kind._fields, value, strict=True))  # type: ignore[attr-defined]
     else:
@@ -86,17 +86,22 @@ def _is_plain(kind: type) -> bool:
 
 def narrowed(ty: ObjectType, code: CodeType) -> ObjectType:
     """`ty` with those parts of objects, and of dicts, that `code` may name."""
-    names = ty.is_tuple or (_texts(code) if ty.kind is dict else _named(code, ty.kind))
-    parts = ((k, t) for k, t in ty.parts if names is True or k in names)
+    if ty.is_tuple:
+        parts = ty.parts
+    elif ty.kind is dict:
+        texts = texts_in(code)
+        parts = tuple((k, t) for k, t in ty.parts if isinstance(k, tuple) and k[0] in texts)
+    else:
+        parts = tuple((k, t) for k, t in ty.parts if k in _named(code, ty.kind))
     inner = ((k, narrowed(t, code) if isinstance(t, ObjectType) else t) for k, t in parts)
     return ObjectType(ty.kind, tuple(inner))
 
 
 @functools.cache
-def _texts(code: CodeType) -> frozenset[object]:
-    """The texts that stand in `code`, as keys of dicts."""
+def texts_in(code: CodeType) -> frozenset[str]:
+    """The texts that stand in `code`, which may be keys of dicts."""
     inner = (c for c in code.co_consts if isinstance(c, CodeType))
-    return frozenset((c,) for c in code.co_consts if isinstance(c, str)).union(*map(_texts, inner))
+    return frozenset(c for c in code.co_consts if isinstance(c, str)).union(*map(texts_in, inner))
 
 
 @functools.cache

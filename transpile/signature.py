@@ -14,7 +14,7 @@ from loopir.types import MAX_RANK
 from targets.parameters import astray
 
 from .draws.state import family
-from .holding import narrowed, object_type
+from .holding import narrowed, object_type, texts_in
 from .types import (
     ELEMENTS,
     PARTS,
@@ -131,7 +131,8 @@ def _name(kind: type) -> str:
 
 def types_in(values: Sequence[Any], code: CodeType) -> tuple[ArgType, ...]:
     """The types of the arguments of `code`: of what objects hold, what it may name."""
-    types = tuple(map(type_of, values))
+    seen = ({k: v[k] for k in texts_in(code) if k in v} if type(v) is dict else v for v in values)
+    types = tuple(map(type_of, seen))
     return tuple(narrowed(t, code) if isinstance(t, ObjectType) else t for t in types)
 
 
