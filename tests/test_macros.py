@@ -18,7 +18,7 @@ from worlds import World
 
 from transpile import macros, ops, source
 from transpile.below import below
-from transpile.macros import MACROS, driver, flow
+from transpile.macros import MACROS, driver, facts, flow
 
 NAN = float("nan")
 
@@ -35,7 +35,7 @@ def test_what_is_below_a_tree_is_all_but_contexts_and_operators() -> None:
 
 def runnable(tree: ast.FunctionDef, fn: Callable[..., Any]) -> Callable[..., Any]:
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-    names = {**fn.__globals__, **{k: c.cell_contents for k, c in cells.items()}}
+    names = {"_ops": ops, **fn.__globals__, **{k: c.cell_contents for k, c in cells.items()}}
     exec(compile(ast.Module([tree], []), fn.__code__.co_filename, "exec"), names)
     return names[fn.__name__]
 
@@ -829,3 +829,30 @@ def test_deep_nests_are_gone_through_once_a_level(monkeypatch) -> None:
     monkeypatch.setattr(flow.Flow, "_record", lambda self, s: seen.append(s) or record(self, s))
     macros.expand(ast.parse(text).body[0], World(names["f"], (np.ones(3), 1)))
     assert len(seen) < 10 * depth**2
+
+
+DEEP = (
+    "np.exp(1.0 / (1.0 + {}))", "np.dot({}, X)", "np.where({} > 0, x, 1)", "-{} * x + y",
+    "np.add({}, x)[:]", "np.cumsum({})", "np.maximum({}, 0).sum() * x", "({} if n else x)",
+)
+
+
+@pytest.mark.parametrize("form", DEEP)
+def test_deep_expressions_are_not_asked_again_and_again(form, monkeypatch) -> None:
+    """What is asked of an expression grows with its depth, and no faster than its square."""
+    seen = []
+    look = facts.Facts._of
+    monkeypatch.setattr(facts.Facts, "_of", lambda self, e: seen.append(e) or look(self, e))
+    counts = []
+    for depth in (4, 12):
+        e = "x"
+        for _ in range(depth):
+            e = form.format(e)
+        names: dict[str, Any] = {"np": np}
+        text = f"def f(x, y, X, n):\n    for i in range(n):\n        x -= {e}\n    return x\n"
+        exec(text, names)
+        world = World(names["f"], (np.ones(3), np.ones(3), np.ones((3, 3)), 3))
+        seen.clear()
+        macros.expand(ast.parse(text).body[0], world)
+        counts.append(len(seen))
+    assert counts[1] < 15 * counts[0]

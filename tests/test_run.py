@@ -22,7 +22,7 @@ from staged import Replayed, emulated, in_parts, interpreted, through
 from tally import AGREED
 
 from targets.host import available
-from transpile import fuse
+from transpile import fuse, ops
 from transpile.errors import FuseError
 from transpile.options import Options
 from transpile.plan import Plan
@@ -89,7 +89,8 @@ def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
 def test_core_python(program: Program) -> None:
     for n in program.sizes:
         stages, _ = stages_of(program, n)
-        names = dict(program.function.__globals__) | getclosurevars(program.function).nonlocals
+        names = {"_ops": ops, **program.function.__globals__}
+        names |= getclosurevars(program.function).nonlocals
         exec(compile(ast.Module([stages.python], []), "core Python", "exec"), names)
         got = outcome(names[program.function.__name__], arguments(program, n))
         assert_same(got, wanted(program, n), f"core Python at {n}", program.ulps)

@@ -10,6 +10,8 @@ A mask of at most 64 lanes is an integer whose bit ``k`` is lane ``k``. Masks ar
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from operator import index
 from typing import Any
 
@@ -20,7 +22,7 @@ from loopir.types import DTYPES, dtype_of
 
 __all__ = [
     "all_set", "any_set", "clamp", "clmul", "erf", "first_set", "fma", "from_bitmask", "has_bit",
-    "mask_not", "mul_high", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add",
+    "mask_not", "mul_high", "pieces", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add",
     "saturating_mul", "saturating_sub", "sigmoid", "to_bitmask",
 ]
 
@@ -150,6 +152,11 @@ def mask_not(mask: Any, n: Any) -> Any:
     """The first `n` lanes of a mask turned over, the others off; likewise."""
     mask, low = _lowest("mask_not", mask, n)
     return (~mask & low)[()]
+
+
+def pieces(items: list[Any], ends: Sequence[int]) -> list[list[Any]]:
+    """The list of the lists ``items[ends[k]:ends[k + 1]]``."""
+    return [items[a:b] for a, b in pairwise(ends)]
 
 
 def _lowest(name: str, mask: Any, n: Any) -> tuple[Any, Any]:

@@ -14,6 +14,8 @@ import numpy as np
 
 from loopir.record import record
 
+from . import ops
+
 __all__ = ["Origin", "Scope", "is_own_class", "made_in_c"]
 
 _ITEM = type(vars(namedtuple("_Pair", "item"))["item"])
@@ -66,7 +68,7 @@ class Scope:
                 return Origin.UNBOUND, None
         if name in self.globals:
             return Origin.GLOBAL, self.globals[name]
-        known = {"_np": np, **_builtins(self.globals)}
+        known = {"_np": np, "_ops": ops, **_builtins(self.globals)}
         return (Origin.BUILTIN, known[name]) if name in known else (Origin.UNBOUND, None)
 
     def resolve(self, expr: ast.expr) -> object | None:

@@ -61,10 +61,11 @@ def result_text(returned: Returned, names: Names) -> str:
         case Paired(re, im):
             parts = f"{result_text(re, names)}, {result_text(im, names)}"
             return f"{names.helper('f', whole_number)}({parts})"
-        case Listed(name, count, flags=str(flags), weak_dtype=str(dtype)):
+        case Listed(name, count, weak, str(flags), str(dtype)):
             python = names.helper("p", _PYTHON[dtype])
             part = f"[:{_item(count, names)}]" if count else ""
-            return f"{names.helper('f', _mixed)}({name}{part}, {flags}{part}, {python})"
+            given = f"{name}{part}, {flags}{part}, {python}, {weak}"
+            return f"{names.helper('f', _mixed)}({given})"
         case Zipped(items):
             lists = ", ".join(result_text(item, names) for item in items)
             return f"[*{names.helper('f', zip)}({lists})]"
@@ -126,11 +127,11 @@ def tolist(a: np.ndarray, count: int) -> list[Any]:
     return a[:count].tolist()  # type: ignore[no-any-return]
 
 
-def _mixed(a: np.ndarray, flags: np.ndarray, python: type) -> list[Any]:
-    """The elements of `a`, as `python`'s where `flags` says so."""
+def _mixed(a: np.ndarray, flags: np.ndarray, python: type, weak: bool) -> list[Any]:
+    """The elements of `a`, as `python`'s where `flags` says so; if `weak`, all as Python's."""
     if a.ndim > 1:
-        return [_mixed(row, of, python) for row, of in zip(a, flags, strict=True)]
-    out: list[Any] = list(a)
+        return [_mixed(row, of, python, weak) for row, of in zip(a, flags, strict=True)]
+    out: list[Any] = a.tolist() if weak else list(a)
     for k in np.flatnonzero(flags):
         out[k] = python(out[k])
     return out

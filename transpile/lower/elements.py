@@ -21,11 +21,12 @@ from ..signature import outer_type
 from ..source import span_of
 from ..types import PARTS, ListType
 from .cases import possible
+from .held import apart_of
 from .refusal import refuse
 from .room import most
 from .slices import Slices, out_of_bounds
 from .subscripts import inside, parts_of
-from .values import Absent, ArrayRef, Cases, ListRef, Made
+from .values import Absent, ArrayRef, Cases, ListRef, Made, Scalar
 from .views import part_of, places_of, transposed
 
 __all__ = ["Elements"]
@@ -160,12 +161,13 @@ class Elements(Slices):
 
     def _read(
         self, array: ArrayRef, needed: Expr | None, at: Sequence[Num], node: ast.expr
-    ) -> Num | Pair:
+    ) -> Scalar:
         index = places_of(self.b, array, at)
         if array.dtype in PARTS:
             re, im = (self._part_at(array, (*index, integer(k)), needed, node) for k in range(2))
             return Pair(re, im)
-        return self._part_at(array, index, needed, node)
+        number = self._part_at(array, index, needed, node)
+        return apart_of(number) if array.weak and array.flags else number
 
     def _part_at(
         self, array: ArrayRef, index: tuple[Expr, ...], needed: Expr | None, node: ast.AST

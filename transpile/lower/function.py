@@ -30,6 +30,7 @@ from .assembled import assembled
 from .builder import Builder
 from .cases import narrowed
 from .growing import growing, grown
+from .held import Held
 from .joint import forked, undecided
 from .last_names import last_name, renamed
 from .lists import IsCounted, plain_lists
@@ -37,7 +38,6 @@ from .parts import IsComplex, split
 from .refusal import NoValue, Unforeseen, refuse
 from .repeated import IsMixed
 from .results import Results, attributes_last
-from .stacks import Held as Holding
 from .stacks import IsOf, IsTried
 from .steady import steady_slices
 from .subscripts import only_subscripts
@@ -67,7 +67,7 @@ class _Found:
     names: Mapping[str, bool] = field(default_factory=dict)
     mixed: Mapping[str, str | None] = field(default_factory=dict)
     counted: frozenset[str] = frozenset()
-    holds: Mapping[str, Holding] = field(default_factory=dict)
+    holds: Mapping[str, Held] = field(default_factory=dict)
     unforeseen: frozenset[str] = frozenset()
     tried: bool = False
 

@@ -79,7 +79,7 @@ def _is_whole(name: str, width: int, tree: ast.FunctionDef) -> bool:
                 allowed.update(args)
             case ast.Return(value=ast.expr() as value):
                 for e in results(value):
-                    allowed.update(e.args[:1] if isinstance(e, ast.Call) else ())
+                    allowed.update(e.args if isinstance(e, ast.Call) else ())
     names = {name, *parts_of_list(name, width)}
     wholes = (n for part in names for n in outside(part, tree, returned=True, sliced=True))
     return any(n not in allowed for n in wholes)

@@ -7,6 +7,7 @@ import math
 from loopir.nodes import Call, Const, Dim, Expr, Var
 
 from ..infer import Num
+from ..macros.copying import copied
 from .builder import Builder
 from .refusal import refuse
 from .values import ArrayRef, RecordsRef
@@ -99,11 +100,11 @@ def inlined(node: ast.expr, b: Builder, arguments: frozenset[str]) -> str:
                 return ast.Constant(value.ir.value)
             return refuse("LOWER_UNSUPPORTED", f"`{n.id}` is not known before the loops", n)
 
-    copied = ast.parse(ast.unparse(node), mode="eval").body
-    for n in ast.walk(copied):
+    own = copied(node)
+    for n in ast.walk(own):
         ast.copy_location(n, node)
-    kept = {id(of) for n in ast.walk(copied) for of in _kept(n)}
-    out: ast.expr = Inline().visit(copied)
+    kept = {id(of) for n in ast.walk(own) for of in _kept(n)}
+    out: ast.expr = Inline().visit(own)
     return ast.unparse(ast.fix_missing_locations(out))
 
 

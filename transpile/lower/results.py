@@ -17,6 +17,7 @@ from ..bindings import Fresh
 from ..infer import Num, logic
 from ..macros.calls import reshaping
 from ..macros.tupled import constant_slice
+from ..ops import pieces
 from ..pair import Pair
 from ..returned import (
     Chosen,
@@ -87,6 +88,8 @@ class Results(Finished):
                 is_own_class(made)
             ):
                 return self._instance(made, node)
+            case ast.Call(func=func, args=parts) if self._resolve(func) is pieces:
+                return Tupled(tuple(map(self.returned, parts)), pieces)
             case ast.Name(id=name) if name in self.growing:
                 slot = self._slot("i64", self._count_of(name))
                 return self.returned_list(name, slot, node)

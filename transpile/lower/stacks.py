@@ -9,7 +9,6 @@ import ast
 from collections.abc import Mapping
 
 from loopir.nodes import Call, Dim, Expr, If, Param, Stmt, Store
-from loopir.record import record
 from loopir.types import DTYPES
 
 from ..bindings import Slot
@@ -19,26 +18,15 @@ from ..returned import Listed, Returned, Zipped
 from ..source import span_of
 from ..types import ArrayType
 from .growing import POP, PUSH, count_of, parts_of_list
+from .held import Held, flagged, held_for, types_of
 from .refusal import refuse
 from .taken import TakenLists
-from .values import ArrayRef
+from .values import ArrayRef, Cases, Scalar
 
-__all__ = ["ROOM", "Held", "IsOf", "IsTried", "Stacks"]
+__all__ = ["ROOM", "IsOf", "IsTried", "Stacks"]
 
 ROOM = "_tp_room[0]"
 """Python that tells how many items each such list may have."""
-
-
-@record(frozen=True, slots=True)
-class Held:
-    """What a buffer holds: Python's numbers where ``weak``, where ``mixed`` some. Not ``sure``:
-    nothing has been put into it so far.
-    """
-
-    dtype: str = "i64"
-    weak: bool = True
-    mixed: bool = False
-    sure: bool = True
 
 
 class IsOf(Exception):
@@ -103,8 +91,10 @@ class Stacks(TakenLists):
         array = self._room_for(name, held.dtype)
         flags = self._room_for(f"{name}_py", "bool") if held.mixed else None
         shape = (self.b.integer_num(count.ir, LENGTH),)
-        weak = held.weak and not held.mixed
-        return ArrayRef(array, held.dtype, 0, shape, weak=weak, flags=flags, kinds=(list,))
+        return ArrayRef(
+            array, held.dtype, 0, shape, weak=held.weak, flags=flags, python=held.python,
+            kinds=(list,),
+        )
 
     def _room_for(self, name: str, dtype: str) -> str:
         b, text = self.b, f"_np.empty({ROOM}, {DTYPES[dtype].numpy.str!r})"
@@ -126,20 +116,15 @@ class Stacks(TakenLists):
         else:
             refuse("LOWER_COMPLEX", "a complex number is put into a list", node)
 
-    def _takes(self, name: str, n: Num, node: ast.AST) -> None:
+    def _takes(self, name: str, value: Scalar, node: ast.AST) -> None:
         """Notes what is put into a buffer; where that is new, all is done again."""
-        dtype = n.dtype
-        plain = n.strong in (None, dtype) and n.weak in (None, dtype) and n.exact and not n.boxed
-        if not plain:
-            refuse("LOWER_JOIN", "the items of a list have several types", node)
         held = self.holds.get(name)
-        weak = n.strong is None
-        if held is None or not held.sure:
-            raise IsOf(name, Held(dtype, weak, n.either))
-        if held.dtype != dtype:
+        types, before = types_of(value), held.types if held else frozenset()
+        wanted = None if types is None else held_for(types | before)
+        if wanted is None:
             refuse("LOWER_JOIN", "the items of a list have several types", node)
-        if not held.mixed and (n.either or held.weak is not weak):
-            raise IsOf(name, Held(dtype, False, True))
+        if wanted != held:
+            raise IsOf(name, wanted)
 
     def is_counted(self, name: str, value: ast.expr, stmt: ast.stmt) -> bool:
         """Lowers what changes the count `name`; whether it is such."""
@@ -164,9 +149,9 @@ class Stacks(TakenLists):
         b = self.b
         at = next(k for k, a in enumerate(call.args) if getattr(a, "id", "") == target)
         names = [n.id for n in call.args[:at] if isinstance(n, ast.Name)]
-        nums = [b.rebind(self.num(e), "item") for e in call.args[at + 1 :]]
-        for name, n in zip(names, nums, strict=True):
-            self._takes(name, n, stmt)
+        items = [self.rebound(self._item(e), "item") for e in call.args[at + 1 :]]
+        for name, item in zip(names, items, strict=True):
+            self._takes(name, item, stmt)
         count = b.env[target]
         assert isinstance(count, Num)
         assert self.short is not None
@@ -174,15 +159,23 @@ class Stacks(TakenLists):
         room = Call("lt", (count.ir, Dim(arrays[0].name, 0)), "bool")
         ok = b.bind(room, "fits")
         stores: list[Stmt] = []
-        for array, n in zip(arrays, nums, strict=True):
-            stores.append(Store(array.name, (count.ir,), n.ir, span=span_of(stmt)))
+        for name, array, item in zip(names, arrays, items, strict=True):
+            value, apart, checks = flagged(item, self.holds[name])
+            for check in checks:
+                b.require(check, "GUARD_INT_RANGE", stmt)
+            stores.append(Store(array.name, (count.ir,), value, span=span_of(stmt)))
             if array.flags is not None:
-                stores.append(Store(array.flags, (count.ir,), n.weak_now, span=span_of(stmt)))
+                stores.append(Store(array.flags, (count.ir,), apart, span=span_of(stmt)))
         b.emit(If(ok, tuple(stores), (Store(self.short, (), TRUE),), span=span_of(stmt)))
         b.require(ok, "GUARD_BOUNDS", stmt)
         step = Call("select", (ok, integer(1), integer(0)), "i64")
         more = b.bind(Call("add", (count.ir, step), "i64"), "count")
         b.env[target] = b.integer_num(more, LENGTH)
+
+    def _item(self, e: ast.expr) -> Scalar:
+        """What is put into a list: one number, maybe of several types."""
+        value = self.scalar(e)
+        return Cases(tuple(self.present(value, e))) if isinstance(value, Cases) else self.num(e)
 
     def returned_list(self, name: str, slot: str, node: ast.AST) -> Returned:
         """Such a list as a result."""
@@ -191,6 +184,6 @@ class Stacks(TakenLists):
         assert isinstance(count, Num)
         for part in parts_of_list(name, self.growing[name]):
             array = self._buffer_now(part, count)
-            dtype = array.dtype if array.flags else None
+            dtype = array.python or array.dtype if array.flags else None
             items.append(Listed(array.name, slot, array.weak, array.flags, dtype))
         return Zipped(tuple(items)) if self.growing[name] else items[0]

@@ -44,6 +44,7 @@ from .loops import for_loop, list_walked
 from .masking import array_chosen, array_cut, array_masked
 from .moments import array_moment
 from .moving import list_moved
+from .nestedlists import lists_appended, lists_collected, lists_read
 from .numbers import asserted, number_called, number_in
 from .numeric import number_said
 from .objects import held_named
@@ -95,6 +96,8 @@ MACROS: tuple[Macro, ...] = (
     array_appended,      # u.append(x)
     arrays_stacked,      # np.array(u)
     arrays_counted,      # len(u)
+    lists_appended,      # w.append([v for v in x])
+    lists_read,          # w[-1], len(w)
     list_as_array,       # np.mean(w)
     list_operand,        # x * w
     list_stored,         # x[:2] = w
@@ -182,6 +185,7 @@ MACROS: tuple[Macro, ...] = (
     array_collected,     # np.array([e for v in x])
     collected,           # list(e for v in x)
     list_nested,         # [[i * j for j in range(m)] for i in x]
+    lists_collected,     # [[i for i in range(j)] for j in range(n)]
     list_repeated,       # [0 for _ in range(n)]
     list_returned,       # return a[::-1]
     list_comprehension,  # [e for v in x if c]

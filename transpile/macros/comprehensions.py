@@ -11,7 +11,8 @@ from .context import Context
 from .names import bound, rename
 
 __all__ = [
-    "all_of", "collected", "list_comprehension", "list_repeated", "nested", "own_names", "waits",
+    "all_of", "collected", "is_repeated", "list_comprehension", "list_repeated", "nested",
+    "own_names", "waits",
 ]
 
 C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
@@ -29,7 +30,7 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
                 _list.append(_v * 2)
         out = _list
     """
-    if not isinstance(node, ast.ListComp) or waits(node) or _is_repeated(node, cx):
+    if not isinstance(node, ast.ListComp) or waits(node) or is_repeated(node, cx):
         return None
     comprehension = own_names(node, cx)
     name = cx.fresh("list")
@@ -56,7 +57,7 @@ def list_repeated(node: ast.AST, cx: Context) -> ast.expr | None:
     return None
 
 
-def _is_repeated(node: ast.expr, cx: Context) -> bool:
+def is_repeated(node: ast.expr, cx: Context) -> bool:
     """Whether it is a list of lists, each of one value so many times, of which each is another."""
     match node:
         case ast.ListComp(
@@ -69,7 +70,7 @@ def _is_repeated(node: ast.expr, cx: Context) -> bool:
         ) if cx.builtin(over) == "range":
             names = (n for n in ast.walk(one) if isinstance(n, ast.Name) and n.id == name)
             unread = not any(isinstance(n.ctx, ast.Load) for n in names)
-            return unread and (_is_repeated(one, cx) or list_repeated(one, cx) is not None)
+            return unread and (is_repeated(one, cx) or list_repeated(one, cx) is not None)
         case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()) | ast.BinOp(
             op=ast.Mult(), right=ast.List(elts=[one])
         ):

@@ -34,7 +34,7 @@ class Context:
         self.facts = Flow(tree, env, self.resolve, self.fresh, changed)
         self._env = env
         self._asked = asked
-        self._taken = used(tree) | {"_np"}
+        self._taken = used(tree) | {"_np", "_ops"}
         self._local = bound(*tree.body) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
         self._before: list[ast.stmt] = []
         self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
@@ -116,9 +116,10 @@ class Context:
 
     def expanded(self, statement: ast.stmt) -> list[ast.stmt]:
         """`statement` with all macros applied; facts follow."""
-        at, (outer, self._before) = self.at, (self._before, [])
+        outer = self.at, self.within, self._before
+        self._before = []
         out = self.expand([statement])
-        self.at, self._before = at, outer
+        self.at, self.within, self._before = outer
         return out
 
     def whole(self, make: Callable[[], list[ast.stmt] | None]) -> list[ast.stmt] | None:

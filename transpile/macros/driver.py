@@ -19,6 +19,7 @@ from .itemtypes import know_items
 from .lifting import Lifted, lift_statement
 from .liveness import PYTHON, assigned, exposed, left_to_python, reads
 from .names import COMPREHENSIONS, rename, used
+from .nestedlists import know_nested
 from .tuples import untupled
 from .walrus import asked_within
 
@@ -42,6 +43,7 @@ def expand_with(
     if decided in macros and any(map(may_decide, below(tree))):
         tree.body = _Driver([decided], Context(tree, env, asked, changed)).block(tree.body)
     cx = Context(tree, env, asked, changed)
+    know_nested(tree, cx)
     know_items(tree, cx, lambda look: expand_only([look], tree, env))
     structured(tree, cx)
     cx.facts.learn(tree)

@@ -52,6 +52,8 @@ class Facts(Called, Indexed, Tuples):
         self.apart = self.own - self.whole
         self.number_lists: dict[str, Types] = {}  # that are made here, and what is in them
         self.array_lists: dict[str, ArrayList] = {}
+        self.nested: dict[str, tuple[str, str]] = {}  # lists of lists: names of all items, of ends
+        self.nested_filled: set[str] = set()
         self.tuple_types: dict[str, str] = {}  # of ``tuple_lists``, the dtype of an array of them
         self.holders: Holders | None = None
         self.lengths = {}
@@ -59,6 +61,7 @@ class Facts(Called, Indexed, Tuples):
         self.ones: dict[str, tuple[int, ...]] = {}  # of arrays that are given, the axes of length 1
         self.known: dict[str, Fact] = {}
         self._fixed: dict[str, Fact] = {}
+        self._found: dict[int, tuple[ast.expr, Fact]] | None = None
         for a in ast.walk(tree.args):
             if isinstance(a, ast.arg):
                 self.known[a.arg] = self._given(ast.copy_location(ast.Name(a.arg, ast.Load()), a))
@@ -111,7 +114,19 @@ class Facts(Called, Indexed, Tuples):
         return Fact(ty.rank, plain, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:
-        """What is known of the value of `e` here."""
+        """What is known of the value of `e` here; of all that stands in it that is found once."""
+        if self._found is None:
+            self._found = {}
+            try:
+                return self._of(e)
+            finally:
+                self._found = None
+        known = self._found.get(id(e))
+        if known is None:
+            known = self._found[id(e)] = e, self._of(e)
+        return known[1]
+
+    def _of(self, e: ast.expr) -> Fact:
         match e:
             case ast.Name(id=name) if name in self.known:
                 return self.known[name]

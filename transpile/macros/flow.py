@@ -102,10 +102,11 @@ class Flow(Facts):
 
     def each(self, e: ast.ListComp) -> Fact:
         """What is known of all that a comprehension gives."""
-        before = dict(self.known)
+        before, found = dict(self.known), self._found
+        self._found = None
         for g in e.generators:
             self._bind_each(g.target, g.iter)
-        fact, self.known = self.of(e.elt), before
+        fact, self.known, self._found = self.of(e.elt), before, found
         return fact
 
     def collected(self, e: ast.ListComp) -> Fact:

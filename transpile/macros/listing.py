@@ -15,7 +15,7 @@ from .listuse import grows, is_read_only, is_remade, takes_over
 from .names import bound, free_of
 from .streams import extent, stream
 
-__all__ = ["list_extended", "list_made", "list_returned", "listed"]
+__all__ = ["extended", "list_extended", "list_made", "list_returned", "listed"]
 
 
 class _Part(NamedTuple):
@@ -137,6 +137,13 @@ def list_extended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     other = cx.fresh(name)
     more = [_Part("each", ast.Name(other, ast.Load()))]
     return [*_appended(other, parts, cx), *_appended(name, more, cx)[1:]]
+
+
+def extended(name: str, value: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    """All that is in a list, which is another one, comes to the list `name`."""
+    parts = _parts(value, cx)
+    parts = _iterated(value, cx) if parts is None else parts
+    return None if parts is None else _appended(name, parts, cx)[1:]
 
 
 def listed(name: str, of: ast.expr, cx: Context) -> list[ast.stmt] | None:

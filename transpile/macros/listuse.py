@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 
+from ..below import below
 from .context import Context
 from .listlike import is_list
 from .names import bound
@@ -11,10 +12,25 @@ __all__ = ["grows", "is_read_only", "is_remade", "takes_over"]
 
 
 def is_read_only(name: str, value: ast.expr, cx: Context) -> bool:
-    """Whether it is a slice of a list of which nothing is set, and none is of it."""
+    """Whether it is a slice of a list of which nothing is set, and none is of it; nor does the list
+    grow in a loop around.
+    """
     match value:
-        case ast.Subscript(value=ast.Name(id=of), slice=ast.Slice()):
+        case ast.Subscript(value=ast.Name(id=of), slice=ast.Slice()) if not _grows_around(of, cx):
             return not _others(name, cx) and not _others(of, cx) - {"append", "return"}
+    return False
+
+
+def _grows_around(name: str, cx: Context) -> bool:
+    """Whether items come to a list in a loop around what is being replaced."""
+    for loop in (n for n in below(cx.tree) if isinstance(n, (ast.For, ast.While))):
+        inside = {*below(loop)}
+        if cx.within in inside or cx.at in inside:
+            for n in inside:
+                match n:
+                    case ast.Call(ast.Attribute(ast.Name(id=of), "append" | "extend")):
+                        if of == name:
+                            return True
     return False
 
 

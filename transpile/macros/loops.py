@@ -67,7 +67,8 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 
 def list_walked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A list that is longer or shorter before a loop over it has come to its end.
+    """A list that is longer or shorter before a loop over it has come to its end; over a part of it
+    as it was.
 
         w = [n]
         for top in w:
@@ -97,6 +98,12 @@ def list_walked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             assert isinstance(lines[-1], ast.While)
             lines[-1].orelse = node.orelse
             return lines
+        case ast.For(iter=ast.Subscript(ast.Name(id=name), ast.Slice()) as of, body=body) if (
+            name in _resized(body) and is_list(of, cx) and cx.means("list")
+        ):
+            own = cx.fresh(name)
+            node.iter = cx.expr("OWN", OWN=own)
+            return [*cx.code("OWN = list(OF)", OWN=own, OF=of), node]
     return None
 
 

@@ -1,0 +1,105 @@
+"""What the buffers of lists hold that are read while they grow: numbers of a type, or of two."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from loopir.nodes import Call, Const, Expr
+from loopir.record import record
+from loopir.types import DTYPES
+
+from ..infer import FALSE, TRUE, Num, cast, logic
+from .values import Case, Cases, Scalar
+
+__all__ = ["Held", "apart_of", "flagged", "held_for", "types_of"]
+
+_INT, _FLOAT = ("i64", True), ("f64", True)
+
+
+@record(frozen=True, slots=True)
+class Held:
+    """What a buffer holds: Python's numbers where ``weak``; where ``mixed`` some are of dtype
+    ``python``, and Python's. Not ``sure``: nothing has been put into it so far.
+    """
+
+    dtype: str = "i64"
+    weak: bool = True
+    mixed: bool = False
+    sure: bool = True
+    python: str | None = None
+
+    @property
+    def types(self) -> frozenset[tuple[str, bool]]:
+        """The dtypes of its items, each with whether these are Python's."""
+        if not self.sure:
+            return frozenset()
+        others = {(self.python or self.dtype, True)} if self.mixed else set()
+        return frozenset({(self.dtype, self.weak), *others})
+
+
+def types_of(value: Scalar) -> frozenset[tuple[str, bool]] | None:
+    """The dtypes that an item may have, each with whether it is Python's; None where it is not only
+    a number, or not exactly that of the kernel.
+    """
+    found: set[tuple[str, bool]] = set()
+    for n, _ in _cases(value):
+        if not isinstance(n, Num) or n.boxed or not n.exact:
+            return None
+        found |= {(d, python) for d, python in ((n.strong, False), (n.weak, True)) if d}
+    return frozenset(found)
+
+
+def held_for(types: frozenset[tuple[str, bool]]) -> Held | None:
+    """What holds items of all `types` and tells them apart; None where nothing does."""
+    if types == {_INT, _FLOAT}:
+        return Held("f64", True, True, python="i64")
+    numpy = {dtype for dtype, python in types if not python}
+    weak = {dtype for dtype, python in types if python}
+    if len(numpy) > 1 or len(weak) > 1:
+        return None
+    dtype, *_ = numpy or weak
+    if numpy and weak and weak != numpy and (dtype, *weak) != ("f64", "i64"):
+        return None
+    return Held(dtype, not numpy, bool(numpy and weak), python=next(iter(weak - {dtype}), None))
+
+
+def flagged(value: Scalar, held: Held) -> tuple[Expr, Expr, list[Expr]]:
+    """An item as `held` has it, whether it is one of those apart, and what must hold for that."""
+    item: Expr | None = None
+    apart: Expr = FALSE
+    checks: list[Expr] = []
+    for n, when in ((n, when) for n, when in _cases(value) if isinstance(n, Num)):
+        here = n.ir
+        if n.dtype != held.dtype:
+            checks += [logic("or", logic("not", when), e) for e in _exact(n, held.dtype)]
+            here = cast(n.ir, held.dtype)
+        one = n.weak_now if not held.weak else TRUE if n.weak == held.python else FALSE
+        item = here if item is None else Call("select", (when, here, item), held.dtype)
+        apart = logic("or", apart, logic("and", when, one))
+    assert item is not None
+    return item, apart, checks
+
+
+def apart_of(n: Num) -> Cases:
+    """What was put there where all are Python's: `n`, read as if others were NumPy's."""
+    item, apart, dtype = n.ir, n.weak_now, n.weak or n.dtype
+    there = Call("select", (apart, item, Const(0.0, item.dtype)), item.dtype)
+    one = Case(Num(cast(there, dtype), weak=dtype), apart)
+    return Cases((one, Case(Num(item, weak=item.dtype), logic("not", apart))))
+
+
+def _exact(n: Num, dtype: str) -> Iterator[Expr]:
+    """That an int is a number of a floating-point `dtype`."""
+    most = 1 << np.finfo(DTYPES[dtype].numpy).nmant
+    low, high = n.interval
+    if high > most:
+        yield Call("le", (n.ir, Const(most, n.dtype)), "bool")
+    if low < -most:
+        yield Call("ge", (n.ir, Const(-most, n.dtype)), "bool")
+
+
+def _cases(value: Scalar) -> list[tuple[object, Expr]]:
+    if isinstance(value, Cases):
+        return [(c.value, c.when) for c in value.cases]
+    return [(value, TRUE)]
