@@ -22,7 +22,10 @@ TESTS = (
     "test_traps.py", "test_regressions.py", "test_strides.py", "test_random.py",
     "test_random_functions.py", "test_either.py", "test_at_once.py", "test_indexing.py",
 )
-_FINDING = re.compile(r"(ERROR: AddressSanitizer: \S+|\S+: runtime error: .*)")
+_FINDING = re.compile(
+    r"(?:ERROR: AddressSanitizer: \S+|\S+: runtime error: .*)(?:\n\s*#0 \S+ in \S+)?"
+)
+"""A finding, and in which function."""
 
 
 _FAULTY = """
@@ -89,7 +92,8 @@ def _library(name: str) -> str:
 def _findings(logs: Path) -> Iterator[str]:
     for path in logs.glob("log.*"):
         for match in _FINDING.finditer(path.read_text(errors="replace")):
-            yield re.sub(r"\S*/|0x[0-9a-f]+|-?\d[\d.e+]{6,}", "…", match[0])
+            found = " ".join(match[0].split())
+            yield re.sub(r"\S*/|0x[0-9a-f]+|-?\d[\d.e+]{6,}", "…", found)
 
 
 if __name__ == "__main__":

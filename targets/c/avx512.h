@@ -24,12 +24,14 @@ static inline V tp_loaddown_V(const T *p, int64_t n)
 /* iuf wide */
 static inline void tp_storemask_V(T *p, V v, M m) { __builtin_ia32_storedquSIZEWIDTH_mask((void *)p, (NI)v, m); }
 
-/* i8 u8 narrow */
+/* i8 u8 narrow: as eight lanes of twice the width, for GCC (12.2) may reload a wider mask from a spilled narrow one */
 static inline void tp_storemask_V(T *p, V v, M m)
 {
     i8x16 whole = {};
+    i16x8 wide;
     __builtin_memcpy(&whole, &v, L);
-    tp_storemask_i8x16((int8_t *)p, whole, m);
+    __asm__("vpmovzxbw %1, %0" : "=v"(wide) : "v"(whole));
+    __builtin_ia32_pmovwb128mem_mask((void *)p, wide, m & ((1 << L) - 1));
 }
 
 /* f32 i32 u32 f64 i64 u64 512: half of the lanes move apart, then the other half */

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
 from loopir.nodes import Accum, Call, Const, Expr, Var
 from loopir.types import DTYPES
 
-from ..infer import FALSE, TRUE, Num, cast, logic
+from ..infer import FALSE, TRUE, Num, cast, fits, logic
 from ..ranges import ANY, INT64, Linear, integer
 from .carries import Carries, Carry
 from .room import most
@@ -34,7 +35,7 @@ class Outcomes(Carries):
         self, c: Carry, init: Num | Unbound, end: Num | Unbound, frame: Frame
     ) -> list[Accum]:
         zero = Const(DTYPES[c.var.dtype].numpy.type(0).item(), c.var.dtype)
-        start = zero if isinstance(init, Unbound) else cast(init.ir, c.var.dtype)
+        start = cast(init.ir, zero.dtype) if self._may_be(init, zero.dtype) else zero
         set_by_now = end.needed if isinstance(end, Unbound) else TRUE
         end = end.value or end if isinstance(end, Unbound) else end
         step = c.var if isinstance(end, Unbound) else cast(end.ir, c.var.dtype)
@@ -46,6 +47,15 @@ class Outcomes(Carries):
         if c.partial:
             out.append(Accum(c.bound.name, FALSE, set_by_now or c.bound))
         return out
+
+    @staticmethod
+    def _may_be(n: Num | Unbound, dtype: str) -> TypeGuard[Num]:
+        """Whether `n` may be a number of `dtype`: to an int no float is converted that may be none.
+        """
+        if isinstance(n, Unbound):
+            return False
+        floats = DTYPES[n.dtype].kind, DTYPES[dtype].kind
+        return floats[0] != "f" or floats[1] == "f" or fits(n.ir, dtype)
 
     def _has_flag(self, c: Carry, end: Num | Unbound, frame: Frame) -> bool:
         """Whether an accumulator tells of the name whether it is a Python scalar."""
