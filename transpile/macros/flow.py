@@ -241,4 +241,8 @@ class Flow(Facts):
 
 def joined(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:
     """What holds on either of two paths; a name that only one binds has its fact, or no value."""
-    return {n: join(a.get(n, b.get(n, UNKNOWN)), b.get(n, a.get(n, UNKNOWN))) for n in a | b}
+    both = a | b
+    for name, fact in a.items():
+        if (other := both[name]) is not fact:
+            both[name] = join(fact, other)
+    return both

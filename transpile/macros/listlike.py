@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 
+from ..below import below
 from .context import Context
 
 __all__ = ["holds_lists", "is_flat", "is_list", "loops_in"]
@@ -50,7 +51,7 @@ def _values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
     """What that name is given; None for what is no plain value."""
     out: list[ast.expr | None] = []
     bindings = 0
-    for n in ast.walk(tree):
+    for n in below(tree):
         match n:
             case ast.Assign(targets=[ast.Name(id=to)], value=value) if to == name:
                 out.append(value)
@@ -61,7 +62,7 @@ def _values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
                 bindings -= 1
             case ast.Name(id=to, ctx=ast.Store() | ast.Del()) if to == name:
                 bindings += 1
-    given = any(isinstance(a, ast.arg) and a.arg == name for a in ast.walk(tree.args))
+    given = any(isinstance(a, ast.arg) and a.arg == name for a in below(tree.args))
     return out if bindings == len(out) and not (given and bindings) else [None]
 
 

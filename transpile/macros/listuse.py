@@ -77,7 +77,8 @@ def grows(name: str, cx: Context) -> bool:
 def takes_over(name: str, cx: Context) -> bool:
     """Whether it gets the items of another list somewhere: ``name = other``."""
     return any(
-        isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) and is_list(n.value, cx)
+        isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)
         and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
-        for n in ast.walk(cx.tree)
+        and is_list(n.value, cx)
+        for n in below(cx.tree)
     )
