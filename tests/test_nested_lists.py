@@ -102,6 +102,20 @@ SHARED = (
     "out = [1.0]\nfor i in range(n):\n    out.append([i])\nreturn out",
     "out = []\nfor i in range(n):\n    out.append([w[i]])\nreturn out",
     "out = []\nfor i in range(n):\n    out.append([i])\nreturn out[9]",
+    "out, run = [], []\nfor i in range(n):\n    run.append(i)\n    if i % 3 == 1:\n"
+    "        out.append(run)\n        if i > 2:\n            continue\n        run = []\n"
+    "return out",
+    "out, run = [], []\nfor i in range(n):\n    run.append(i)\n    if i % 3 == 1:\n"
+    "        out.append(run)\n        if i > 2:\n            break\n        run = []\n"
+    "for i in range(n):\n    run.append(i)\nreturn out",
+    "out = b = []\nfor i in range(n):\n    out.append([i])\n    b.append([n])\nreturn out, b",
+    "out = b = []\nfor i in range(n):\n    out.append([i])\nreturn out",
+    "out = b = [[i] for i in range(n) if i]\nreturn out, b",
+    "out = []\nfor i in range(n):\n    out.append([i])\n    out.append(max(out[-1], [2]))\n"
+    "return out",
+    "out = []\nfor i in range(n):\n    row = [i]\n    while row[-1] < 3:\n"
+    "        row.append(row[-1] + 1)\n    out.append(row)\n    row = row[:1]\n    row[0] = 9\n"
+    "return out",
 )
 
 

@@ -208,8 +208,9 @@ def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
     known = {e for n in below(*tree.body) for e in _plainly_used(n, cx)}
     known |= {*_named(name, tree, cx)}
     loads = [n for n in below(*tree.body) if _is_name(n, name)]
-    lists = added and all(_is_new(row, cx) or _stays(row, name, tree, cx) for row in added)
-    return bool(lists) and len(made) == 1 and all(n in known for n in loads)
+    once = len(made) == 1 and isinstance(made[0], ast.Assign) and len(made[0].targets) == 1
+    new = all(_is_new(row, cx) or _stays(row, name, tree, cx) for row in added)
+    return bool(added) and once and new and all(n in known for n in loads)
 
 
 def _added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
@@ -382,6 +383,8 @@ def _is_over(
     for of in block[block.index(s) + 1 :]:
         if name in used(of):
             return any(_is_name(t, name) and name not in used(v) for t, v in bindings(of))
+        if any(isinstance(n, (ast.Break, ast.Continue)) for n in below(of)):
+            return False
     if any(s in set(below(n)) for n in below(tree) if isinstance(n, (ast.For, ast.While))):
         return False
     every = list(_statements(tree.body))
