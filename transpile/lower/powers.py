@@ -12,7 +12,7 @@ import numpy as np
 from loopir.nodes import Call, Const, Expr
 from loopir.types import DTYPES
 
-from ..infer import Num
+from ..infer import Num, cast
 from ..ranges import integer
 from ..types import ScalarType
 from .domain import defined
@@ -23,6 +23,8 @@ from .refusal import refuse
 __all__ = ["Powers"]
 
 _LARGEST_POWER = 64
+_POWER_BITS = 60
+"""Of what Python's ints to a power that is not known may be."""
 
 _ROOTS = (0.5, -0.5, 1.5)
 _TAKES_ROOTS = bool(np.signbit(np.power(-0.0, 0.5)))  # NumPy's power, by its version
@@ -92,21 +94,33 @@ class Powers(Integers):
                 return Call("div", (Const(1.0, x.dtype), root), x.dtype)
 
     def _any_power(self, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
-        """NumPy's integers to a power that is not known: it wraps, and must not be negative."""
+        """Integers to a power that is not known, and must not be negative: NumPy's wrap."""
         base = x.ir.value if isinstance(x.ir, Const) else None
         if ty.weak and base in (-1, 2) and y.python_int:
             return self._sign_or_shift(int(base or 0), y, node)
+        if ty.weak and x.python_int and y.python_int:
+            return self._any_int_power(x, y, node)
         if ty.weak or DTYPES[ty.dtype].kind not in "iu":
-            refuse(
-                "LOWER_UNSUPPORTED",
-                f"a power of Python's ints is compiled for exponents from 1 to {_LARGEST_POWER}",
-                node,
-            )
+            refuse("LOWER_UNSUPPORTED", "a power of Python's bools is not compiled", node)
         a, c = (self.b.bind(convert(self.b, n, ty.dtype, node)) for n in (x, y))
         if DTYPES[ty.dtype].kind == "i":
             zero = Const(0, ty.dtype)
             self.b.require(Call("ge", (c, zero), "bool"), "GUARD_RAISES", node)
         return typed(Call("ipow", (a, c), ty.dtype), ty, x, y)
+
+    def _any_int_power(self, x: Num, y: Num, node: ast.AST) -> Num:
+        """Python's ints, where that is one of 62 bits: how large it is, floats tell."""
+        a, k = self.b.bind(x.ir, "base"), self.b.bind(y.ir, "exponent")
+        if self.b.low(self.b.linear(y.ir)) < 0:
+            self.b.require(Call("ge", (k, integer(0)), "bool"), "GUARD_RAISES", node)
+        floats = cast(a, "f64"), cast(Call("max", (k, integer(0)), "i64"), "f64")
+        size = self.b.bind(Call("abs", (self.b.apply("pow", *floats),), "f64"), "size")
+        self.b.silently("pow", floats, size, node)
+        most = float(1 << _POWER_BITS)
+        fits = Call("le", (size, Const(most, "f64")), "bool")
+        self.b.require(fits, "GUARD_INT_RANGE", node)
+        low, high = -(1 << _POWER_BITS + 1), 1 << _POWER_BITS + 1
+        return self.b.integer_num(Call("ipow", (a, k), "i64"), (low, high))
 
     def _sign_or_shift(self, base: int, y: Num, node: ast.AST) -> Num:
         """``(-1) ** k`` and ``2 ** k``, which are ints where `k` is not negative."""

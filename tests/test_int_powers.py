@@ -1,0 +1,51 @@
+"""Python's ints to powers that are known only at the call: ints, floats, or more than 64 bits."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from written import written
+
+from transpile import fuse
+
+FORMS = {
+    "listed": "return [b ** k for k in range(abs(n))]",
+    "summed": "s = 0\nfor i in range(1, 6):\n    s += i ** n\nreturn s",
+    "stored": "out = np.zeros(4)\nfor i in range(4):\n    out[i] = b ** (n - i)\nreturn out",
+    "in an int array":
+        "out = np.zeros(4, int)\nfor i in range(4):\n    out[i] = b ** i - n\nreturn out",
+    "digits":
+        "s = 0\nm = abs(b)\nwhile m:\n    s += (m % 10) ** n\n    m //= 10\nreturn s == abs(b)",
+    "divided": "s = 0.0\nfor i in range(5):\n    s += i / b ** n\nreturn s",
+    "compared": "c = 0\nfor i in range(9):\n    if i ** n > b:\n        c += 1\nreturn c",
+    "built in": "s = 0\nfor i in range(1, 5):\n    s += pow(b, n) + i\nreturn s",
+}
+BASES = (0, 1, -1, 2, -2, 3, 10, -7, 153, 2**31, 2**40, -(2**31))
+EXPONENTS = (0, 1, 2, 3, 7, 18, 19, 37, 61, 62, 63, 70, 1000, -1, -3)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_powers_of_ints(form: str, tmp_path: Path) -> None:
+    lines = "\n    ".join(FORMS[form].split("\n"))
+    f = written(tmp_path, f"import numpy as np\ndef f(b, n):\n    {lines}\n").f
+    g = fuse(f, on_reject="silent")
+    for b in BASES:
+        for n in EXPONENTS:
+            if abs(n) < 100 or form != "listed":
+                assert_same(outcome(g, (b, n)), outcome(f, (b, n)), f"{b}, {n}")
+    assert not [code for code in g.stats.replays if code.startswith("LOWER")], g.stats
+    before = g.stats.compiled
+    assert_same(outcome(g, (3, 5)), outcome(f, (3, 5)), form)
+    assert g.stats.compiled == before + 1
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16])
+def test_numpys_ints_wrap(dtype: type, tmp_path: Path) -> None:
+    text = "def f(x, n):\n    s = 0\n    for v in x:\n        s += int(v ** n)\n    return s\n"
+    f = written(tmp_path, text).f
+    g = fuse(f, on_reject="raise")
+    x = np.array([1, 2, 3, 100]).astype(dtype)
+    for n in (0, 1, 5, 30):
+        assert_same(outcome(g, (x, n)), outcome(f, (x, n)), f"{n}")
