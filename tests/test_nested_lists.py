@@ -50,7 +50,6 @@ WHOLE = (
     "return [[v if v > 0 else 0.0 for v in w if v < 2] for i in range(n)]",
     "return [[sum(a * b for a, b in zip(p, q)) for q in M] for p in M]",
     "return [[max(v, 0) for v in p] for p in M], n",
-    "return [w[i:i + 2] for i in range(0, len(w), 2)]",
     "return [sorted(p) for p in M if p[0] > 0]",
     "out = [[i + j for j in range(n) if j != i] for i in range(n)]\nreturn out, len(out)",
     "out = [[1]]\nfor i in range(n):\n"
@@ -80,6 +79,8 @@ SHARED = (
     "out = []\nfor v in w:\n    row = [v]\n    out.append(row)\nreturn out, row",
     "out = [M[0], w]\nfor v in w:\n    out.append([v])\nreturn out",
     "out = [p for p in M]\nreturn out",
+    "return [w[i:i + 2] for i in range(0, len(w), 2)]",
+    "return [p[:] for p in M]",
     "out = [p for p in M]\nout.append([1.0])\nreturn out",
     "out = []\nfor v in w:\n    out.append([v])\n    out[-1].append(n)\nreturn out",
     "out = []\nfor v in w:\n    out.append([v])\n    out[0][0] += 1\nreturn out",

@@ -92,7 +92,9 @@ def lists_collected(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | N
             name in cx.facts.nested and not is_repeated(of, cx)
         ):
             return [*_empty(name, cx), *_each(name, of, cx)]
-        case ast.ListComp() as of if cx.returned() and _is_of_lists(of, cx):
+        case ast.ListComp(elt=row) as of if (
+            cx.returned() and _is_of_lists(of, cx) and not _is_copied(row, cx)
+        ):
             name = cx.fresh("list")
             cx.facts.nested[name] = cx.fresh("items"), cx.fresh("ends")
             cx.before(*_empty(name, cx), *_each(name, of, cx))
@@ -283,6 +285,11 @@ def _is_new(e: ast.expr, cx: Context) -> bool:
         case ast.Call(args=[_], keywords=[]):
             return cx.builtin(e) in ("list", "sorted")
     return False
+
+
+def _is_copied(e: ast.expr, cx: Context) -> bool:
+    """Whether nothing is computed but which items of a list go into `e`: Python is faster there."""
+    return isinstance(e, (ast.Subscript, ast.Call)) and cx.builtin(e) != "sorted"
 
 
 # -- lists with names, before they come to another
