@@ -110,6 +110,8 @@ def _plain(value: Any, args: tuple[Any, ...]) -> Any:
             return type(value).__name__, value.dtype.str, layout, writeable, shared, _Values(value)
         case np.generic() | float() | complex():
             return type(value).__name__, _Values(np.asarray(value))
+        case int():
+            return type(value).__name__, hex(value)  # of any length
     return type(value).__name__, repr(value)
 
 
