@@ -12,7 +12,7 @@ from loopir.types import DTYPES
 from ..infer import FALSE, TRUE, Num, cast, logic
 from .values import Case, Cases, Scalar
 
-__all__ = ["Held", "apart_of", "flagged", "held_for", "types_of"]
+__all__ = ["Held", "apart_of", "exact_in", "flagged", "held_for", "types_of"]
 
 _INT, _FLOAT = ("i64", True), ("f64", True)
 
@@ -72,7 +72,7 @@ def flagged(value: Scalar, held: Held) -> tuple[Expr, Expr, list[Expr]]:
     for n, when in ((n, when) for n, when in _cases(value) if isinstance(n, Num)):
         here = n.ir
         if n.dtype != held.dtype:
-            checks += [logic("or", logic("not", when), e) for e in _exact(n, held.dtype)]
+            checks += [logic("or", logic("not", when), e) for e in exact_in(n, held.dtype)]
             here = cast(n.ir, held.dtype)
         one = n.weak_now if not held.weak else TRUE if n.weak == held.python else FALSE
         item = here if item is None else Call("select", (when, here, item), held.dtype)
@@ -89,7 +89,7 @@ def apart_of(n: Num) -> Cases:
     return Cases((one, Case(Num(item, weak=item.dtype), logic("not", apart))))
 
 
-def _exact(n: Num, dtype: str) -> Iterator[Expr]:
+def exact_in(n: Num, dtype: str) -> Iterator[Expr]:
     """That an int is a number of a floating-point `dtype`."""
     most = 1 << np.finfo(DTYPES[dtype].numpy).nmant
     low, high = n.interval

@@ -3,17 +3,15 @@ from __future__ import annotations
 
 import ast
 
-import numpy as np
+from loopir.nodes import Expr, If, Span, Store
 
-from loopir.nodes import Call, Expr, If, Span, Store
-from loopir.types import DTYPES
-
-from ..infer import Num, constant, logic
+from ..infer import Num, constant
 from ..pair import Pair
 from ..ranges import integer
 from ..source import span_of
 from ..types import PARTS
 from .elements import Elements
+from .held import exact_in
 from .refusal import refuse
 from .subscripts import parts_of
 from .values import ArrayRef, Cases, Scalar
@@ -55,12 +53,8 @@ class Stores(Elements):
         other = other or n.strong not in (None, dtype) or n.weak not in (None, python or dtype)
         if other or n.boxed or not n.exact:
             refuse("LOWER_JOIN", "the items of a list have several types", node)
-        most = 1 << np.finfo(DTYPES[dtype].numpy).nmant if whole else 0
-        if whole and not (-most <= n.interval[0] and n.interval[1] <= most):
-            low, high = integer(-most), integer(most)
-            fits = logic(
-                "and", Call("le", (low, n.ir), "bool"), Call("le", (n.ir, high), "bool"))
-            self.b.require(fits, "GUARD_INT_RANGE", node)
+        for check in exact_in(n, dtype) if whole else ():
+            self.b.require(check, "GUARD_INT_RANGE", node)
 
     def _target(self, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
         """The array, what must hold for an element of it to be written, and which one."""

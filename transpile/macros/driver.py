@@ -19,7 +19,7 @@ from .itemtypes import know_items
 from .lifting import Lifted, lift_statement
 from .liveness import PYTHON, assigned, exposed, left_to_python, reads
 from .names import COMPREHENSIONS, rename, used
-from .nestedlists import know_nested
+from .newlists import know_nested
 from .tuples import untupled
 from .walrus import asked_within
 

@@ -23,14 +23,11 @@ def is_read_only(name: str, value: ast.expr, cx: Context) -> bool:
 
 def _grows_around(name: str, cx: Context) -> bool:
     """Whether items come to a list in a loop around what is being replaced."""
-    for loop in (n for n in below(cx.tree) if isinstance(n, (ast.For, ast.While))):
-        inside = {*below(loop)}
-        if cx.within in inside or cx.at in inside:
-            for n in inside:
-                match n:
-                    case ast.Call(ast.Attribute(ast.Name(id=of), "append" | "extend")):
-                        if of == name:
-                            return True
+    loops = ({*below(n)} for n in below(cx.tree) if isinstance(n, (ast.For, ast.While)))
+    for n in (n for inside in loops if not inside.isdisjoint({cx.within, cx.at}) for n in inside):
+        match n:
+            case ast.Call(ast.Attribute(ast.Name(id=of), "append" | "extend")) if of == name:
+                return True
     return False
 
 
