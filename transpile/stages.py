@@ -17,6 +17,7 @@ from loopir.passes.pipeline import optimise
 from loopir.record import record
 from targets.isa import Target
 
+from .decisive import settled
 from .fusion import Fusion, fuse_kernel
 from .fusion.registers import in_registers
 from .inlining import Inliner, joined, told, with_homes
@@ -125,7 +126,7 @@ def compile_stages(
 
     ``telling``: as for `lower`. Raises Refused where the function cannot be compiled faithfully.
     """
-    source = function if isinstance(function, Source) else read(function)
+    source = settled(function if isinstance(function, Source) else read(function), types)
     scope = Scope.of(source.function) if source.function is not None else Scope()
     env = CallEnv(types, scope)
     theirs = registered()

@@ -149,16 +149,17 @@ class RecordType:
 @record(frozen=True, slots=True)
 class Constant:
     """A value that is its own type, for it decides which code is compiled: None, a short str, a
-    class, a dtype, a member of an Enum.
+    class, a dtype, a member of an Enum; an int or a bool that is an axis, or its like.
     """
 
     value: object
     kind: type
 
     @property
-    def opaque(self) -> Opaque:
+    def opaque(self) -> Opaque | ScalarType:
         """The type of all such values."""
-        return Opaque(self.kind.__name__)
+        numbers = {int: ScalarType("i64", weak=True), bool: ScalarType("bool", weak=True)}
+        return numbers.get(self.kind) or Opaque(self.kind.__name__)
 
     def __str__(self) -> str:
         return self.value.__name__ if isinstance(self.value, type) else repr(self.value)

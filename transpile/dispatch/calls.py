@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentence, warn
 from ..options import Options
 from ..signature import parameters, types_in
-from ..types import Constant, Function, GeneratorType, ObjectType, StandsIn
+from ..types import Constant, Function, GeneratorType, ObjectType, ScalarType, StandsIn
 from .case import Case
 from .contract import changes_names
 from .forking import Lock
@@ -72,6 +72,7 @@ class Calls(StandsIn):
         self._unverified = 1.0
         self._served: tuple[Case | None, int] = None, 0
         self._vain = 0
+        self._decisive: frozenset[str] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; those after it go to what ``_install`` puts in this place."""
@@ -190,8 +191,23 @@ class Calls(StandsIn):
                     _log.info("nothing tells what raised in %s: %s", self._function, error)
             return hot.teller
 
-    def _case(self, values: Values) -> Case:
+    def typed(self, values: Values) -> tuple[ArgType, ...]:
+        """The types of these arguments; of those that decide, what they are."""
         types = types_in(values, self._function.__code__)
+        if not any(isinstance(t, ScalarType) and t.weak for t in types):
+            return types
+        if self._decisive is None:
+            from ..decisive import decisive
+
+            self._decisive = decisive(self._function)
+        if not self._decisive:
+            return types
+        from ..decisive import with_values
+
+        return with_values(types, parameters(self._function.__code__), values, self._decisive)
+
+    def _case(self, values: Values) -> Case:
+        types = self.typed(values)
         if types not in self._cases and sum(map(_chosen, self._cases)) >= MOST_CHOSEN:
             types = tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)
         case = self._cases.get(types) or self._cases.setdefault(types, Case(types))

@@ -8,7 +8,6 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, overload
 
 from ..options import Options, options_of
-from ..signature import types_in
 from .calls import Calls
 from .case import Stats, total
 from .standin import Values, collector
@@ -144,8 +143,7 @@ class Fused(Calls):
         return emit(stage, self._function, types, self.options)
 
     def _types(self, args: Values, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
-        values = collector(self._function)(*args, **kwargs)
-        return types_in(values, self._function.__code__)
+        return self.typed(collector(self._function)(*args, **kwargs))
 
 
 def _unpickled(state: Mapping[str, Any], options: Options) -> Fused:

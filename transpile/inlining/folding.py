@@ -10,7 +10,7 @@ from typing import Any
 from ..below import below, children
 from ..macros.names import bound
 
-__all__ = ["decided", "known", "literal"]
+__all__ = ["decided", "known", "literal", "rank_of"]
 
 Constants = dict[str, object]
 
@@ -38,6 +38,11 @@ def known(e: ast.expr, constants: Constants) -> ast.Constant | None:
     return ast.copy_location(ast.Constant(value), e) if _is_plain(value) else None
 
 
+def rank_of(name: str) -> str:
+    """What stands among the constants for the number of axes of an array."""
+    return f"{name}.ndim"
+
+
 def literal(value: object) -> ast.expr:
     """The source of a constant."""
     if isinstance(value, (int, float)) and (value < 0 or math.copysign(1, value) < 0):
@@ -56,6 +61,8 @@ def _value(e: ast.expr, constants: Constants) -> Any:
             return value
         case ast.Name(id=name) if name in constants:
             return constants[name]
+        case ast.Attribute(attr="ndim", value=ast.Name(id=name)) if rank_of(name) in constants:
+            return constants[rank_of(name)]
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _value(operand, constants)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -76,14 +83,17 @@ def _value(e: ast.expr, constants: Constants) -> Any:
 
 
 def decided(block: Sequence[ast.stmt], constants: Constants) -> list[ast.stmt]:
-    """`block` with only those branches that can be taken, where `constants` hold at its start.
+    """`block` with only those branches that can be taken, where `constants` hold at its start; ints
+    and bools among them stand in the place of their names.
 
         if weight is None:
             weight = np.ones(3)
         s = x[0] if mode == "first" else x[-1]
-    → with weight = None, mode = "first"
+        t = x.sum(axis=k - 1)
+    → with weight = None, mode = "first", k = 1
         weight = np.ones(3)
         s = x[0]
+        t = x.sum(axis=0)
     """
     return _Decide(dict(constants)).block(block)
 
@@ -117,12 +127,18 @@ class _Decide(ast.NodeTransformer):
                 self._forget(s)
             case ast.With() | ast.Try() | ast.FunctionDef() | ast.ClassDef():
                 self._forget(s)
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value) if (
+                new := known(ast.BinOp(ast.Name(name, ast.Load()), op, value), self.constants)
+            ):
+                return self.statement(ast.copy_location(ast.Assign([target], new), s))
             case _:
                 s = self.visit(s)
                 self._forget(s)
                 match s:
-                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
-                        self.constants |= {name: value} if _is_plain(value) else {}
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                        constant := known(value, {})
+                    ):
+                        self.constants[name] = constant.value
         return [s]
 
     def _branches(self, s: ast.If) -> None:
@@ -136,6 +152,33 @@ class _Decide(ast.NodeTransformer):
     def _forget(self, *nodes: ast.AST) -> None:
         for name in bound(*nodes):
             self.constants.pop(name, None)
+            self.constants.pop(rank_of(name), None)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._folded(node) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        return self._folded(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        return self._folded(node)
+
+    def _folded(self, node: ast.expr) -> ast.expr:
+        names = {n.id for n in below(node) if isinstance(n, ast.Name)}
+        constant = known(node, self.constants) if names & self.constants.keys() else None
+        if constant is None or not isinstance(constant.value, int):
+            return self.generic_visit(node)  # type: ignore[return-value]  # of an expression
+        return ast.copy_location(literal(constant.value), node)
+
+    def _comprehension(self, node: Any) -> Any:
+        outer = self.constants
+        hidden = bound(*(g.target for g in node.generators))
+        self.constants = {n: v for n, v in outer.items() if n.partition(".")[0] not in hidden}
+        node = self.generic_visit(node)
+        self.constants = outer
+        return node
+
+    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)

@@ -1,0 +1,130 @@
+"""Ints and bools that choose what is compiled: axes, degrees of freedom, steps, kept axes."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from written import written
+
+from transpile import fuse
+
+AXES = {
+    "keyword": "return x.sum(axis=k)",
+    "in its place": "return np.mean(x, k)",
+    "method": "return x.argmax(k)",
+    "kept": "return x - np.max(x, axis=k, keepdims=flag)",
+    "joined": "return np.concatenate((x, x), axis=k), np.stack([x, x], k)",
+    "running": "return np.cumsum(x, k), np.maximum.accumulate(x, axis=k), np.add.reduce(x, k)",
+    "moved": "return np.swapaxes(x, 0, k), np.moveaxis(x, k, 0).copy(), np.flip(x, k)",
+    "expanded": "return x + np.expand_dims(x.sum(axis=k), k)",
+    "length": "s = 0.0\nfor i in range(x.shape[k]):\n    s += i\nreturn s",
+    "computed": "return np.sum(x, axis=-k), np.sum(x, axis=1 - k), x.sum(axis=(k, k - 1))",
+    "made positive": "if k < 0:\n    k += x.ndim\nreturn np.sum(x, axis=k), k",
+    "a default": "if k is None:\n    k = 0\nelif k == -1:\n    k = 1\nreturn np.sum(x, axis=k), k",
+    "in a loop": "s = 0.0\nfor i in range(3):\n    s += x.min(axis=k)[0] * i\nreturn s",
+    "in a function":
+        "def g(y, axis=0):\n    return y.mean(axis=axis)\nreturn g(x, k), g(x, axis=k), g(x)",
+    "captured": "def g(y):\n    return y.mean(axis=k)\nreturn g(x) + g(x * 2)",
+    "in a lambda": "g = lambda y: np.sum(y, axis=k)\nreturn g(x) + 1.0",
+    "in a comprehension": "return [np.sum(x, axis=k)[0] * j for j in range(3)]",
+    "hidden in one": "return [np.sum(x, axis=0)[k] for k in range(3)], x.sum(axis=k)",
+    "of a helper": "return spread(x, k) + centred(x, axis=k)",
+}
+AXIS = (0, 1, -1, -2, 2, -3, None, True, False, np.int64(1), 300, 10**30, 1.0, "a")
+
+VECTORS = {
+    "degrees of freedom": "return np.var(x, ddof=k), x.std(ddof=k)",
+    "steps": "return x[::k], x[2::k].sum() if k != 0 else 0.0",
+    "steps there": "x[::k] = 1.0\nreturn x",
+    "differences": "return np.diff(x, k)",
+    "repeated": "return np.repeat(x, k)",
+    "rounded": "return np.round(x, k), x.round(decimals=k)",
+    "norm": "return np.linalg.norm(x, k)",
+}
+NUMBER = (0, 1, 2, 3, -1, -2, 17, 400, True, np.int32(2), 1.0)
+
+HELPERS = """import numpy as np
+
+
+def spread(x, axis):
+    return np.ptp(x, axis=axis)
+
+
+def centred(x, *, axis=0):
+    return deep(x, axis) - 1.0
+
+
+def deep(x, axis):
+    return x.std(axis=axis)
+
+
+"""
+
+
+def _function(folder: Path, text: str) -> Callable[..., Any]:
+    body = "\n    ".join(text.split("\n"))
+    function: Callable[..., Any] = written(
+        folder, f"{HELPERS}def f(x, k, flag=False):\n    {body}\n").f
+    return function
+
+
+def _agrees(f: Callable[..., Any], values: tuple[Any, ...], x: np.ndarray) -> None:
+    g = fuse(f, on_reject="silent")
+    for _ in range(2):
+        for value in values:
+            for flag in (False, True):
+                got, wanted = outcome(g, (x, value, flag)), outcome(f, (x, value, flag))
+                assert_same(got, wanted, f"{value!r}, {flag}", ulps=8)
+
+
+@pytest.mark.parametrize("form", AXES)
+def test_axes(form: str, tmp_path: Path) -> None:
+    f = _function(tmp_path, AXES[form])
+    x = np.random.default_rng(1).normal(size=(3, 4))
+    _agrees(f, AXIS, x)
+    g = fuse(f, on_reject="raise")
+    sound = [axis for axis in (1, 0, -1) if outcome(f, (x, axis, True)).error is None]
+    for axis in sound:
+        g(x.copy(), axis, True)
+    assert g.stats.compiled == len(sound) >= 2, g.stats
+
+
+@pytest.mark.parametrize("form", VECTORS)
+def test_numbers(form: str, tmp_path: Path) -> None:
+    f = _function(tmp_path, VECTORS[form])
+    x = np.random.default_rng(1).normal(size=17)
+    _agrees(f, NUMBER, x)
+    g = fuse(f, on_reject="raise")
+    for number in (2, 1, 2):
+        g(x.copy(), number)
+    assert g.stats.compiled == 3, g.stats
+
+
+def test_as_many_values_as_one_likes(tmp_path: Path) -> None:
+    f = _function(tmp_path, "s = 0.0\nfor v in x[::k]:\n    s += v\nreturn s")
+    g = fuse(f, on_reject="raise", reassociate=False)
+    x = np.arange(100.0)
+    for k in range(1, 60):
+        assert g(x, k) == f(x, k)
+    assert g.stats.compiled == 59
+    assert len(g.signatures) < 40
+
+
+def test_ints_that_decide_nothing_are_any(tmp_path: Path) -> None:
+    f = _function(tmp_path, "s = 0.0\nfor i in range(k):\n    s += x[i] * k\nreturn s")
+    g = fuse(f, on_reject="raise")
+    for k in range(9):
+        assert g(np.ones(9), k) == k * k
+    assert len(g.signatures) == 1
+
+
+def test_the_report_names_them(tmp_path: Path) -> None:
+    g = fuse(_function(tmp_path, AXES["keyword"]))
+    assert "k: -1" in str(g.report(np.ones((2, 3)), -1))
+    tree = ast.parse(g.emit("python", np.ones((2, 3)), -1))
+    assert "k" not in {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}

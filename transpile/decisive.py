@@ -1,0 +1,150 @@
+"""Which parameters choose, by their values, what is compiled: axes, steps, and their like."""
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from .below import below
+from .inlining.folding import decided, literal, rank_of
+from .macros.copying import copied
+from .macros.names import bound, rename
+from .rejections import Refused
+from .scope import Scope, made_in_c
+from .source import Source, read
+from .types import ArgType, ArrayType, Constant, ScalarType, StandsIn
+
+__all__ = ["decisive", "settled", "with_values"]
+
+_NAMES = frozenset((
+    "axis", "axes", "axis1", "axis2", "source", "destination", "offset", "keepdims", "ddof", "bias",
+    "rowvar", "ord", "decimals", "repeats", "edge_order",
+))
+"""Of NumPy's parameters: what they are given has to be known."""
+
+_ALSO = {"diff": "n", "diag": "k", "rot90": "k"}
+
+_DEEP = 3
+"""Calls of functions in functions."""
+
+_SINGLE = range(-5, 257)
+"""Ints of which Python has one each."""
+
+
+def decisive(function: FunctionType, deep: int = _DEEP) -> frozenset[str]:
+    """The parameters of `function` whose values decide where they are ints or bools: what NumPy's
+    functions take as an axis and its like, there or in functions that it calls, and steps.
+    """
+    try:
+        tree = read(function).tree
+    except Refused:
+        return frozenset()
+    return _decisive(tree, Scope.of(function), deep)
+
+
+def _decisive(tree: ast.FunctionDef, scope: Scope, deep: int) -> frozenset[str]:
+    given = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
+    local = {s.name: s for s in below(*tree.body) if isinstance(s, ast.FunctionDef)}
+    asked = {
+        n.id for e in _places(tree, scope, local, deep) for n in below(e) if isinstance(n, ast.Name)
+    }
+    return frozenset(given & asked)
+
+
+def _places(
+    tree: ast.FunctionDef, scope: Scope, local: Mapping[str, ast.FunctionDef], deep: int
+) -> Iterator[ast.expr]:
+    """Expressions of which the value has to be known."""
+    for node in below(*tree.body):
+        match node:
+            case ast.Subscript(value=ast.Attribute(attr="shape"), slice=at):
+                yield at
+            case ast.Subscript(slice=at, ctx=ast.Load()):
+                items = at.elts if isinstance(at, ast.Tuple) else [at]
+                yield from (i.step for i in items if isinstance(i, ast.Slice) and i.step)
+            case ast.Call(func=func, args=args, keywords=keywords):
+                names, wanted = _called(func, scope, local, deep)
+                yield from (e for n, e in zip(names, args, strict=False) if n in wanted)
+                yield from (k.value for k in keywords if k.arg in wanted)
+
+
+def _called(
+    func: ast.expr, scope: Scope, local: Mapping[str, ast.FunctionDef], deep: int
+) -> tuple[list[str], frozenset[str]]:
+    """The parameters of what is called, and those of them that decide."""
+    if isinstance(func, ast.Name) and func.id in local and deep:
+        tree = local[func.id]
+        names = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
+        return names, _decisive(tree, scope, deep - 1)
+    found: Any = scope.resolve(func)
+    found = found.__wrapped__ if isinstance(found, StandsIn) else found
+    if isinstance(found, FunctionType) and not made_in_c(found):
+        code = found.__code__
+        names = [*code.co_varnames[: code.co_argcount]]
+        return names, decisive(found, deep - 1) if deep else frozenset()
+    if isinstance(func, ast.Attribute) and func.attr in ("reduce", "accumulate"):
+        return ["array", "axis"], _NAMES
+    method = func.attr if found is None and isinstance(func, ast.Attribute) else ""
+    name = method or getattr(found, "__name__", "")
+    try:
+        names = [*inspect.signature(vars(np)[name] if method else found).parameters]
+    except (KeyError, TypeError, ValueError):
+        names = []
+    return names[bool(method):], _NAMES | {_ALSO.get(name, "axis")}
+
+
+def with_values(
+    types: tuple[ArgType, ...], names: tuple[str, ...], values: tuple[object, ...],
+    wanted: frozenset[str],
+) -> tuple[ArgType, ...]:
+    """`types`, with the values of those that decide in the place of the types of ints and bools."""
+    known = zip(types, names, values, strict=True)
+    return tuple(_with_value(t, v) if n in wanted else t for t, n, v in known)
+
+
+def _with_value(ty: ArgType, value: object) -> ArgType:
+    single = ty == ScalarType("bool", weak=True) or (
+        ty == ScalarType("i64", weak=True) and value in _SINGLE
+    )
+    return Constant(value, type(value)) if single else ty
+
+
+def settled(source: Source, types: Mapping[str, ArgType]) -> Source:
+    """`source` for the ints and bools among `types` that are known, which stand in the place of
+    their names.
+
+        if axis < 0:
+            axis += x.ndim
+        return np.sum(x, axis=axis)
+    → with axis = -1, and x a matrix
+        x
+        return np.sum(x, axis=1)
+    """
+    known = {
+        n: t.value for n, t in types.items()
+        if isinstance(t, Constant) and isinstance(t.value, int) and t.kind in (int, bool)
+    }
+    if not known:
+        return source
+    tree = copied(source.tree)
+    changed = bound(*tree.body)
+    moved = [
+        ast.Assign([ast.Name(n, ast.Store())], literal(v)) for n, v in known.items() if n in changed
+    ]
+    asked = {n.value.id for n in below(*tree.body) if isinstance(n, ast.Attribute)
+             and n.attr == "ndim" and isinstance(n.value, ast.Name)}
+    ranks = {n: t.rank for n, t in types.items() if isinstance(t, ArrayType) and n in asked}
+    first: list[ast.stmt] = [*moved, *(ast.Expr(ast.Name(n, ast.Load())) for n in ranks)]
+    for node in below(*first):
+        ast.copy_location(node, tree.body[0])
+    fixed = {n: v for n, v in known.items() if n not in changed}
+    constants: dict[str, object] = fixed | {rank_of(n): rank for n, rank in ranks.items()}
+    texts: dict[str, str | ast.expr] = {n: literal(v) for n, v in fixed.items()}
+    body = [rename(s, texts) for s in decided([*first, *tree.body], constants)]  # in functions
+    tree.body = body or [ast.copy_location(ast.Pass(), tree.body[0])]
+    return replace(source, tree=ast.fix_missing_locations(tree))
