@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from random_cases import Wanted, ran
+from written import written
 
 from targets.host import available
 from transpile import fuse
@@ -383,3 +384,23 @@ def test_panels_do_not_need_the_stack_of_a_thread(tmp_path: Path) -> None:
     program.write_text(_ON_A_SMALL_STACK, encoding="utf-8")
     done = subprocess.run([sys.executable, str(program)], timeout=120, check=False)
     assert done.returncode == 0
+
+
+_FAR = (1 << 61, -(1 << 61), 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63), (1 << 63) - 3)
+
+
+@pytest.mark.parametrize("form", ["i + 5 {op} {far}", "i - 5 {op} {far}", "{far} {op} n - i",
+                                  "np.int64({far}) {op} np.add(i, 2)", "n + i {op} k"])
+@pytest.mark.parametrize("op", ["<", "<=", ">", ">=", "==", "!="])
+def test_places_are_compared_with_what_is_far(form: str, op: str, tmp_path: Path) -> None:
+    """Where a loop is split lies out of all ints, or of those of 64 bits."""
+    for far in _FAR:
+        asked = form.format(op=op, far=far)
+        f = written(tmp_path, (
+            f"import numpy as np\ndef f(x, n, k):\n    s = 0.0\n    for i in range(n):\n"
+            f"        if {asked}:\n            s += x[i]\n        else:\n            s -= 1.0\n"
+            f"    return s\n")).f
+        g = fuse(f, on_reject="silent")
+        for n in (0, 3, 9):
+            assert g(np.arange(9.0), n, far) == f(np.arange(9.0), n, far), (asked, n)
+        assert not {"BUILD_FAILED", "LOWER_UNSUPPORTED"} & g.stats.replays.keys(), asked

@@ -125,7 +125,7 @@ def settled(source: Source, types: Mapping[str, ArgType]) -> Source:
         x
         return np.sum(x, axis=1)
     """
-    known = {
+    known: dict[str, object] = {
         n: t.value for n, t in types.items()
         if isinstance(t, Constant) and isinstance(t.value, int) and t.kind in (int, bool)
     }
@@ -143,7 +143,7 @@ def settled(source: Source, types: Mapping[str, ArgType]) -> Source:
     for node in below(*first):
         ast.copy_location(node, tree.body[0])
     fixed = {n: v for n, v in known.items() if n not in changed}
-    constants: dict[str, object] = fixed | {rank_of(n): rank for n, rank in ranks.items()}
+    constants = {**fixed, **{rank_of(n): rank for n, rank in ranks.items()}}
     texts: dict[str, str | ast.expr] = {n: literal(v) for n, v in fixed.items()}
     body = [rename(s, texts) for s in decided([*first, *tree.body], constants)]  # in functions
     tree.body = body or [ast.copy_location(ast.Pass(), tree.body[0])]

@@ -15,6 +15,8 @@ __all__ = ["Test", "tests"]
 
 _ONE = constant(1)
 
+_FAR = 1 << 61
+
 
 @record(frozen=True, slots=True)
 class Test:
@@ -70,8 +72,8 @@ class _Asked:
         }
 
     def _is_known_ahead(self, form: Affine) -> bool:
-        """Whether no name of `form` is bound in the loop."""
-        return all(name not in self._forms for symbol, _ in form.symbols for name in used(symbol))
+        """Whether no name of `form` is bound in the loop, and no sum with its offset overflows."""
+        return abs(form.offset) < _FAR and all(name not in self._forms for symbol, _ in form.symbols for name in used(symbol))
 
     def _questions(self, n: Node) -> Iterator[tuple[Call, bool]]:
         match n:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from ..below import below
 from ..draws import KEPT, Draw, is_ours, kinds, table
@@ -119,7 +119,7 @@ class Homes:
             return self._ours(name, function, origin)
         if name in names:
             return self.name(name, f"{said}.__globals__[{name!r}]", names[name])
-        known: Any = function.__builtins__
+        known: Any = cast(Any, function).__builtins__
         if name not in known:
             return self.fresh(name)
         self.refs[f"({name!r} in {said}.__globals__)"] = False
