@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..below import below
 from ..lower.refusal import refuse
+from ..macros.assigned import unassigned
 from ..macros.context import Context
 from ..macros.copying import copied
 from ..macros.env import Env
@@ -16,7 +17,6 @@ from ..scope import Scope
 from ..source import Source
 from ..types import ArgType
 from .arguments import given, names_of
-from .assigned import unassigned
 from .callees import Callee, local_callee
 from .excluded import Less, also, without_excluded
 from .folding import decided, known, literal

@@ -131,6 +131,12 @@ class Names(Stores):
     def unbind(self, node: ast.expr) -> None:
         """``del name``, which has to have a value."""
         assert isinstance(node, ast.Name)
+        if not self._is_bound(node) and node.id not in self.arguments:
+            refuse("LOWER_UNSUPPORTED", f"`{node.id}` may have no value here", node)
+        self.b.env[node.id] = Unbound()
+
+    def _is_bound(self, node: ast.Name) -> bool:
+        """Whether `node` has a value in here; that it has one is required."""
         got = self.b.env.get(node.id)
         if isinstance(got, Unbound):
             self._late(node.id, got, node)
@@ -138,9 +144,7 @@ class Names(Stores):
             for c in got.cases:
                 if c.value is Absent.UNBOUND:
                     self.b.require(logic("not", c.when), "GUARD_EMPTY", node)
-        elif got is None and node.id not in self.arguments:
-            refuse("LOWER_UNSUPPORTED", f"`{node.id}` may have no value here", node)
-        self.b.env[node.id] = Unbound()
+        return got is not None
 
     def take(self, name: str, ty: ListType, node: ast.AST, *, captured: bool = False) -> ArrayRef:
         """An array of what a list holds."""
@@ -150,7 +154,7 @@ class Names(Stores):
         """What stands alone has to be at each call what it was when this was compiled."""
         name = node.id if isinstance(node, ast.Name) else ""
         told = isinstance(self.arguments.get(name), (Constant, GeneratorType, ObjectType))
-        if told or name in self.b.env:
+        if told or (isinstance(node, ast.Name) and self._is_bound(node)):
             return
         if name in self.arguments or (self.known(node) is None and not self._is_none(name)):
             self.value(node)

@@ -10,7 +10,7 @@ import numpy as np
 from ..below import below
 from ..scope import made_in_c
 from .context import Context
-from .deciding import chains, known_as
+from .deciding import asked, known_as
 
 __all__ = ["class_named"]
 
@@ -37,11 +37,12 @@ def class_named(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
                 return None
             cx.facts.record(node)
             cx.stands[name] = meant
-            return []
+            return asked(value, cx)
         case ast.Call(func=ast.Call() | ast.Attribute() as func):
             meant = _spelled(func, cx) if cx.resolve(func) is None else None
             if meant is None:
                 return None
+            cx.before(*asked(func, cx))
             return ast.copy_location(ast.Call(meant, node.args, node.keywords), node)
     return None
 
@@ -61,8 +62,6 @@ def _spelled(e: ast.expr, cx: Context) -> ast.expr | None:
         meant = ast.Attribute(cx.numpy, name, ast.Load())
     else:
         return None
-    for chain in chains(e, cx):
-        cx.ask(chain)
     return ast.copy_location(meant, e)
 
 

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
 from ..places import mark_at_once, mark_fold, mark_step
 from ..types import ELEMENTS
+from .assigned import may_be_unbound
 from .env import Env
 from .fact import UNKNOWN, Fact
 from .flow import Flow
@@ -64,6 +66,11 @@ class Context:
         reads = (n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name)
         once = name not in bound(*body)
         return once and all(n in inside for n in reads if isinstance(n.ctx, ast.Load))
+
+    @functools.cached_property
+    def may_be_unbound(self) -> set[str]:
+        """The function's names that are read where they need not have a value."""
+        return may_be_unbound(self.tree)
 
     def fresh(self, hint: str) -> str:
         """A name that occurs nowhere in the function: ``_hint``, ``_hint_1``, …"""

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ..below import children
 from ..types import ELEMENTS, ArrayType, Constant, ScalarType
 from .context import Context
 from .fact import Fact
 from .liveness import left_to_python
 from .samples import Exactly
 
-__all__ = ["chains", "decided", "known_as", "may_decide"]
+__all__ = ["asked", "decided", "known_as", "may_decide"]
 
 _PYTHON = {"i64": int, "f64": float, "bool": bool, "c128": complex}
 
@@ -51,6 +52,8 @@ def decided(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         n
         int
         t = t * 2
+
+    What is more than a name is still evaluated, for it may raise: ``x[0] is None``.
     """
     match node:
         case ast.If(test=ast.Constant(value=bool(truth)), body=body, orelse=orelse):
@@ -78,18 +81,53 @@ def decided(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
 
 def _taken(node: ast.expr, value: str | bool | None, cx: Context) -> ast.expr:
     """`value` in place of `node`; what it rests on is asked."""
-    for e in chains(node, cx):
-        cx.ask(e)
+    cx.before(*asked(node, cx))
     return ast.copy_location(ast.Constant(value), node)
 
 
-def chains(node: ast.AST, cx: Context) -> Iterator[ast.expr]:
-    """Names, and chains of attributes that stand for something."""
-    if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and cx.resolve(node)):
-        yield node
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from chains(child, cx)
+def asked(node: ast.expr, cx: Context) -> list[ast.stmt]:
+    """What is left of an expression of which types alone decide: its names are asked what they are,
+    and what is computed in it is, in statements.
+    """
+    lines: list[ast.stmt] = []
+    for part in _parts(node, cx):
+        cx.ask(part)
+        if not isinstance(part, (ast.Name, ast.Attribute)):
+            lines += cx.code("NAME = E", NAME=cx.fresh("asked"), E=part)
+        elif isinstance(part, ast.Name) and part.id in cx.may_be_unbound:
+            lines.append(ast.copy_location(ast.Expr(part), node))
+    return lines
+
+
+_ABOUT = (isinstance, type, len, np.ndim, np.isscalar, np.issubdtype)
+"""Functions of what types alone may tell."""
+
+
+def _parts(node: ast.AST, cx: Context) -> Iterator[ast.expr]:
+    """Names, chains of attributes that stand for something, and what is computed."""
+    match node:
+        case ast.Constant():
+            return
+        case ast.Name():
+            yield node
+        case ast.Attribute(value=of):
+            if cx.resolve(node):
+                yield node
+            else:
+                yield from _parts(of, cx)
+        case ast.Compare() | ast.Tuple() | ast.List() | ast.Set():
+            for child in children(node):
+                yield from _parts(child, cx)
+        case ast.Call(func=func, args=args, keywords=[]) if _tells_of_types(func, cx):
+            for child in (func, *args):
+                yield from _parts(child, cx)
+        case ast.expr():
+            yield node
+
+
+def _tells_of_types(func: ast.expr, cx: Context) -> bool:
+    found = cx.resolve(func)
+    return any(found is f for f in _ABOUT)
 
 
 def _truth(node: ast.expr, cx: Context) -> bool | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..types import ELEMENTS, ScalarType
 from .context import Context
-from .deciding import chains, known_as
+from .deciding import asked, known_as
 from .tupled import is_steady
 from .views import held
 
@@ -87,8 +87,7 @@ def _limit(limit: str, func: ast.expr, of: ast.expr, cx: Context) -> ast.expr | 
         value = getattr(info(kind), limit)
     except (TypeError, ValueError):  # it is Python's to raise
         return None
-    for chain in (*chains(func, cx), *chains(of, cx)):
-        cx.ask(chain)
+    cx.before(*asked(func, cx), *asked(of, cx))
     if isinstance(value, int):
         return cx.expr("-A - 1" if value < 0 else "A", A=ast.Constant(value ^ -(value < 0)))
     if type(value) not in (np.float64, np.float32):

@@ -5,9 +5,9 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from ..below import below
-from ..macros.names import COMPREHENSIONS, bound
+from .names import COMPREHENSIONS, bound
 
-__all__ = ["unassigned"]
+__all__ = ["may_be_unbound", "unassigned"]
 
 Names = frozenset[str]
 
@@ -16,15 +16,27 @@ def unassigned(
     body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
 ) -> ast.Name | None:
     """The first read of one of `local` that need not have a value, where those `known` have one."""
+    return next(iter(_reads(body, known, local)), None)
+
+
+def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
+    """The names of `tree` that are read where they need not have a value."""
+    given = [n.arg for n in below(tree.args) if isinstance(n, ast.arg)]
+    return {n.id for n in _reads(tree.body, given, bound(*tree.body))}
+
+
+def _reads(
+    body: Sequence[ast.stmt], known: Iterable[str], local: Iterable[str]
+) -> list[ast.Name]:
     found = _Reads(frozenset(local))
     found.block(body, frozenset(known))
-    return found.first
+    return found.early
 
 
 class _Reads:
     def __init__(self, local: Names) -> None:
         self.local = local
-        self.first: ast.Name | None = None
+        self.early: list[ast.Name] = []
 
     def block(self, body: Sequence[ast.stmt], known: Names) -> Names | None:
         """What is bound after `body`; None where nothing comes after it."""
@@ -68,7 +80,7 @@ class _Reads:
         read = [n for n in below(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             read.append(node.target)
-        self.first = self.first or next((n for n in read if n.id in missing), None)
+        self.early += (n for n in read if n.id in missing)
 
 
 def _either(a: Names | None, b: Names | None) -> Names | None:
