@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import ast
 import copy
+import gc
 import inspect
 import random
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 from agree import assert_same, outcome
 from run.programs import PROGRAMS, Program
+from written import written
 
 from transpile import FuseError, FuseWarning, fuse
 from transpile.source import read
@@ -374,3 +377,53 @@ def test_each_program_with_python_in_between(
 ) -> None:
     for seed in range(start, start + 4):
         judge(program, seed, tmp_path, capsys)
+
+
+LAZY = {
+    "named": "g = (v * k for v in x)\nk = 2\nLOOP\nreturn list(g)",
+    "handed on": "g = itertools.chain((k * v for v in x), [9])\nk = 2\nLOOP\nreturn list(g)",
+    "filtered": "g = (v for v in x if v > k)\nk = 2\nLOOP\nreturn list(g)",
+    "over an array": "g = (y[i] for i in range(3))\ny = np.zeros(3)\nLOOP\nreturn list(g)",
+    "nested": "g = (w for v in (1, 2) for w in (v, k))\nk = 2\nLOOP\nreturn list(g)",
+    "drained": "g = sum(v * k for v in x)\nk = 2\nLOOP\nreturn g, k",
+    "shadowed": "sum = iter\ng = sum(v * k for v in x)\nk = 2\nLOOP\nreturn list(g)",
+}
+
+
+@pytest.mark.parametrize("form", LAZY)
+def test_generators_see_what_regions_bind(form: str, tmp_path: Path) -> None:
+    text = LAZY[form].replace("LOOP", "print(end='')\nfor i in range(len(x)):\n    y[i] = x[i] + 1")
+    body = "\n    ".join(["k = 1", *text.split("\n")])
+    f = written(tmp_path, f"import itertools\nimport numpy as np\ndef f(x, y):\n    {body}\n").f
+    g = fuse(f, on_reject="silent")
+    for _ in range(2):
+        args = X[:4].copy(), np.arange(4.0)
+        assert_same(outcome(g, args), outcome(f, args), form)
+    assert g.stats.compiled, g.stats
+
+
+def test_errors_have_no_context_of_ours(tmp_path: Path) -> None:
+    f = written(tmp_path, (
+        "def f(x, mode, p):\n    for i in range(len(x)):\n        x[i] += 1\n"
+        "    if mode != 'a':\n        raise ValueError(mode)\n    return p['k']\n")).f
+    g = fuse(f, on_reject="silent")
+    p = {"k": 1.0}
+    assert g(X.copy(), "a", p) == f(X.copy(), "a", p)
+    for args in ((X.copy(), "b", p), (X.copy(), "a", {}), ([1, "a"], "a", p)):
+        with pytest.raises((ValueError, KeyError, TypeError)) as raised:
+            g(*args)
+        assert raised.value.__context__ is None, args
+    assert g.stats.compiled == 1
+
+
+@pytest.mark.parametrize("line", ["print(end='')", "d = {x[0]: 1}", "s = x.tolist()"])
+def test_refused_calls_keep_nothing_alive(line: str, tmp_path: Path) -> None:
+    text = f"def f(x):\n    {line}\n    s = 0.0\n    for v in x:\n        s += v\n    return s\n"
+    g = fuse(written(tmp_path, text).f, on_reject="silent")
+    for _ in range(2):
+        x = X.copy()
+        kept = weakref.ref(x)
+        g(x)
+        del x
+        gc.collect()
+        assert kept() is None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_COMPILER", "FuseError", "FuseWarning", "call_text", "fallback_is_error", "is_news", "place",
-    "sentence", "warn",
+    "sentence", "warn", "without_frames",
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -92,3 +92,12 @@ def _forbidden(word: str) -> bool:
     from .knobs import read
 
     return read({"TRANSPILE_FALLBACK": word}).fallback_is_error
+
+
+def without_frames(error: Exception) -> Exception:
+    """`error`, and what led to it, without the frames, which would keep what they hold alive."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__cause__ or each.__context__
+    return error

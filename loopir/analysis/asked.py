@@ -73,7 +73,8 @@ class _Asked:
 
     def _is_known_ahead(self, form: Affine) -> bool:
         """Whether no name of `form` is bound in the loop, and no sum with its offset overflows."""
-        return abs(form.offset) < _FAR and all(name not in self._forms for symbol, _ in form.symbols for name in used(symbol))
+        names = (name for symbol, _ in form.symbols for name in used(symbol))
+        return abs(form.offset) < _FAR and all(name not in self._forms for name in names)
 
     def _questions(self, n: Node) -> Iterator[tuple[Call, bool]]:
         match n:

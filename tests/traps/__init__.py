@@ -4,6 +4,7 @@ from __future__ import annotations
 from . import (
     binding,
     control,
+    evaluated,
     floats,
     integers,
     leaving,
@@ -18,4 +19,5 @@ __all__ = ["TOPICS"]
 
 TOPICS = (
     places, memory, integers, floats, control, binding, rebinding, leaving, lists, lengths,
+    evaluated,
 )

@@ -13,7 +13,15 @@ from time import perf_counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import NO_COMPILER, FuseError, fallback_is_error, is_news, sentence, warn
+from ..errors import (
+    NO_COMPILER,
+    FuseError,
+    fallback_is_error,
+    is_news,
+    sentence,
+    warn,
+    without_frames,
+)
 from ..options import Options
 from ..signature import parameters, types_in
 from ..types import Constant, Function, GeneratorType, ObjectType, ScalarType, StandsIn
@@ -236,7 +244,7 @@ class Calls(StandsIn):
 
                 rejection = rejection_of(error)
                 case.parts = self._parts(case, rejection)
-                case.rejection, case.error = rejection, error
+                case.rejection, case.error = rejection, without_frames(error)
                 self._refuse(case, rejection)
                 return None
             case.add(variant)

@@ -96,7 +96,10 @@ class Entry:
         if lines:
             yield "try:"
             yield from (f"    {line}" for line in lines)
+            yield "    _tp_fits = True"
             yield f"except {self.helper('e', Exception)}:"
+            yield "    _tp_fits = False"
+            yield "if not _tp_fits:"  # not in the handler: what is raised there has a context
             yield f"    return _tp_other('', {self.rest}"
 
     def _conditions(self) -> Iterator[str]:

@@ -8,7 +8,10 @@ It is written as source and stands in for the user's function, so that every nam
         if not (len is _tp_r0 and _tp_type(x) is _tp_ndarray):
             raise _tp_mismatch
         out = _np.empty(len(x), _np.float64)
+        _tp_fits = True
     except _tp_Exception:
+        _tp_fits = False
+    if not _tp_fits:
         return _tp_other("", (x, k, ))(x, k)
     _tp_status = _tp_fast(x, out, k)
     if _tp_status:

@@ -38,6 +38,8 @@ def inside(
     place (None: always).
     """
     length = array.shape[axis]
+    if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":
+        b.require(n.weak_now, "GUARD_RAISES", node)  # a bool, or a float, is no place
     if n.weak is None and DTYPES[n.strong or "f64"].kind not in "iu":
         refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
     if n.weak in ("bool", "f64"):

@@ -12,7 +12,18 @@ from .elementwise import is_elementwise, operation
 from .fact import Fact
 from .gathering import comes_first, in_order, is_gathered
 from .nests import allocated, dtype, nest, unless
-from .views import View, broadcast, held, is_one, materialised, misfits, scalar, unlike, view
+from .views import (
+    View,
+    broadcast,
+    held,
+    is_one,
+    materialised,
+    may_be_one,
+    misfits,
+    scalar,
+    unlike,
+    view,
+)
 
 __all__ = [
     "array_assigned", "array_augmented", "array_stored", "array_value", "converted", "converts",
@@ -232,7 +243,7 @@ def _reads_elsewhere(into: View, of: View, owner: str | None, cx: Context) -> bo
         match n:
             case ast.Subscript(value=array) if ast.dump(n) != place:
                 of_array = cx.fact(array).owner
-                if of_array == owner or (of_array is None and not alone):
+                if may_be_one(owner, of_array) and not (of_array is None and alone):
                     return True
     return False
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ..types import ELEMENTS
 from .context import Context
-from .views import View, broadcast, fitted, held, is_one, scalar, view
+from .views import View, broadcast, fitted, held, is_one, may_be_one, scalar, view
 
 __all__ = ["Along", "comes_first", "gathered", "in_order", "is_gathered"]
 
@@ -140,4 +140,4 @@ def in_order(target: ast.Subscript, cx: Context, alike: bool) -> bool:
     arrays = [f.array for f in facts if f.array]
     flat = alike or all(a.rank == 1 for a in arrays) or (len(arrays) == 1 and arrays[0].unit)
     owner = cx.fact(target.value).owner
-    return bool(flat) and not any(f.owner in (owner, None) for f in facts if f.array)
+    return bool(flat) and not any(may_be_one(owner, f.owner) for f in facts if f.array)

@@ -16,7 +16,7 @@ from .integers import integer_constant
 
 __all__ = [
     "View", "broadcast", "element", "fitted", "held", "is_one", "is_viewable", "leaf",
-    "materialised", "misfits", "reads", "scalar", "unique", "unlike", "view",
+    "materialised", "may_be_one", "misfits", "reads", "scalar", "unique", "unlike", "view",
 ]
 
 
@@ -173,7 +173,14 @@ def misfits(e: ast.expr, of: View, dtype: str, cx: Context) -> list[ast.expr]:
 def reads(e: ast.expr, owner: str | None, cx: Context) -> bool:
     """Whether `e` may read the array that `owner` is the name of."""
     names = (n for n in below(e) if isinstance(n, ast.Name))
-    return any(f.array and f.owner in (owner, None) for f in map(cx.fact, names))
+    return any(f.array and may_be_one(owner, f.owner) for f in map(cx.fact, names))
+
+
+def may_be_one(owner: str | None, other: str | None) -> bool:
+    """Whether arrays of these owners, as facts have them, may be one: that of None is any but one
+    that was just made.
+    """
+    return owner == other or (None in (owner, other) and "" not in (owner, other))
 
 
 def is_one(length: ast.expr) -> bool:

@@ -61,6 +61,10 @@ class Asked(Protocol):
     def passes_on(self, s: ast.With) -> bool:
         """Whether an exception surely leaves the statement."""
 
+    def drains(self, call: ast.Call) -> bool:
+        """Whether a generator that is given to `call` has ended with it, or is never asked again.
+        """
+
 
 @record(frozen=True, slots=True)
 class Region:
@@ -112,7 +116,12 @@ def _noticed(tree: ast.FunctionDef) -> bool:
 class _Cutter:
     def __init__(self, tree: ast.FunctionDef, asked: Asked) -> None:
         self._name, self._asked = tree.name, asked
-        inner = [n for s in tree.body for n in below(s) if isinstance(n, _SCOPES)]
+        inner: list[ast.AST] = [n for n in below(*tree.body) if isinstance(n, _SCOPES)]
+        calls = [n for n in below(*tree.body) if isinstance(n, ast.Call) and asked.drains(n)]
+        drained = {id(a) for call in calls for a in call.args}
+        inner += (
+            n for n in below(*tree.body) if isinstance(n, ast.GeneratorExp) and id(n) not in drained
+        )
         declared = (n.names for n in below(tree) if isinstance(n, ast.Global))
         self._kept = frozenset(loaded(*inner)).union(*declared)  # others see what they are bound to
         arguments = (a.arg for a in below(tree.args) if isinstance(a, ast.arg))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,6 +25,10 @@ __all__ = ["Known"]
 
 _PASSING = (np.errstate, warnings.catch_warnings, builtins.open)
 """Context managers that swallow no exception."""
+
+_DRAINS = (
+    all, any, dict, frozenset, list, max, min, set, sorted, sum, tuple, np.fromiter, math.fsum,
+)
 
 
 class Known:
@@ -72,6 +77,12 @@ class Known:
         return all(
             isinstance(c, ast.Call) and self._cx.resolve(c.func) in _PASSING for c in calls
         )
+
+    def drains(self, call: ast.Call) -> bool:
+        """Whether a generator that is given to `call` has ended with it, or is never asked again.
+        """
+        function = self._cx.resolve(call.func)
+        return any(function is f for f in _DRAINS)
 
     def types(self, names: Sequence[str], s: ast.stmt) -> dict[str, ArgType] | None:
         """The types that `names` have before `s`; None where one is not known."""
