@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from .nodes import (
@@ -31,7 +32,10 @@ from .nodes import (
 )
 from .tree import N, bottom_up, children, kept, map_children, walk
 
-__all__ = ["Fresh", "bound", "fresh", "reads", "rebound", "rename", "substitute", "used"]
+__all__ = [
+    "Fresh", "bound", "closed", "fresh", "reads", "rebound", "rename", "resolved", "substitute",
+    "used",
+]
 
 
 def bound(*nodes: Node) -> frozenset[str]:
@@ -158,3 +162,32 @@ def substitute(n: N, values: Mapping[str, Expr]) -> N:
 
     done: N = go(n)
     return done
+
+
+MOST = 2000
+"""Nodes of an expression that is worth looking at: where each of some names stands twice in the
+next, it has as many as two to the power of their number.
+"""
+
+
+def resolved(e: Expr, values: Mapping[str, Expr]) -> Expr:
+    """As `substitute`; `e` as it is where that would be too large."""
+    room = MOST
+    for n in walk(e):
+        value = values.get(n.name) if isinstance(n, Var) else None
+        room -= 1 if value is None else sum(1 for _ in islice(walk(value), room + 1))
+        if room < 0:
+            return e
+    return substitute(e, values)
+
+
+def closed(e: Expr, values: Mapping[str, Expr]) -> Expr | None:
+    """`e` over none of the names of `values`, each of which stands for what those before it are;
+    None where it would be too large.
+    """
+    while inner := {n: values[n] for n in reads(e) if n in values}:
+        new = resolved(e, inner)
+        if new is e:
+            return None
+        e = new
+    return e

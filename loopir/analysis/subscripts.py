@@ -1,7 +1,7 @@
 """Subscripts in one loop: along which axis an access moves with the loop variable, and how far."""
 from __future__ import annotations
 
-from ..names import reads, substitute
+from ..names import reads, resolved
 from ..nodes import Assign, Expr, Load, Loop, Store
 from ..text import show
 from ..tree import walk
@@ -24,12 +24,12 @@ class Subscripts:
         self.values: dict[str, Expr] = {}
         for s in loop.body:
             if isinstance(s, Assign) and s.value.dtype == INDEX:
-                self.values[s.name] = substitute(s.value, self.values)
+                self.values[s.name] = resolved(s.value, self.values)
         self.body = frozenset(s.name for s in loop.body if isinstance(s, Assign))
 
     def index(self, n: Load | Store) -> tuple[Expr, ...]:
         """The subscripts of `n` over names from outside the body."""
-        return tuple(substitute(e, self.values) for e in n.index)
+        return tuple(resolved(e, self.values) for e in n.index)
 
     def moves(self, n: Load | Store) -> tuple[int, int] | None:
         """The axis along which `n` moves and its step in elements, ``(0, 0)`` where it stays.

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ..names import reads, substitute
+from ..names import reads, resolved
 from ..nodes import Accum, Assign, Expr, If, Load, Loop, Stmt, Store, While, Yield
 from ..tree import walk
 from ..types import INDEX
@@ -44,7 +44,7 @@ class Varying:
 
     def index(self, n: Load | Store) -> tuple[Expr, ...]:
         """The subscripts of `n` over names that all lanes share."""
-        return tuple(substitute(e, self.values) for e in n.index)
+        return tuple(resolved(e, self.values) for e in n.index)
 
     def _step(self, e: Expr) -> int | None:
         if not self.differs(e):
@@ -67,7 +67,7 @@ class Varying:
             plain = isinstance(n, Assign) and n.value.dtype == INDEX and times[n.name] == 1
             if plain and n.name in self.names:
                 assert isinstance(n, Assign)
-                values[n.name] = substitute(n.value, values)
+                values[n.name] = resolved(n.value, values)
         return values
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..algebra.rules import rewrite
 from ..algebra.values import integer, is_lossless, literal, raising
 from ..analysis.memory import Memory, loaded, written
-from ..names import Fresh, reads, substitute
+from ..names import Fresh, reads, resolved, substitute
 from ..nodes import (
     Accum,
     Assign,
@@ -97,7 +97,10 @@ def _asked(loop: Loop, fresh: Fresh) -> tuple[tuple[Stmt, ...], dict[Expr, Var]]
         return None
     values = _closed(loop)
     folds: dict[tuple[str, Expr], Var] = {}
-    conds = [_folded(substitute(c.cond, values), loop, folds, fresh) for c in checks]
+    asked = [resolved(c.cond, values) for c in checks]
+    if reads(*asked) & values.keys():
+        return None
+    conds = [_folded(c, loop, folds, fresh) for c in asked]
     none = Var(fresh.name("none"), "bool")
     empty = Assign(none.name, rewrite(Call("le", (loop.range.hi, loop.range.lo), "bool")))
     made = tuple(
@@ -158,7 +161,7 @@ def _closed(loop: Loop) -> dict[str, Expr]:
     values: dict[str, Expr] = {}
     for s in loop.body:
         if isinstance(s, Assign):
-            values[s.name] = substitute(s.value, values)
+            values[s.name] = resolved(s.value, values)
     return values
 
 

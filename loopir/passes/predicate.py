@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ..algebra.values import unit
 from ..analysis.folds import Fold
-from ..names import substitute
+from ..names import closed
 from ..nodes import Append, Assign, Call, Check, Expr, Loop, Prefix, Stmt, Store
 from ..types import DTYPES
 from .blocks import needed
@@ -39,8 +39,11 @@ def predicated(loop: Loop, folds: tuple[Fold, ...]) -> Predicated | None:
     values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
     if None in body or None in steps or not _quiet(loop, folds, mask):
         return None
+    over = closed(mask, values)
+    if over is None:
+        return None
     kept = tuple(s for s in body if s is not None)
-    return Predicated(_closed(mask, values), kept, tuple(f for f in steps if f is not None))
+    return Predicated(over, kept, tuple(f for f in steps if f is not None))
 
 
 def _unmasked(s: Stmt, mask: Expr) -> Stmt | None:
@@ -86,10 +89,3 @@ def _quiet(loop: Loop, folds: tuple[Fold, ...], mask: Expr) -> bool:
         if not quiet:
             return False
     return all(masked(f.value) == f.value for f in folds)
-
-
-def _closed(e: Expr, values: dict[str, Expr]) -> Expr:
-    """`e` over nothing that the body binds."""
-    while (new := substitute(e, values)) is not e:
-        e = new
-    return e

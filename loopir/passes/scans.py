@@ -1,13 +1,13 @@
 """Running folds and recurrences: accumulators of which each iteration sees what they came to."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ..analysis.folds import Fold, fold_of, matched
 from ..analysis.linear import linear
 from ..analysis.memory import Memory
-from ..names import Fresh, reads, rename, substitute
+from ..names import Fresh, closed, reads, rename
 from ..nodes import Accum, Assign, Call, Expr, Loop, Prefix, Stmt, Var
 from ..ops import OPS
 from ..record import record
@@ -37,7 +37,9 @@ def running(acc: Accum, loop: Loop, memory: Memory) -> Running | None:
     Its term is then taken before anything else in the iteration asks for the accumulator.
     """
     moving = _moving(acc.name, loop.body)
-    step = _closed(acc.step, moving)
+    step = closed(acc.step, moving)
+    if step is None:
+        return None
     pair = linear(acc, step)
     fold = Fold(acc, "add", pair[1]) if pair else matched(acc, step)
     if fold is None or not _is_ordered(fold):
@@ -48,15 +50,18 @@ def running(acc: Accum, loop: Loop, memory: Memory) -> Running | None:
     at = next((k for k, s in enumerate(loop.body) if acc.name in reads(s)), len(loop.body))
     later = {s.name: s.value for s in loop.body[at:] if isinstance(s, Assign)}
     terms = pair[::-1] if pair else (fold.value, fold.cond)
-    parts = [_closed(e, later) for e in terms if e is not None]
+    parts = [closed(e, later) for e in terms if e is not None]
     accs = {a.name for a in loop.accs}
     names = [getattr(s, "name", None) for s in loop.body]
     between = loop.body[at : names.index(name)] if name else loop.body[at:]
-    if any(accs & reads(e) or memory.crosses(e, between) for e in parts):
+    found = [e for e in parts if e is not None]
+    if len(found) < len(parts):
+        return None
+    if any(accs & reads(e) or memory.crosses(e, between) for e in found):
         return None
     if pair:
-        return Running(fold, name, at, *parts)
-    return Running(fold, name, at, _term(fold, *parts))
+        return Running(fold, name, at, *found)
+    return Running(fold, name, at, _term(fold, *found))
 
 
 def _moving(acc: str, body: Iterable[Stmt]) -> dict[str, Expr]:
@@ -75,13 +80,6 @@ def _is_ordered(f: Fold) -> bool:
     if f.cond is not None and f.op in ("minimum", "maximum"):
         return False
     return f.acc_first and not f.restarts and f.takes_last == (f.op in ("minimum", "maximum"))
-
-
-def _closed(e: Expr, values: Mapping[str, Expr]) -> Expr:
-    """`e` over none of those names."""
-    while inner := {n: v for n, v in values.items() if n in reads(e)}:
-        e = substitute(e, inner)
-    return e
 
 
 def _term(f: Fold, value: Expr, cond: Expr | None = None) -> Expr:

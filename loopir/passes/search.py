@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..algebra.values import raised, trips
-from ..names import Fresh, bound, reads, substitute
+from ..names import Fresh, bound, reads, resolved, substitute
 from ..nodes import Accum, Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var
 from ..tree import walk
 from ..types import INDEX
@@ -62,7 +62,7 @@ def sought(loop: Loop) -> Expr | None:
         return None
     if reads(*loop.body, *(a.step for a in loop.accs)) & set(accs):
         return None
-    cond = substitute(accs[loop.until.name].step, _values(loop))
+    cond = resolved(accs[loop.until.name].step, _values(loop))
     names = reads(cond)
     if loop.var not in names or names & bound(loop) - {loop.var} or raised(cond):
         return None
@@ -79,10 +79,10 @@ def _values(loop: Loop) -> Mapping[str, Expr]:
     values: dict[str, Expr] = {}
     for s in loop.body:
         if isinstance(s, Assign):
-            values[s.name] = substitute(s.value, values)
+            values[s.name] = resolved(s.value, values)
         elif isinstance(s, If):
             chosen = ((y.name, _as_bool(y.then, y.orelse, s.cond)) for y in s.yields)
-            values.update((name, substitute(c, values)) for name, c in chosen if c is not None)
+            values.update((name, resolved(c, values)) for name, c in chosen if c is not None)
     return values
 
 

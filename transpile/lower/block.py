@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
 
-from loopir.names import substitute
 from loopir.nodes import Assign, Call, Check, Const, Dim, Expr, Load, Stmt, Store, Var
 from loopir.record import record
 from loopir.tree import walk
@@ -67,11 +66,6 @@ class Block(Known):
                     continue
             break
         return self.bind(e, hint)
-
-    def origin(self, e: Expr) -> Expr:
-        """`e`, where names of what was computed of parameters give way to that."""
-        names = {n.name for n in walk(e) if isinstance(n, Var) and n.name in self.values}
-        return substitute(e, {n: self.origin(self.values[n]) for n in names}) if names else e
 
     def linear(self, e: Expr) -> Linear:
         """As of `Known`, and through the names of sums and multiples."""

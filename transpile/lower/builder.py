@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from itertools import takewhile
 
+from loopir.names import closed
 from loopir.nodes import (
     Assign,
     Call,
@@ -18,6 +19,7 @@ from loopir.nodes import (
     Expr,
     Guard,
     Loop,
+    Node,
     Param,
     Stmt,
     Var,
@@ -152,10 +154,11 @@ class Builder(Sources):
 
     def invariant(self, e: Expr) -> bool:
         """Whether `e` can be evaluated before the first statement."""
-        return all(
-            isinstance(n, (Const, Dim, Call)) or (isinstance(n, Var) and n.name in self.params)
-            for n in walk(e)
-        )
+        return all(map(self._is_known, walk(e)))
+
+    def _is_known(self, n: Node) -> bool:
+        plain = isinstance(n, (Const, Dim, Call))
+        return plain or (isinstance(n, Var) and n.name in self.params)
 
     def is_param(self, name: str, value: Value) -> bool:
         """Whether it stands for the parameter of that name, and not for what only is called so."""
@@ -165,8 +168,15 @@ class Builder(Sources):
 
     def foreseen(self, e: Expr) -> Expr | None:
         """What `e` is before the first statement; None where that is not known."""
-        origin = self.origin(e)
-        return origin if self.invariant(origin) else None
+        waiting, seen = [e], set[str]()
+        while waiting:
+            for n in walk(waiting.pop()):
+                if isinstance(n, Var) and n.name in self.values:
+                    waiting += [self.values[n.name]] if n.name not in seen else []
+                    seen.add(n.name)
+                elif not self._is_known(n):
+                    return None
+        return closed(e, self.values)
 
     def silently(
         self, op: str, operands: tuple[Expr, ...], value: Expr, node: ast.AST
