@@ -90,10 +90,21 @@ def _is_sure_in_turn(b: Builder, margin: Linear, at: Linear) -> bool:
 
 def _implied(b: Builder, doubtful: Sequence[Linear]) -> list[Linear] | None:
     """What must not be negative for the conditions around an affine subscript to prove that it is
-    in bounds; None where they do not.
+    in bounds, on one side at least; None where they do not.
     """
     needed = [_beyond(b, margin) for margin in doubtful]
+    if any(n is not None for n in needed):
+        pairs = zip(needed, doubtful, strict=True)
+        needed = [_everywhere(b, m) if n is None else n for n, m in pairs]
     return [n for n in needed if n is not None and n.terms] if None not in needed else None
+
+
+def _everywhere(b: Builder, margin: Linear) -> Linear | None:
+    """What must not be negative, known before the loops, for `margin` never to be."""
+    least = extreme(b, margin, False)
+    near = any(atom in b.spans for atom in margin.terms)  # it may not come to the end of its span
+    known = all(map(b.invariant, least.terms))
+    return least if known and not near and b.high(least) >= 0 else None
 
 
 def _beyond(b: Builder, margin: Linear) -> Linear | None:
@@ -115,6 +126,8 @@ def _guarded(b: Builder, linear: Linear, length: Linear, node: ast.AST) -> bool:
     lowest, highest = extreme(b, linear, False), extreme(b, linear, True)
     room = length + Linear({}, -1) - highest
     if b.high(lowest) < 0 or b.high(room) < 0:  # it always leaves the array somewhere
+        return False
+    if b.high(highest) <= 0 and not is_sure(b, lowest):  # x[-i] is x[0] once, then from the end
         return False
     unproved = [margin for margin in (lowest, room) if not is_sure(b, margin)]
     if unproved and any(atom in b.spans for atom in linear.terms):

@@ -1,0 +1,54 @@
+"""Subscripts that a test around them proves, of a distance that only the call knows."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from written import written
+
+from transpile import fuse
+
+BODIES = {
+    "at least": "if i >= w: s += x[i - w]; out[i] = x[i - w]",
+    "apart": "if i - w >= 0: s += x[i - w]",
+    "more than": "if i > w - 1: out[i] = x[i - w] + x[i]",
+    "else": "if i < w: out[i] = 0.0\n        else: out[i] = x[i - w]",
+    "continue": "if i < w: continue\n        out[i] = x[i - w]",
+    "chosen": "s += x[i - w] if i >= w else 0.0",
+    "and": "if i >= w and x[i - w] > 0: s += 1.0",
+    "ahead": "if i + w < n: s += x[i + w] - x[i]",
+    "ahead of the end": "if i < n - w: out[i] = x[i + w]",
+    "both": "if i >= w and i + w < n: out[i] = x[i - w] + x[i + w]",
+    "between": "if w <= i < n - w: out[i] = x[i - w] + x[i + w]",
+    "one more": "if i > w: out[i] = x[i - w - 1]",
+    "twice": "if i >= 2 * w: out[i] = x[i - 2 * w]",
+    "too far": "if i >= w: out[i] = x[i - w - 1]",
+    "not far enough": "if i >= w: out[i] = x[i + 1 - w]",
+    "the other way": "if i >= w: out[i] = x[i + w]",
+    "from the end": "s += x[-i]; out[-i] = x[i]",
+    "a minimum": "v = min(w, 4)\n        if i >= v: s += x[i - v]",
+}
+NEVER = {"too far", "the other way"}
+"""Those that may leave the array, or wrap around."""
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("loop", ["for i in range(n):", "for i in range(n - 1, -1, -1):"])
+def test_windows(body: str, loop: str, tmp_path: Path) -> None:
+    text = (
+        "import numpy as np\ndef f(x, w):\n    n = len(x)\n    out = np.zeros(n)\n    s = 0.0\n"
+        f"    {loop}\n        {BODIES[body]}\n    return s, out\n")
+    f = written(tmp_path, text).f
+    g = fuse(f, on_reject="silent", reassociate=False)
+    rng = np.random.default_rng(3)
+    for n in (0, 1, 2, 9, 40):
+        for w in (0, 1, 2, 5, 9, 39, 50, -1, -3, -60, 2**40, 2**63):
+            x = rng.integers(-9, 9, n).astype(float)
+            assert_same(outcome(g, (x, w)), outcome(f, (x, w)), f"{n}, {w}")
+    if body not in NEVER:
+        g = fuse(f, on_reject="raise")
+        for w in (1, 3, 8):
+            g(np.ones(20), w)
+        assert g.stats.compiled == 3, g.stats
