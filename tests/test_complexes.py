@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import cmath
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from agree import assert_same, outcome, same
+from written import written
 
 from targets.host import available
 from transpile import fuse
@@ -447,3 +449,18 @@ def test_what_is_not_known_is_refused() -> None:
     fused = fuse(by_unknown, on_reject="silent")
     assert fused(Z) == by_unknown(Z)
     assert [*fused.stats.replays] == ["LOWER_CALL"]
+
+
+@pytest.mark.parametrize("call", ["np.cumsum(x)", "np.cumprod(x)", "np.add.accumulate(x)",
+                                  "np.cumsum(m, axis=1)", "np.cumprod(m, 0)", "x.cumprod()"])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_running_folds_start_with_the_first(call: str, dtype: type, tmp_path: Path) -> None:
+    """Nothing is added to it, nor is it multiplied."""
+    f = written(tmp_path, f"import numpy as np\ndef f(x, m):\n    return {call}\n").f
+    g = fuse(f, on_reject="raise")
+    odd = [complex(np.inf, 1), 2, 3j, complex(-0.0, -0.0), complex(np.nan, 1)]
+    for numbers in ([1 + 2j, 3, 4j], odd, odd[3:4] * 3, odd[::-1], [complex(-0.0, 1.0)], []):
+        x = np.array(numbers, dtype)
+        args = x, np.array([x, x[::-1]])
+        assert_same(outcome(g, args), outcome(f, args), f"{numbers}")
+    assert g.stats.compiled, g.stats

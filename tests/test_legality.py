@@ -285,6 +285,27 @@ for i in loop(0, n):
     out[i] = t[i]
 """,
     ),
+    "what follows the first loop may raise": (
+        "MAY_RAISE",
+        """
+for i in loop(0, n, s=0.0):
+    s = step(s + a[i])
+check(s > -100.0, "replay")
+for i in loop(0, n):
+    out[i] = t[i]
+""",
+    ),
+    "what goes ahead of a first loop that may raise": (
+        "MAY_RAISE",
+        """
+for i in loop(0, n):
+    check(a[i] > -100.0, "replay")
+    t[i] = a[i]
+out[0] = 1.0
+for i in loop(0, n):
+    b[i] = t[i]
+""",
+    ),
 }
 
 

@@ -49,7 +49,8 @@ def test_long_bodies(head: str, line: str, tmp_path: Path) -> None:
 def test_a_checksum(items: object, count: int, tmp_path: Path) -> None:
     text = (
         "def f(x):\n    c = 0xFFFF\n    for b in x:\n        c ^= int(b)\n"
-        f"        for _ in range({count}):\n            c = (c >> 1) ^ 0xA001 if c & 1 else c >> 1\n"
+        f"        for _ in range({count}):\n"
+        "            c = (c >> 1) ^ 0xA001 if c & 1 else c >> 1\n"
         "    return c\n")
     f = written(tmp_path, text).f
     g = fuse(f, on_reject="raise")

@@ -147,12 +147,18 @@ def scalar_live(p: Pair) -> Iterator[Rejection]:
 
 
 def may_raise(p: Pair) -> Iterator[Rejection]:
-    """The first loop cannot raise, or nobody sees what the second has written by then."""
-    seen = {a.array for a in accesses((p.second,)) if a.is_write} - p.gates.private
-    check = next((n for n in walk(p.first) if isinstance(n, Check) and n.code == "replay"), None)
-    if check and seen:
-        why = f"the first may raise, and `{min(seen)}` would be written already"
-        yield reject(p, "FUSE_REJECT_MAY_RAISE", why, *label(check.span, "may raise"))
+    """The first loop, and what stays behind it, cannot raise, or nobody sees what the second, and
+    what goes ahead of them, has written by then.
+    """
+    moved = accesses((*p.between.above, p.second))
+    seen = {a.array for a in moved if a.is_write} - p.gates.private
+    for said, stmts in (("the first", (p.first,)), ("what follows the first", p.between.below)):
+        found = (n for s in stmts for n in walk(s) if isinstance(n, Check) and n.code == "replay")
+        check = next(found, None)
+        if check and seen:
+            why = f"{said} may raise, and `{min(seen)}` would be written already"
+            yield reject(p, "FUSE_REJECT_MAY_RAISE", why, *label(check.span, "may raise"))
+            return
 
 
 def _calls(p: Pair) -> Iterator[Call]:

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -56,13 +58,16 @@ def arguments(node: ast.AST, cx: Context, signatures: Mapping[str, str]) -> Argu
     if signature is None or any(isinstance(a, ast.Starred) for a in args):
         return None
     unnamed, either, named = _names(signature)
-    names = [*unnamed, *either]
-    given = dict(zip(names, args, strict=False))
+    known = *unnamed, *either
+    names = known if name in signatures and name[0] == "." else _placed(name.lstrip("."), known)
+    if None in names[: len(args)]:
+        return None
+    given = {n: e for n, e in zip(names, args, strict=False) if n is not None}
     for k in node.keywords:
         if k.arg is None or k.arg not in (*either, *named) or k.arg in given:
             return None
         given[k.arg] = k.value
-    if len(args) > len(names) or not given.keys() >= {n for n in names[:1]}:
+    if len(args) > len(names) or not given.keys() >= {*names[:1]}:
         return None
     return Arguments(name.removeprefix("."), given)
 
@@ -73,6 +78,25 @@ def _names(signature: str) -> tuple[list[str], list[str], list[str]]:
     first, _, rest = signature.rpartition("/")
     either, _, last = rest.partition("*")
     return first.split(), either.split(), last.split()
+
+
+@functools.cache
+def _placed(name: str, known: tuple[str, ...]) -> tuple[str | None, ...]:
+    """What stands in each place of ``np.name``; None where that is not `known`."""
+    function: Any = np
+    for part in name.split("."):
+        function = getattr(function, part, None)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return known
+    theirs = {p.name: p.kind for p in parameters}
+    if inspect.Parameter.VAR_POSITIONAL in theirs.values():
+        return known
+    places = [n for n, kind in theirs.items() if kind < inspect.Parameter.VAR_POSITIONAL]
+    pairs = zip(known, places, strict=False)
+    own = [t if t in known else None if k in theirs else k for k, t in pairs]
+    return known[:1] + tuple(own[1:])
 
 
 def function_named(func: ast.expr, cx: Context) -> str:

@@ -34,7 +34,7 @@ def _taken(given: Arguments, cx: Context, of: View | None) -> View | None:
         None if mode is not None else "K")
     known = at is not None and cx.fact(at).array and all(
         ELEMENTS[t.dtype].kind in "iu" for t in cx.fact(at).types)
-    if axis is None or text is None or not known or at is None:
+    if axis is None or text is None or not known or at is None or given.get("out") is not None:
         return None
     if of is None:
         return NOTHING

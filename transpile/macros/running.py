@@ -8,7 +8,7 @@ import numpy as np
 
 from loopir.record import record
 
-from ..types import ELEMENTS
+from ..types import ELEMENTS, PARTS
 from .arguments import is_none
 from .context import Context
 from .integers import integer_constant
@@ -126,7 +126,7 @@ def _lines(
         return None
     nans = any(ELEMENTS[t].kind == "f" for t in given)
     checks = [*of.checks]
-    if SCANS.get(name, (name, None))[1] is None:
+    if SCANS.get(name, (name, None))[1] is None or types[0] in PARTS:
         checks.append(cx.expr("N < 1", N=of.shape[axis]))
     rest = (*of.shape[:axis], *of.shape[axis + 1 :])
     whole = ast.Name(out, ast.Load())
@@ -193,20 +193,22 @@ def _scan(call: _Call, cx: Context) -> list[ast.stmt]:
     function, start = SCANS[call.name]
     if call.dtype == "bool":
         function = _ON_BOOLS.get(function, function)
-    first = call.at(ast.Constant(0))
-    if start is not None:
+    first, head = call.at(ast.Constant(0)), "for I in range(N):"
+    if call.dtype in PARTS:  # there is no number that changes none
+        head = "FIRST_PLACE = ACC\n        for I in range(1, N):"
+    elif start is not None:
         zero = -0.0 if ELEMENTS[call.dtype].kind == "f" and not start else start
         first = cx.expr("T(V)", T=dtype(call.dtype, cx), V=cx.expr(repr(zero)))
     text = f"""
         ACC = FIRST
-        for I in range(N):
+        {head}
             ACC = NP.{function}(ACC, E)
             PLACE = ACC
     """
     i = ast.Name(cx.fresh("i"), ast.Load())
     return cx.code(
         text, NP=cx.numpy, N=call.length, ACC=cx.fresh("acc"), FIRST=first, I=i, E=call.at(i),
-        PLACE=call.place(i),
+        PLACE=call.place(i), FIRST_PLACE=call.place(ast.Constant(0)),
     )
 
 

@@ -1,0 +1,48 @@
+"""Arguments without names stand where NumPy has them: what is written to, among them."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from written import written
+
+from transpile import fuse
+
+CALLS = {
+    "np.clip(x, 0, 1, b)": "x", "np.clip(x, 0.5, None, b)": "x", "x.clip(0, 1, b)": "x",
+    "np.take(x, [0, 1, 2, 0], 0, b)": "x", "x.take([2, 1, 0, 0], 0, b)": "x",
+    "np.take(x, [5, 1, 2, -9], 0, b, 'clip')": "x", "np.round(x, 1, b)": "x", "x.round(0, b)": "x",
+    "np.around(x, 0, b)": "x", "np.cumsum(x, 0, None, b)": "x", "x.cumprod(0, None, b)": "x",
+    "np.sum(m, 0, None, b)": "m", "m.sum(0, None, b)": "m", "np.sum(m, 0, None, b, False)": "m",
+    "np.prod(m, 0, np.float64, b)": "m", "np.mean(m, 0, None, b)": "m", "m.mean(0, None, b)": "m",
+    "np.std(m, 0, None, b, 1)": "m", "np.var(m, 0, None, b)": "m", "m.std(0, None, b, 1)": "m",
+    "np.max(m, 0, b)": "m", "m.min(0, b)": "m", "np.max(m, 0, b, False)": "m",
+    "np.any(m, 0, None)": "m", "np.ptp(m, 0, b)": "m", "np.median(m, 0, b)": "m",
+    "np.argmax(m, 0, k)": "m", "m.argmin(0, k)": "m", "np.dot(m, x, b)": "m",
+    "np.matmul(m, x, b)": "m", "np.add(x, x, b)": "x", "np.sqrt(x, b)": "x",
+    "np.multiply(x, 2, b)": "x", "np.add.reduce(m, 0, None, b)": "m", "np.diff(x, 1, 0)": "x",
+    "np.maximum.accumulate(x, 0, None, b)": "x", "np.compress([True] * 4, x, 0, b)": "x",
+    "np.average(m, 0, x)": "m", "np.cov(m, m)[0]": "m", "np.corrcoef(m, m)[0]": "m",
+    "np.repeat(x, 2, 0)": "x", "np.searchsorted(x, x, 'right')": "x", "np.trace(m, 1, 1, 0)": "m",
+    "np.nansum(m, 0, None, b)": "m", "np.nanmax(m, 0, b)": "m", "np.interp(x, x, x, 0, 1)": "x",
+    "np.isclose(x, m[0], 0.1, 0.1, True)": "x", "np.nan_to_num(x, True, 9.0)": "x",
+    "np.linalg.norm(m, None, 0)": "m", "np.outer(x, x, m)": "m", "np.roll(m, 1, 0)": "m",
+    "np.linspace(0, 1, 4, False)": "x", "np.full((4,), 2, np.int8)": "x", "np.zeros(4, int)": "x",
+    "np.arange(0, 4, 2, np.int32)": "x", "np.eye(4, 3, 1)": "x", "np.tri(3, 4, 1)": "x",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("form", ["return {call}, b, k", "{call}\n    return b, k",
+                                  "for _ in range(2):\n        y = {call}\n    return y, b, k"])
+def test_arguments_in_their_places(call: str, form: str, tmp_path: Path) -> None:
+    text = f"import numpy as np\ndef f(x, m, b, k):\n    {form.format(call=call)}\n"
+    f = written(tmp_path, text).f
+    g = fuse(f, on_reject="silent")
+    x = np.array([0.25, 0.75, 1.5, 2.5])
+    m = np.arange(16.0).reshape(4, 4) / 4 - 1.0
+    for _ in range(2):
+        args = x, m, np.full(4, 9.0), np.full(4, 7)
+        assert_same(outcome(g, args), outcome(f, args), call, ulps=8)
