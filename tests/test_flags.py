@@ -245,3 +245,45 @@ def test_a_condition_is_asked(head: str, text: str, target: str, tmp_path: Path)
 
 def indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
+
+
+ALIKE = ("y[0] * -3", "y[0] * y[0]", "k / z[0]", "z[1] * z[1]", "z[1] + z[1]", "k // y[1]",
+         "np.sqrt(z[2])", "z[2] ** 0.5", "abs(y[3]) + k", "-y[3]", "z[0] / z[0]")
+UNDER = {
+    "appended": "if {c}:\n            l.append({e} > 7)",
+    "stored": "if {c}:\n            out[i] = {e}",
+    "summed": "if {c}:\n            s += {e}",
+    "counted": "if {c} and {e} > 7:\n            s += 1",
+    "chosen": "out[i] = {e} if {c} else 0.0",
+    "packed": "if {c}:\n            out[len(l)] = x[i] + ({e})\n            l.append(i)",
+}
+
+
+@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("form", UNDER)
+def test_what_all_lanes_share_warns_only_where_it_is_computed(
+    form: str, target: str, tmp_path: Path
+) -> None:
+    for e in ALIKE:
+        for c in ("z[3] < k", "x[i] > k", "x[i] > 5"):
+            body = UNDER[form].format(c=c, e=e)
+            text = (f"import numpy as np\ndef f(x, y, z, k):\n    out = np.zeros(len(x))\n"
+                    f"    s = 0.0\n    l = []\n    for i in range(len(x)):\n        {body}\n"
+                    "    return out, s, l\n")
+            f = written(tmp_path, text).f
+            g = fuse(f, on_reject="silent", target=target, reassociate=False)
+            y = np.array([2**62, 0, 5, -(2**63)])
+            z = np.array([0.0, 1.7e308, -1.0, 9.0])
+            for n in (0, 1, 9, 70):
+                for k in (3, 20):
+                    args = np.arange(n) % 8.0, y, z, k
+                    wanted, got = _warned(f, args), _warned(g, args)
+                    assert got == wanted, (e, c, n, k, g.stats)
+
+
+def _warned(f: Any, args: tuple[Any, ...]) -> list[str]:
+    getattr(f, "__wrapped__", f).__globals__.pop("__warningregistry__", None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        f(*args)
+    return sorted({str(w.message) for w in caught})

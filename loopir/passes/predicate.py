@@ -47,11 +47,12 @@ def predicated(loop: Loop, folds: tuple[Fold, ...]) -> Predicated | None:
 
 
 def _unmasked(s: Stmt, mask: Expr) -> Stmt | None:
+    """`s` where the mask holds. A check keeps it, for it may be of no lane, but of all together."""
     match s:
         case Store() | Append():
             return replace(s, mask=None)
-        case Check(cond=Call(op="or", args=(Call(op="not", args=(m,)), cond))) if m == mask:
-            return replace(s, cond=cond)
+        case Check(cond=Call(op="or", args=(Call(op="not", args=(m,)), _))) if m == mask:
+            return s
         case Check():
             return None
         case _:

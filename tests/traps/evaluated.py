@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .given import case, floats, of
+from .given import case, floats, ints, of
 from .trap import trap
 
 X, N = floats(3), floats(0)
@@ -213,3 +213,15 @@ def spread_by_one_or_the_other(x, k, n):
         x = k
     x[k] = k + 1
     return x
+
+
+@trap("a name without a value raises", case(ints(6), 3, True), case(ints(6), 3, False))
+def swapped_before_it_is_bound(x, n, c):
+    s2 = n % 2
+    if c:
+        s1 = (n < x[0]) if x[0] != -3 else x[0]
+    for _ in range(1, n):
+        s2 *= x[n]
+        for _j in range(n - 1, -1, -1):
+            s2, s1 = s1, x[-1]
+    return s1, s2

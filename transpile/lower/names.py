@@ -109,8 +109,8 @@ class Names(Stores):
         got = self.b.env.get(name)
         if isinstance(got, Unbound):
             return self._late(name, got, node)
-        if isinstance(got, Cases) and not any(c.value is not Absent.UNBOUND for c in got.cases):
-            no_value(f"`{name}` has no value here", node)
+        if isinstance(got, Cases):
+            return self._bound_one(got, name, node)
         if got is not None:
             return got
         origin, value = self.scope.find(name)
@@ -128,18 +128,29 @@ class Names(Stores):
         self.b.env[name] = captured = self.add_param(name, ty, Captured(name, ty))
         return captured
 
+    def _bound_one(self, got: Cases, name: str, node: ast.AST) -> Any:
+        """What `got` may be but unbound: to read the name is what raises."""
+        there = [c for c in got.cases if c.value is not Absent.UNBOUND]
+        if not there:
+            no_value(f"`{name}` has no value here", node)
+        if len(there) == len(got.cases):
+            return got
+        self._is_bound(name, node)
+        alone = len(there) == 1 and not isinstance(there[0].value, Absent)
+        return there[0].value if alone else Cases(tuple(there))
+
     def unbind(self, node: ast.expr) -> None:
         """``del name``, which has to have a value."""
         assert isinstance(node, ast.Name)
-        if not self._is_bound(node) and node.id not in self.arguments:
+        if not self._is_bound(node.id, node) and node.id not in self.arguments:
             refuse("LOWER_UNSUPPORTED", f"`{node.id}` may have no value here", node)
         self.b.env[node.id] = Unbound()
 
-    def _is_bound(self, node: ast.Name) -> bool:
-        """Whether `node` has a value in here; that it has one is required."""
-        got = self.b.env.get(node.id)
+    def _is_bound(self, name: str, node: ast.AST) -> bool:
+        """Whether `name` has a value in here; that it has one is required."""
+        got = self.b.env.get(name)
         if isinstance(got, Unbound):
-            self._late(node.id, got, node)
+            self._late(name, got, node)
         elif isinstance(got, Cases):
             for c in got.cases:
                 if c.value is Absent.UNBOUND:
@@ -154,7 +165,7 @@ class Names(Stores):
         """What stands alone has to be at each call what it was when this was compiled."""
         name = node.id if isinstance(node, ast.Name) else ""
         told = isinstance(self.arguments.get(name), (Constant, GeneratorType, ObjectType))
-        if told or (isinstance(node, ast.Name) and self._is_bound(node)):
+        if told or (isinstance(node, ast.Name) and self._is_bound(name, node)):
             return
         if name in self.arguments or (self.known(node) is None and not self._is_none(name)):
             self.value(node)
