@@ -119,7 +119,7 @@ def _divided(facts: Facts, number: int) -> Facts:
 
 def _native(v: Vec) -> str:
     """The type as x86 builtins take it: of char, signed, and long long where int64_t is long."""
-    if v.dtype[0] == "f":
+    if v.dtype in ("f32", "f64"):
         return v.name
     return {8: f"c8x{v.lanes}", 64: f"q64x{v.lanes}"}.get(DTYPES[v.dtype].bits, v.of("i").name)
 
