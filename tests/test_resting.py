@@ -88,3 +88,22 @@ def test_errors_are_pythons() -> None:
     for _ in range(2):
         with pytest.raises(TypeError, match="unsupported operand"):
             fused(rows)
+
+
+def chained(n: int) -> Any:
+    """A region that Python has to answer each time: ints where there was a float."""
+    d: list[Any] = [0] * n
+    for i in range(1, n):
+        d[i] = float("inf")
+        for k in range(i):
+            if d[k] + i < d[i]:
+                d[i] = d[k] + i
+    return d
+
+
+def test_what_fails_its_guards_again_and_again() -> None:
+    fused = fuse(chained, on_reject="silent")
+    for _ in range(4):
+        assert fused(400) == chained(400)
+    guarded = sum(n for code, n in fused.stats.replays.items() if code.startswith("GUARD"))
+    assert guarded < 200, fused.stats

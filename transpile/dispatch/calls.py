@@ -79,7 +79,7 @@ class Calls(StandsIn):
         self._lock = Lock()
         self._unverified = 1.0
         self._served: tuple[Case | None, int] = None, 0
-        self._vain = 0
+        self._vain = self._useful = 0
         self._decisive: frozenset[str] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -123,6 +123,7 @@ class Calls(StandsIn):
         if home is not None and code and case is home:
             if hot is not None and code == "GUARD_FLOAT_STATUS":
                 return self._told(home, hot)
+            self._rest(home)
             return self._replay(home, code)
         assert case is not None
         variant = case.variant(values)
@@ -136,23 +137,29 @@ class Calls(StandsIn):
             if case.parts is not None and not case.parts.loops:
                 return case.parts.function
             original = self._replay(case, case.rejection.code)
-            if self.rests:
-                self._rest(case)
+            self._rest(case)
             return original if case.parts is None else case.parts.function
-        self._vain = 0
         if variant is hot:
+            self._rest(case)
             return self._replay(case, variant.mismatch(values))
         if self._settled(home) and not self.options.verify:
             self._install(variant.call)
         return variant.call
 
     def _rest(self, case: Case) -> None:
-        """Leaves the next calls to the original; longer each time."""
-        self._vain += 1
-        idle = case.parts is None or not case.parts.stats.compiled
-        if self._vain >= _PATIENCE and idle and not self.options.verify:
+        """Leaves the next calls to the original, or to what calls its regions where these are of
+        use; longer each time.
+        """
+        if not self.rests or self.options.verify or fallback_is_error():
+            return
+        useful = sum(c.compiled for c in self._cases.values())
+        self._vain = self._vain + 1 if useful == self._useful else 1
+        self._useful = useful
+        if self._vain >= _PATIENCE:
             most = 1 << min(_SHORTEST + self._vain - _PATIENCE, _LONGEST)
-            self._install(rester(self._function, case.direct, most, self._start))
+            parts = case.parts if case.parts and case.parts.stats.compiled else None
+            served = self._function if parts is None else parts.function
+            self._install(rester(self._function, served, case.direct, most, self._start))
 
     def _settled(self, home: Case | None) -> bool:
         """Whether the installed wrapper has not served since the last miss.

@@ -58,16 +58,19 @@ def counter(function: FunctionType, calls: CellType) -> FunctionType:
 
 
 def rester(
-    function: FunctionType, calls: CellType, most: int, wake: Callable[[], None]
+    function: FunctionType, served: FunctionType, calls: CellType, most: int,
+    wake: Callable[[], None],
 ) -> FunctionType:
-    """Calls `function`, and counts; with the last of so many calls it wakes who put it here."""
+    """Calls `served` in the place of `function`, and counts; with the last of so many calls it
+    wakes who put it here.
+    """
     forward = forward_text(function.__code__)
     body = [
         "nonlocal _tp_calls, _tp_left", "_tp_calls += 1", "_tp_left -= 1",
         "if _tp_left <= 0: _tp_wake()", f"return _tp_function({forward})",
     ]
     cells = {"_tp_calls": calls, "_tp_left": CellType(most), "_tp_wake": CellType(wake)}
-    return stand_in(function, body, cells | {"_tp_function": CellType(function)})
+    return stand_in(function, body, cells | {"_tp_function": CellType(served)})
 
 
 def condition(
