@@ -92,3 +92,30 @@ def test_what_is_done_to_lists(
         compiled += fused.stats.compiled > 0
         assert not caplog.records, text
     assert compiled > 0.7 * count
+
+
+TRUTHS = ("st", "not st", "st and v > 2", "v > 2 and st", "not st or v > 2", "st or v > 2",
+          "(st or v > 4) and v < 6", "st and st[-1] > v", "not (st and v > 1)", "st and not v > 3")
+ASKED = {
+    "if": "if {t}:\n            n += 1\n        if len(st) > 3:\n            st.pop()\n"
+          "        st.append(v)",
+    "while": "while {t}:\n            n += 1\n            if n > 40 or not st:\n"
+             "                break\n            st.pop()\n        st.append(v)",
+    "chosen": "n += 1 if {t} else 3\n        if v < 3:\n            st.append(v)",
+    "elif": "if v > 90:\n            n += 1\n        elif {t}:\n            n += 2\n"
+            "        st.append(v)\n        if v < 1:\n            st.clear()",
+}
+
+
+@pytest.mark.parametrize("form", ASKED)
+@pytest.mark.parametrize("start", ["st = []", "st = [1.0, 2.0]"])
+def test_truth_of_lists(form: str, start: str, tmp_path: Path) -> None:
+    for truth in TRUTHS:
+        text = (f"def f(x):\n    n = 0\n    {start}\n    for v in x:\n"
+                f"        {ASKED[form].format(t=truth)}\n    return n, len(st)\n")
+        f = written(tmp_path, text).f
+        g = fuse(f, on_reject="raise")
+        for x in ([], [3.0], [3.0, 1.0, 2.0, 5.0, 4.0, 0.0, 7.0], [9.0] * 5):
+            x = np.array(x)
+            assert g(x) == f(x), (truth, x)
+        assert g.stats.compiled == 4, (truth, g.stats)

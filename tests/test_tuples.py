@@ -80,3 +80,17 @@ def test_of_arrays(text: str, tmp_path: Path) -> None:
     calls = [(x, None, np.arange(2.0 * n).reshape(n, 2)) for n in (4, 2, 1, 0)]
     calls.append((x, None, np.arange(12.0).reshape(4, 3)))
     assert judged(tmp_path, text, calls) >= 1
+
+
+@pytest.mark.parametrize("start", ["(-1.0, None)", "(None, -1.0)", "(0.0, 'none')"])
+def test_tuples_that_start_with_nothing(start: str, tmp_path: Path) -> None:
+    place = 1 if start.startswith("(None") else 0
+    pair = ("(i, v)", "(v, i)")[not place]
+    text = (f"def f(x):\n    b = {start}\n    for i, v in enumerate(x):\n"
+            f"        if v > b[{place}]:\n            b = {pair}\n    return b\n")
+    f = written(tmp_path, text).f
+    g = fuse(f, on_reject="silent")
+    for x in ([], [-5.0], [1.0, 3.0, 2.0]):
+        x = np.array(x)
+        assert_same(outcome(g, (x,)), outcome(f, (x,)), f"{x}")
+    assert g.stats.compiled or "'" in start, g.stats

@@ -240,6 +240,9 @@ class _Apart(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _test(self, e: ast.expr) -> ast.expr:
+        """`e`, of which only its truth is asked."""
+        if isinstance(e, ast.BoolOp):
+            e.values = [*map(self._test, e.values)]
         if not self._list(e):
             return e
         some = ast.Compare(self._count(self._list(e), e), [ast.Gt()], [ast.Constant(0)])

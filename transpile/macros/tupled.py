@@ -47,6 +47,9 @@ class Tuples(Asked):
         match value:
             case ast.Name(id=other):
                 return other == name
+            case ast.Constant(value=None | str() as constant):  # what the name is known to be
+                known = self.of(ast.Name(name, ast.Load())).constant
+                return known is not None and known.value == constant
             case ast.Tuple(elts=elts):
                 names = self.item_names(name, len(elts))
                 return all(map(self.is_apart, names, elts))
