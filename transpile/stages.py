@@ -25,6 +25,7 @@ from .lower import lower
 from .lower.in_order import keep_order
 from .macros import Context, expand, registered
 from .macros.driver import expand_only
+from .macros.mapped import mapped
 from .macros.objects import held_type
 from .options import Options
 from .plan import ALL_BYTES, FEW_BYTES, Plan
@@ -131,6 +132,7 @@ def compile_stages(
     env = CallEnv(types, scope)
     theirs = registered()
     said = expand_only(theirs, source.tree, env) if theirs else source.tree
+    said = mapped(said, scope.resolve)
     inliner = Inliner(replace(source, tree=said), env, scope, types, theirs, options)
     try:
         called = inliner.whole()
