@@ -489,3 +489,15 @@ def test_a_reader_that_leaves(file: str) -> None:
     command = f"{sys.executable} -m transpile --explain | head -n 1"
     answer = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert answer.stderr == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize(("to", "status", "said"), [
+    (">/dev/full", 2, "transpile: [Errno 28] No space left on device\n"), (">&-", 0, ""),
+])
+def test_output_that_cannot_be_written(to: str, status: int, said: str) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m transpile --explain {to}", shell=True, capture_output=True, text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (status, said)

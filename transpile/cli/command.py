@@ -23,8 +23,12 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; the exit status."""
+    if sys.stdout is None:  # closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the end)
     try:
-        return _done(*parsed(sys.argv[1:] if argv is None else argv))
+        status = _done(*parsed(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return status
     except Usage as wrong:
         print(f"transpile: {wrong}", file=sys.stderr)
         return 2
@@ -32,8 +36,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("transpile: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader, such as head, has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return 0
+    except OSError as error:  # a full disk, say
+        print(f"transpile: {error}", file=sys.stderr)
+        _give_up_stdout()
+        return 2
+
+
+def _give_up_stdout() -> None:
+    """What is still to be written goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _done(options: argparse.Namespace, script_args: Sequence[str]) -> int:
