@@ -6,7 +6,7 @@ import ast
 from ..types import ScalarType
 from .arguments import Arguments, arguments
 from .context import Context
-from .formulas import ROWS
+from .formulas import ROWS, told
 from .nests import dtype
 from .views import held
 
@@ -33,7 +33,7 @@ def number_told(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     if given.name == "astype":
         return cx.expr("T(X)", T=dtype(out.dtype, cx), X=given["x"])
-    found = ROWS[given.name][1](given, cx, out.dtype)
+    found = told(given.name, given, cx, out.dtype)
     if found is None or any(cx.fact(e).rank != 0 for e in found.operands):
         return None
     text = ast.parse(found.text or "A", mode="eval")

@@ -13,6 +13,7 @@ from .context import Context
 from .flat import in_another_shape, is_reshaped
 from .formulas import NAMES, applied, formula_view
 from .gathering import is_gathered
+from .integers import integer_constant
 from .moved import is_moved, moved
 from .sequences import is_sequence
 from .views import View, broadcast, is_viewable, misfits, unique, view
@@ -90,6 +91,8 @@ def elementwise(e: ast.expr, cx: Context) -> View | None:
 def operation(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.expr:
     """The function of NumPy that `op` stands for; powers have names of their own."""
     name = _OPERATORS[type(op).__name__]
+    if isinstance(op, ast.Pow) and integer_constant(operands[1]) == -1:
+        cx.steps()  # NumPy takes reciprocals
     if isinstance(op, ast.Pow) and isinstance(operands[1], ast.Constant):
         name = _power(operands[0], operands[1].value, cx)
     if name == "invert" and _all_bool(operands[0], cx):
@@ -100,7 +103,7 @@ def operation(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
 def _power(base: ast.expr, exponent: object, cx: Context) -> str:
     """NumPy squares, and takes roots of floats."""
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(base).types}
-    if exponent == 2 and "b" not in kinds:
+    if exponent == 2 and type(exponent) is int and "b" not in kinds:
         return "square"
     return "sqrt" if exponent == 0.5 and kinds == {"f"} else "power"
 

@@ -16,7 +16,7 @@ from .nests import dtype
 from .repeating import Applied, isin, polyval, selected
 from .views import View, broadcast, held, is_viewable, view
 
-__all__ = ["NAMES", "ROWS", "Applied", "applied", "formula", "formula_view"]
+__all__ = ["NAMES", "ROWS", "Applied", "applied", "formula", "formula_view", "told"]
 
 
 _Row: TypeAlias = "Callable[[Arguments, Context, str], Applied | None]"
@@ -201,6 +201,11 @@ _SIGNATURES = {name: names for name, (names, _) in ROWS.items()}
 NAMES = frozenset(ROWS)
 _TYPES = {d.numpy.type for d in ELEMENTS.values()}
 
+_WARNING = frozenset((
+    "deg2rad", "degrees", "float_power", "rad2deg", "radians", "reciprocal", "sinc",
+))
+"""Those that warn in words of their own, and not in those of what the formula computes."""
+
 
 def applied(e: ast.expr, cx: Context) -> Applied | None:
     """The formula that `e` is, of arrays and scalars; None where it is none."""
@@ -224,8 +229,14 @@ def _formula(e: ast.expr, cx: Context) -> Applied | None:
     name = given.name
     method = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and (
         cx.resolve(e.func) is None)
-    _, row = ROWS[f".{name}" if method and f".{name}" in ROWS else name]
-    return row(given, cx, to.dtype)
+    return told(f".{name}" if method and f".{name}" in ROWS else name, given, cx, to.dtype)
+
+
+def told(name: str, given: Arguments, cx: Context, to: str) -> Applied | None:
+    """The formula of the row of that name."""
+    if name in _WARNING:
+        cx.steps()
+    return ROWS[name][1](given, cx, to)
 
 
 def _typed(e: ast.Call, cx: Context) -> Applied | None:
