@@ -15,6 +15,7 @@ from .arraylists import array_appended, arrays_counted, arrays_listed, arrays_st
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .bitmasks import bitmask
+from .branched import array_branched
 from .choosing import best_chosen
 from .classes import class_named
 from .collecting import array_collected, list_nested
@@ -88,6 +89,7 @@ __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "
 MACROS: tuple[Macro, ...] = (
     decided,             # x is None, isinstance(n, int), mode == "same"
     class_named,         # T = type(x[0])
+    array_branched,      # u = x if s > 0 else y
     list_moved,          # a = b, a, b = b, a
     rows_swapped,        # M[i], M[j] = M[j], M[i]
     rows_copied,         # [row[:] for row in M]

@@ -24,7 +24,9 @@ def class_named(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         t = x.dtype.type(s) + root(s)
     →
         type
+        np.sqrt
         x
+        _asked = x[0]
         s = np.float64(0)
         t = np.float64(s) + np.sqrt(s)
     """
