@@ -12,6 +12,7 @@ from agree import assert_same, outcome
 from written import written
 
 from transpile import fuse
+from transpile.decisive import decisive
 
 AXES = {
     "keyword": "return x.sum(axis=k)",
@@ -106,13 +107,32 @@ def test_numbers(form: str, tmp_path: Path) -> None:
 
 
 def test_as_many_values_as_one_likes(tmp_path: Path) -> None:
-    f = _function(tmp_path, "s = 0.0\nfor v in x[::k]:\n    s += v\nreturn s")
+    f = _function(tmp_path, "return np.repeat(x, k)")
+    g = fuse(f, on_reject="silent")
+    x = np.arange(3.0)
+    for k in range(40):
+        assert g(x, k).tolist() == f(x, k).tolist()
+    assert g.stats.compiled >= 30
+    assert len(g.signatures) < 36
+
+
+def test_steps_that_only_the_call_knows_are_any(tmp_path: Path) -> None:
+    f = _function(tmp_path, "s = 0.0\nfor v in x[::k]:\n    s += v\nreturn s + x[::k].sum()")
     g = fuse(f, on_reject="raise", reassociate=False)
     x = np.arange(100.0)
     for k in range(1, 60):
         assert g(x, k) == f(x, k)
-    assert g.stats.compiled == 59
-    assert len(g.signatures) < 40
+    assert len(g.signatures) == 1
+
+
+def test_functions_that_call_each_other(tmp_path: Path) -> None:
+    """Each is looked at once."""
+    calls = "".join(f"        s += h{k}(x, axis)\n" for k in range(40))
+    rest = "    return s + np.max(x, axis=axis)[0]\n"
+    text = "import numpy as np\n" + "".join(
+        f"def h{k}(x, axis):\n    s = 0.0\n    if x.size > 1e9:\n{calls}{rest}" for k in range(40))
+    f = written(tmp_path, f"{text}def f(x, axis):\n    return h0(x, axis)\n").f
+    assert decisive(f) == {"axis"}
 
 
 def test_ints_that_decide_nothing_are_any(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .below import below
+from .below import below, results
 from .inlining.folding import decided, literal, rank_of
 from .macros.copying import copied
 from .macros.names import bound, rename
 from .rejections import Refused
-from .scope import Scope, made_in_c
+from .scope import Scope
 from .source import Source, read
 from .types import ArgType, ArrayType, Constant, ScalarType, StandsIn
 
@@ -35,67 +35,89 @@ _DEEP = 3
 _SINGLE = range(-5, 257)
 """Ints of which Python has one each."""
 
+_NOTHING = frozenset[str]()
 
-def decisive(function: FunctionType, deep: int = _DEEP) -> frozenset[str]:
+
+def decisive(function: FunctionType) -> frozenset[str]:
     """The parameters of `function` whose values decide where they are ints or bools: what NumPy's
-    functions take as an axis and its like, there or in functions that it calls, and steps.
+    functions take as an axis and its like, there or in functions that it calls, and the steps of
+    views that it returns.
     """
-    try:
-        tree = read(function).tree
-    except Refused:
-        return frozenset()
-    return _decisive(tree, Scope.of(function), deep)
+    return _Decisive().of(function, _DEEP)
 
 
-def _decisive(tree: ast.FunctionDef, scope: Scope, deep: int) -> frozenset[str]:
-    given = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
-    local = {s.name: s for s in below(*tree.body) if isinstance(s, ast.FunctionDef)}
-    asked = {
-        n.id for e in _places(tree, scope, local, deep) for n in below(e) if isinstance(n, ast.Name)
-    }
-    return frozenset(given & asked)
+class _Decisive:
+    """Looks at each function once."""
+
+    def __init__(self) -> None:
+        self._known: dict[FunctionType, frozenset[str]] = {}
+
+    def of(self, function: FunctionType, deep: int) -> frozenset[str]:
+        """The parameters of `function` that decide, in so many calls of functions in functions."""
+        if function not in self._known and deep:
+            self._known[function] = _NOTHING  # of itself
+            try:
+                tree = read(function).tree
+            except Refused:
+                return _NOTHING
+            self._known[function] = self._within(tree, Scope.of(function), deep)
+        return self._known.get(function, _NOTHING)
+
+    def _within(self, tree: ast.FunctionDef, scope: Scope, deep: int) -> frozenset[str]:
+        given = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
+        local = {s.name: s for s in below(*tree.body) if isinstance(s, ast.FunctionDef)}
+        places = self._places(tree, scope, local, deep)
+        asked = {n.id for e in places for n in below(e) if isinstance(n, ast.Name)}
+        return frozenset(given & asked)
+
+    def _places(
+        self, tree: ast.FunctionDef, scope: Scope, local: Mapping[str, ast.FunctionDef], deep: int
+    ) -> Iterator[ast.expr]:
+        """Expressions of which the value has to be known."""
+        for node in below(*tree.body):
+            match node:
+                case ast.Subscript(value=ast.Attribute(attr="shape"), slice=at):
+                    yield at
+                case ast.Return(value=ast.expr() as value):
+                    views = (e.slice for e in results(value) if isinstance(e, ast.Subscript))
+                    items = (i for at in views for i in (
+                        at.elts if isinstance(at, ast.Tuple) else [at]))
+                    yield from (i.step for i in items if isinstance(i, ast.Slice) and i.step)
+                case ast.Call(func=func, args=args, keywords=keywords):
+                    names, wanted = self._called(func, scope, local, deep)
+                    yield from (e for n, e in zip(names, args, strict=False) if n in wanted)
+                    yield from (k.value for k in keywords if k.arg in wanted)
+
+    def _called(
+        self, func: ast.expr, scope: Scope, local: Mapping[str, ast.FunctionDef], deep: int
+    ) -> tuple[list[str], frozenset[str]]:
+        """The parameters of what is called, and those of them that decide."""
+        if isinstance(func, ast.Name) and func.id in local:
+            tree = local[func.id]
+            names = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
+            return names, self._within(tree, scope, deep - 1) if deep else _NOTHING
+        found: Any = scope.resolve(func)
+        found = found.__wrapped__ if isinstance(found, StandsIn) else found
+        if isinstance(found, FunctionType) and not _is_numpys(found):
+            code = found.__code__
+            return [*code.co_varnames[: code.co_argcount]], self.of(found, deep - 1)
+        if isinstance(func, ast.Attribute) and func.attr in ("reduce", "accumulate"):
+            return ["array", "axis"], _NAMES
+        method = func.attr if found is None and isinstance(func, ast.Attribute) else ""
+        found = vars(np).get(method) if method else found
+        if found is None or not _is_numpys(found):
+            return [], _NAMES if method else _NOTHING
+        name = method or getattr(found, "__name__", "")
+        try:
+            names = [*inspect.signature(found).parameters]
+        except (TypeError, ValueError):
+            names = []
+        return names[bool(method):], _NAMES | {_ALSO.get(name, "axis")}
 
 
-def _places(
-    tree: ast.FunctionDef, scope: Scope, local: Mapping[str, ast.FunctionDef], deep: int
-) -> Iterator[ast.expr]:
-    """Expressions of which the value has to be known."""
-    for node in below(*tree.body):
-        match node:
-            case ast.Subscript(value=ast.Attribute(attr="shape"), slice=at):
-                yield at
-            case ast.Subscript(slice=at, ctx=ast.Load()):
-                items = at.elts if isinstance(at, ast.Tuple) else [at]
-                yield from (i.step for i in items if isinstance(i, ast.Slice) and i.step)
-            case ast.Call(func=func, args=args, keywords=keywords):
-                names, wanted = _called(func, scope, local, deep)
-                yield from (e for n, e in zip(names, args, strict=False) if n in wanted)
-                yield from (k.value for k in keywords if k.arg in wanted)
-
-
-def _called(
-    func: ast.expr, scope: Scope, local: Mapping[str, ast.FunctionDef], deep: int
-) -> tuple[list[str], frozenset[str]]:
-    """The parameters of what is called, and those of them that decide."""
-    if isinstance(func, ast.Name) and func.id in local and deep:
-        tree = local[func.id]
-        names = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
-        return names, _decisive(tree, scope, deep - 1)
-    found: Any = scope.resolve(func)
-    found = found.__wrapped__ if isinstance(found, StandsIn) else found
-    if isinstance(found, FunctionType) and not made_in_c(found):
-        code = found.__code__
-        names = [*code.co_varnames[: code.co_argcount]]
-        return names, decisive(found, deep - 1) if deep else frozenset()
-    if isinstance(func, ast.Attribute) and func.attr in ("reduce", "accumulate"):
-        return ["array", "axis"], _NAMES
-    method = func.attr if found is None and isinstance(func, ast.Attribute) else ""
-    name = method or getattr(found, "__name__", "")
-    try:
-        names = [*inspect.signature(vars(np)[name] if method else found).parameters]
-    except (KeyError, TypeError, ValueError):
-        names = []
-    return names[bool(method):], _NAMES | {_ALSO.get(name, "axis")}
+def _is_numpys(function: Any) -> bool:
+    home = getattr(function, "__module__", None) or type(function).__module__
+    return home.partition(".")[0] == "numpy"
 
 
 def with_values(

@@ -164,8 +164,9 @@ class _Decide(ast.NodeTransformer):
         return self._folded(node)
 
     def _folded(self, node: ast.expr) -> ast.expr:
-        names = {n.id for n in below(node) if isinstance(n, ast.Name)}
-        constant = known(node, self.constants) if names & self.constants.keys() else None
+        known_names = self.constants.keys()
+        names = {n.id for n in below(node) if isinstance(n, ast.Name)} if known_names else set()
+        constant = known(node, self.constants) if names & known_names else None
         if constant is None or not isinstance(constant.value, int):
             return self.generic_visit(node)  # type: ignore[return-value]  # of an expression
         return ast.copy_location(literal(constant.value), node)
