@@ -23,11 +23,13 @@ from ..errors import (
     without_frames,
 )
 from ..options import Options
-from ..signature import parameters, types_in
-from ..types import Constant, Function, GeneratorType, ObjectType, ScalarType, StandsIn
+from ..signature import parameters
+from ..types import Function, GeneratorType, ObjectType, StandsIn
 from .case import Case
 from .contract import changes_names
 from .forking import Lock
+from .resting import Resting
+from .signatures import Signatures
 from .standin import Values, chooser, counter, rester
 
 if TYPE_CHECKING:
@@ -43,19 +45,6 @@ _log = logging.getLogger(__name__)
 
 EVERY_SIGNATURE = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
 """Codes of rejections that no other call signature can change."""
-
-
-MOST_CHOSEN = 32
-"""Signatures with constants or functions that are compiled at most: what comes in so many values
-chooses no code.
-"""
-
-
-_PATIENCE = 16
-"""After so many calls in a row of which none was compiled, a region rests."""
-
-_SHORTEST, _LONGEST = 6, 16
-"""For how many calls, each time twice as many: as powers of two."""
 
 
 class Calls(StandsIn):
@@ -79,8 +68,8 @@ class Calls(StandsIn):
         self._lock = Lock()
         self._unverified = 1.0
         self._served: tuple[Case | None, int] = None, 0
-        self._vain = self._useful = 0
-        self._decisive: frozenset[str] | None = None
+        self._resting = Resting()
+        self._signatures = Signatures(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; those after it go to what ``_install`` puts in this place."""
@@ -152,11 +141,8 @@ class Calls(StandsIn):
         """
         if not self.rests or self.options.verify or fallback_is_error():
             return
-        useful = sum(c.compiled for c in self._cases.values())
-        self._vain = self._vain + 1 if useful == self._useful else 1
-        self._useful = useful
-        if self._vain >= _PATIENCE:
-            most = 1 << min(_SHORTEST + self._vain - _PATIENCE, _LONGEST)
+        most = self._resting.turns(sum(c.compiled for c in self._cases.values()))
+        if most:
             parts = case.parts if case.parts and case.parts.stats.compiled else None
             served = self._function if parts is None else parts.function
             self._install(rester(self._function, served, case.direct, most, self._start))
@@ -206,25 +192,8 @@ class Calls(StandsIn):
                     _log.info("nothing tells what raised in %s: %s", self._function, error)
             return hot.teller
 
-    def typed(self, values: Values) -> tuple[ArgType, ...]:
-        """The types of these arguments; of those that decide, what they are."""
-        types = types_in(values, self._function.__code__)
-        if not any(isinstance(t, ScalarType) and t.weak for t in types):
-            return types
-        if self._decisive is None:
-            from ..decisive import decisive
-
-            self._decisive = decisive(self._function)
-        if not self._decisive:
-            return types
-        from ..decisive import with_values
-
-        return with_values(types, parameters(self._function.__code__), values, self._decisive)
-
     def _case(self, values: Values) -> Case:
-        types = self.typed(values)
-        if types not in self._cases and sum(map(_chosen, self._cases)) >= MOST_CHOSEN:
-            types = tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)
+        types = self._signatures.among(values, self._cases)
         case = self._cases.get(types) or self._cases.setdefault(types, Case(types))
         if _holds_functions(types):
             case.types = types  # of the functions themselves that were given last
@@ -322,7 +291,3 @@ def _are_asked(types: Iterable[ArgType]) -> bool:
         or (isinstance(t, ObjectType) and _are_asked(part for _, part in t.parts))
         for t in types
     )
-
-
-def _chosen(types: tuple[ArgType, ...]) -> bool:
-    return any(isinstance(t, (Constant, Function)) for t in types)

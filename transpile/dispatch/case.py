@@ -90,8 +90,8 @@ class Case:
     @property
     def stats(self) -> Stats:
         replays = dict(self.replays)
-        if self.rejection and self.direct.cell_contents:
-            code = self.rejection.code
+        if self.direct.cell_contents:
+            code = self.rejection.code if self.rejection else self.replays.most_common(1)[0][0]
             replays[code] = replays.get(code, 0) + self.direct.cell_contents
         own = Stats(self.compiled, replays, self.seconds)
         return own if self.parts is None else total([own, self.parts.stats])

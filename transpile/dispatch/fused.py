@@ -143,7 +143,7 @@ class Fused(Calls):
         return emit(stage, self._function, types, self.options)
 
     def _types(self, args: Values, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
-        return self.typed(collector(self._function)(*args, **kwargs))
+        return self._signatures.of(collector(self._function)(*args, **kwargs))
 
 
 def _unpickled(state: Mapping[str, Any], options: Options) -> Fused:

@@ -40,6 +40,8 @@ _HELPER = "_tp_region"
 _WATCHED = {"locals", "vars", "dir", "eval", "exec", "super", "_getframe", "currentframe", "stack"}
 """What tells in which function it is called."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_LATER = (*_SCOPES, ast.GeneratorExp)
+"""What may read names when others have bound them."""
 _STAYING = (
     *_SCOPES, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Await, ast.Import, ast.ImportFrom,
     ast.Global, ast.Nonlocal, ast.Delete, ast.Try, ast.With, ast.AsyncWith, ast.AsyncFor,
@@ -116,12 +118,9 @@ def _noticed(tree: ast.FunctionDef) -> bool:
 class _Cutter:
     def __init__(self, tree: ast.FunctionDef, asked: Asked) -> None:
         self._name, self._asked = tree.name, asked
-        inner: list[ast.AST] = [n for n in below(*tree.body) if isinstance(n, _SCOPES)]
-        calls = [n for n in below(*tree.body) if isinstance(n, ast.Call) and asked.drains(n)]
-        drained = {id(a) for call in calls for a in call.args}
-        inner += (
-            n for n in below(*tree.body) if isinstance(n, ast.GeneratorExp) and id(n) not in drained
-        )
+        nodes = [*below(*tree.body)]
+        drained = {a for n in nodes if isinstance(n, ast.Call) and asked.drains(n) for a in n.args}
+        inner = [n for n in nodes if isinstance(n, _LATER) and n not in drained]
         declared = (n.names for n in below(tree) if isinstance(n, ast.Global))
         self._kept = frozenset(loaded(*inner)).union(*declared)  # others see what they are bound to
         arguments = (a.arg for a in below(tree.args) if isinstance(a, ast.arg))
