@@ -164,7 +164,7 @@ def substitute(n: N, values: Mapping[str, Expr]) -> N:
     return done
 
 
-MOST = 2000
+_MOST = 2000
 """Nodes of an expression that is worth looking at: where each of some names stands twice in the
 next, it has as many as two to the power of their number.
 """
@@ -172,7 +172,7 @@ next, it has as many as two to the power of their number.
 
 def resolved(e: Expr, values: Mapping[str, Expr]) -> Expr:
     """As `substitute`; `e` as it is where that would be too large."""
-    room = MOST
+    room = _MOST
     for n in walk(e):
         value = values.get(n.name) if isinstance(n, Var) else None
         room -= 1 if value is None else sum(1 for _ in islice(walk(value), room + 1))
