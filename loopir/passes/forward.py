@@ -90,8 +90,9 @@ def _used_part(s: Stmt, live: set[str]) -> Stmt | None:
         case If():
             yields = tuple(y for y in s.yields if y.name in live or raising(y))
             if not (yields or s.then or s.orelse):
-                raises = s.yields and raising(s.cond)
-                return Assign(s.yields[0].name, s.cond, span=s.span) if raises else None
+                if not raising(s.cond):
+                    return None
+                return Assign(s.yields[0].name, s.cond, span=s.span) if s.yields else s
             return s if len(yields) == len(s.yields) else replace(s, yields=yields)
         case Loop() | Zip():
             return _used_accumulators(s, live)

@@ -17,7 +17,7 @@ from .expressions import decisive
 __all__ = ["names_that_flag", "only_last", "overwriting", "with_named_conditions"]
 
 _Bound = ir.Assign | ir.Accum | ir.Yield
-_CALM = (*get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), ir.If, ir.Loop)
+_CALM = (*get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), ir.If, ir.Loop, ir.Check)
 
 
 def with_named_conditions(kernel: ir.Kernel) -> ir.Kernel:
@@ -170,8 +170,9 @@ def _reads(
 
 
 def _acts(n: ir.If | ir.Loop, again: Collection[str]) -> bool:
-    """Whether it does more than to name values, and to store what a C compiler may find to be there
-    already, or to be stored over: in an array that is stored to ``again``.
+    """Whether it does more than to name values, to check what a C compiler may find to hold, and to
+    store what it may find to be there already, or to be stored over: in an array that is stored to
+    ``again``.
     """
     return not all(isinstance(part, _CALM) or _is_idle(part, again) for part in walk(n))
 
