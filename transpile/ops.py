@@ -10,6 +10,7 @@ A mask of at most 64 lanes is an integer whose bit ``k`` is lane ``k``. Masks ar
 """
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 from operator import index
@@ -21,9 +22,10 @@ from loopir.ops import OPS
 from loopir.types import DTYPES, dtype_of
 
 __all__ = [
-    "all_set", "any_set", "clamp", "clmul", "erf", "first_set", "fma", "from_bitmask", "has_bit",
-    "mask_not", "mul_high", "pieces", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add",
-    "saturating_mul", "saturating_sub", "sigmoid", "to_bitmask",
+    "all_set", "any_set", "clamp", "clmul", "counted", "erf", "first_set", "fma", "from_bitmask",
+    "has_bit", "key", "keyed", "mask_not", "members", "mul_high", "pieces", "popcount", "relu",
+    "rotl", "rotr", "rsqrt", "saturating_add", "saturating_mul", "saturating_sub", "sigmoid",
+    "started", "to_bitmask",
 ]
 
 LANES = 64
@@ -157,6 +159,31 @@ def mask_not(mask: Any, n: Any) -> Any:
 def pieces(items: list[Any], ends: Sequence[int]) -> list[list[Any]]:
     """The list of the lists ``items[ends[k]:ends[k + 1]]``."""
     return [items[a:b] for a, b in pairwise(ends)]
+
+
+def key(e: Any) -> int:
+    """An int as tables know it: keys that are equal are one. Raises TypeError where it is none."""
+    return index(bool(e) if isinstance(e, np.bool_) else e)
+
+
+def keyed(keys: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
+    """The dict of `keys`, in their order, and their `values`."""
+    return dict(zip(keys, values, strict=True))
+
+
+def counted(keys: Sequence[Any], values: Sequence[Any]) -> Counter[Any]:
+    """The same as a Counter."""
+    return Counter(keyed(keys, values))
+
+
+def started(keys: Sequence[Any], values: Sequence[Any], start: Any) -> defaultdict[Any, Any]:
+    """The same as a defaultdict of the type of `start`, which is what that begins with."""
+    return defaultdict(type(start), keyed(keys, values))
+
+
+def members(keys: Sequence[Any]) -> set[Any]:
+    """The set to which `keys` came in this order."""
+    return set(keys)
 
 
 def _lowest(name: str, mask: Any, n: Any) -> tuple[Any, Any]:

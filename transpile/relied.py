@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from types import BuiltinMethodType
 
 from .below import below
 from .bindings import Captured
@@ -40,5 +41,6 @@ def _chains(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
 
 def _ref(text: str, chain: ast.expr, scope: Scope) -> Ref | None:
     value = scope.resolve(chain)
-    fixed = type(value) in (int, float, bool, tuple) or callable(value)
+    made_anew = isinstance(value, BuiltinMethodType) and isinstance(value.__self__, type)
+    fixed = type(value) in (int, float, bool, tuple) or (callable(value) and not made_anew)
     return Ref(text, value) if fixed else None

@@ -15,6 +15,7 @@ from loopir.nodes import Call, Const, Expr
 from loopir.ops import Op
 from loopir.types import DTYPES, dtype_of
 
+from .. import ops
 from ..infer import Num, cast, fits, logic
 from ..pair import Pair
 from ..ranges import INT64
@@ -102,6 +103,14 @@ class Calls(ComplexCalls):
                 ok = Call(op, (e, Const(limit, "i64")), "bool")
                 self.b.require(ok, "GUARD_INT_RANGE", node)
         return Num(cast(e, dtype), strong=dtype, interval=n.interval)
+
+    def _key(self, args: list[Num], node: ast.Call) -> Num:
+        """An int that is the key of a dict or a set."""
+        (x,) = self._count(args, 1, node)
+        if DTYPES[x.dtype].kind == "f" or x.boxed:
+            said = f"`{ast.unparse(node.args[0])}` is the key of a dict or a set, and no int"
+            refuse("LOWER_TYPE", said, node)
+        return self._as_int(args, node)
 
     def _numpy_int(self, args: list[Num], node: ast.Call) -> Num:
         (x,) = self._count(args, 1, node)
@@ -217,7 +226,7 @@ _BY_NAME: dict[str, tuple[Any, _Special]] = {
     "where": (np, Calls._where),
     "clip": (np, Calls._clip),
 }
-_SPECIAL: dict[Any, _Special] = {
+_SPECIAL: dict[Any, _Special] = {ops.key: Calls._key} | {
     value: special
     for name, (module, special) in _BY_NAME.items()
     if made_in_c(value := getattr(module, name)) and value.__name__ == name

@@ -186,8 +186,9 @@ class Names(Stores):
 
     def known(self, node: ast.expr) -> object | None:
         value = self._resolve(node)
-        if value is not None and not (isinstance(node, ast.Name) and node.id in self.arguments):
-            self.refs[ast.unparse(node)] = value
+        said = ast.unparse(node)
+        if value is not None and said not in self.arguments and not said.startswith("_ops."):
+            self.refs[said] = value
         return value
 
     def _resolve(self, node: ast.expr) -> object | None:

@@ -38,6 +38,7 @@ from .gamma import number_gamma
 from .given import display_given
 from .holding import array_spread, columns_masked, places_found
 from .joining import array_joined
+from .keyed import table_asked, table_changed, table_given, table_made, table_walked
 from .listarrays import list_as_array, list_operand, list_stored
 from .listing import list_extended, list_made, list_returned
 from .listsapart import lists_apart
@@ -89,6 +90,11 @@ __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "
 MACROS: tuple[Macro, ...] = (
     decided,             # x is None, isinstance(n, int), mode == "same"
     class_named,         # T = type(x[0])
+    table_made,          # d = {}, s = {i, j}, Counter(x)
+    table_changed,       # d[i] = s, d[i] += 1, s.add(i)
+    table_asked,         # d[i], d.get(i, 0), i in d, len(d)
+    table_walked,        # d.items(), sorted(d), max(d, key=d.get)
+    table_given,         # len(set(x))
     array_branched,      # u = x if s > 0 else y
     list_moved,          # a = b, a, b = b, a
     rows_swapped,        # M[i], M[j] = M[j], M[i]

@@ -20,6 +20,7 @@ from .lifting import Lifted, lift_statement
 from .liveness import PYTHON, assigned, exposed, left_to_python, reads
 from .names import COMPREHENSIONS, rename, used
 from .newlists import know_nested
+from .tables import know_tables
 from .tuples import untupled
 from .walrus import asked_within
 
@@ -43,6 +44,7 @@ def expand_with(
     if decided in macros and any(map(may_decide, below(tree))):
         tree.body = _Driver([decided], Context(tree, env, asked, changed)).block(tree.body)
     cx = Context(tree, env, asked, changed)
+    know_tables(tree, cx, lambda look: expand_only([look], tree, env))
     know_nested(tree, cx)
     know_items(tree, cx, lambda look: expand_only([look], tree, env))
     structured(tree, cx)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from loopir.record import record
 
@@ -12,8 +12,8 @@ from ..types import ArrayType, Constant, ListType, RecordType, ScalarType
 from .samples import Types
 
 __all__ = [
-    "INT", "INT_TYPES", "SCALAR", "UNKNOWN", "ArrayList", "Fact", "broadcast", "either", "join",
-    "typed",
+    "INT", "INT_TYPES", "SCALAR", "UNKNOWN", "ArrayList", "Fact", "Kind", "Table", "broadcast",
+    "either", "join", "typed",
 ]
 
 _NONE: Types = frozenset()
@@ -96,6 +96,28 @@ class ArrayList:
     count: str
     most: tuple[str, ...]
     lengths: Sequence[ast.expr] = ()
+
+
+Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
+
+
+class Table(NamedTuple):
+    """The lists that a table is: the parts of its ``keys`` as Python's ints, one list for each item
+    of a tuple of ``width`` items (0: no tuple); keys as they came, where these are ``shown``;
+    ``values``, of a dict; ``slots``, each the place of a key or -1. Where something leaves the
+    table, ``there`` tells of each key whether it is in it, and ``count`` how many are. ``start`` is
+    the value of a key that is not there.
+    """
+
+    kind: Kind
+    width: int
+    keys: tuple[str, ...]
+    shown: str
+    values: str
+    slots: str
+    there: str
+    count: str
+    start: ast.expr | None = None
 
 
 def typed(kinds: frozenset[ArrayType | ScalarType | Constant]) -> Fact:

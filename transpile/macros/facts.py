@@ -21,7 +21,7 @@ from ..types import (
 from .asked import answer
 from .called import Called
 from .env import Env
-from .fact import INT, SCALAR, UNKNOWN, ArrayList, Fact, broadcast, either, join, typed
+from .fact import INT, SCALAR, UNKNOWN, ArrayList, Fact, Table, broadcast, either, join, typed
 from .holders import Holders
 from .indexed import Indexed
 from .names import bound, bound_once, free_of
@@ -54,6 +54,7 @@ class Facts(Called, Indexed, Tuples):
         self.array_lists: dict[str, ArrayList] = {}
         self.nested: dict[str, tuple[str, str]] = {}  # lists of lists: names of all items, of ends
         self.nested_filled: set[str] = set()
+        self.tables: dict[str, Table] = {}  # dicts and sets whose keys are data
         self.tuple_types: dict[str, str] = {}  # of ``tuple_lists``, the dtype of an array of them
         self.holders: Holders | None = None
         self.lengths = {}

@@ -57,7 +57,7 @@ def list_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 or (isinstance(value, ast.BinOp) and takes_over(name, cx))
             )
         ):
-            parts = _parts(value, cx) if loops_in(cx.tree) else None
+            parts = _parts(value, cx) if loops_in(cx) else None
         case _:
             return None
     if parts is None or not cx.means("range", "len"):
@@ -91,7 +91,7 @@ def list_returned(node: ast.AST, cx: Context) -> ast.expr | None:
         return _list
     """
     known = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.returned()
-    if not known or not isinstance(node, ast.expr) or not loops_in(cx.tree):
+    if not known or not isinstance(node, ast.expr) or not loops_in(cx):
         return None
     parts = _parts(node, cx)
     if parts is None or not cx.means("range", "len"):

@@ -19,7 +19,7 @@ def is_flat(of: ast.expr, cx: Context) -> bool:
     """Whether it is a list of numbers, in a function that has loops."""
     fact = cx.fact(of)
     flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
-    return flat and is_list(of, cx) and loops_in(cx.tree)
+    return flat and is_list(of, cx) and loops_in(cx)
 
 
 def is_list(e: ast.expr, cx: Context, asked: frozenset[str] = frozenset()) -> bool:
@@ -38,7 +38,7 @@ def is_list(e: ast.expr, cx: Context, asked: frozenset[str] = frozenset()) -> bo
         case ast.Call():
             return cx.builtin(e) in ("list", "sorted")
         case ast.Name(id=name):
-            if name in asked:
+            if name in asked or any(name in (t.shown, t.values) for t in cx.facts.tables.values()):
                 return True
             values = _values(name, cx.tree)
             if values:
@@ -66,7 +66,7 @@ def _values(name: str, tree: ast.FunctionDef) -> list[ast.expr | None]:
     return out if bindings == len(out) and not (given and bindings) else [None]
 
 
-def loops_in(tree: ast.AST) -> bool:
+def loops_in(cx: Context) -> bool:
     """Whether there is more to compile than what lists do themselves."""
     loops = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
-    return any(isinstance(n, loops) for n in ast.walk(tree))
+    return bool(cx.facts.tables) or any(isinstance(n, loops) for n in below(cx.tree))

@@ -81,7 +81,7 @@ def _first(node: ast.expr, cx: Context) -> ast.expr | None:
             pass
         case ast.Call(
             func=ast.Attribute(value=ast.Name() as of, attr="pop"), args=[], keywords=[]
-        ) if is_list(of, cx) and loops_in(cx.tree) and not _stands_alone(node, cx.within):
+        ) if is_list(of, cx) and loops_in(cx) and not _stands_alone(node, cx.within):
             pass
         case _:
             return None
@@ -116,7 +116,7 @@ def _popped(e: ast.expr, cx: Context) -> tuple[ast.Name, ast.expr] | None:
 
 def _is_open(of: ast.Name, at: ast.expr, cx: Context) -> bool:
     """Whether it is a list, from which the item of a number is taken."""
-    return is_list(of, cx) and loops_in(cx.tree) and cx.fact(at).is_int
+    return is_list(of, cx) and loops_in(cx) and cx.fact(at).is_int
 
 
 def _put_in(of: ast.Name, at: ast.expr, item: ast.expr, cx: Context) -> list[ast.stmt]:

@@ -125,7 +125,7 @@ def _sorted(e: ast.expr, cx: Context) -> tuple[ast.expr, bool] | None:
     match e:
         case ast.Call(args=[of], keywords=given) if cx.builtin(e) == "sorted":
             falling = _falling(given)
-            return None if falling is None or not loops_in(cx.tree) else (of, falling)
+            return None if falling is None or not loops_in(cx) else (of, falling)
     return None
 
 
