@@ -11,7 +11,7 @@ A mask of at most 64 lanes is an integer whose bit ``k`` is lane ``k``. Masks ar
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from operator import index
 from typing import Any
@@ -22,8 +22,8 @@ from loopir.ops import OPS
 from loopir.types import DTYPES, dtype_of
 
 __all__ = [
-    "all_set", "any_set", "clamp", "clmul", "counted", "erf", "first_set", "fma", "from_bitmask",
-    "has_bit", "key", "keyed", "mask_not", "members", "mul_high", "pieces", "popcount", "relu",
+    "OF_LISTS", "all_set", "any_set", "clamp", "clmul", "counted", "erf", "first_set", "fma",
+    "from_bitmask", "has_bit", "key", "keyed", "mask_not", "members", "mul_high", "pieces", "popcount", "relu",
     "rotl", "rotr", "rsqrt", "saturating_add", "saturating_mul", "saturating_sub", "sigmoid",
     "started", "to_bitmask",
 ]
@@ -184,6 +184,10 @@ def started(keys: Sequence[Any], values: Sequence[Any], start: Any) -> defaultdi
 def members(keys: Sequence[Any]) -> set[Any]:
     """The set to which `keys` came in this order."""
     return set(keys)
+
+
+OF_LISTS: Collection[Any] = (counted, keyed, members, pieces, started)
+"""What makes one result of lists."""
 
 
 def _lowest(name: str, mask: Any, n: Any) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from ..bindings import Fresh
 from ..infer import Num, logic
 from ..macros.calls import reshaping
 from ..macros.tupled import constant_slice
-from ..ops import counted, keyed, members, pieces, started
+from ..ops import OF_LISTS
 from ..pair import Pair
 from ..returned import (
     Chosen,
@@ -42,10 +42,6 @@ from .refusal import refuse
 from .values import Absent, Along, ArrayRef, Case, Cases, ListRef, Made
 
 __all__ = ["Attribute", "Results", "attributes_last"]
-
-
-_OF_LISTS: Collection[Any] = (counted, keyed, members, pieces, started)
-"""What makes one result of lists."""
 
 
 class Attribute(NamedTuple):
@@ -92,7 +88,7 @@ class Results(Finished):
                 is_own_class(made)
             ):
                 return self._instance(made, node)
-            case ast.Call(func=func, args=parts) if (makes := self._resolve(func)) in _OF_LISTS:
+            case ast.Call(func=func, args=parts) if (makes := self._resolve(func)) in OF_LISTS:
                 return Tupled(tuple(map(self.returned, parts)), makes)
             case ast.Name(id=name) if name in self.growing:
                 slot = self._slot("i64", self._count_of(name))

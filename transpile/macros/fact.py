@@ -106,7 +106,8 @@ class Table(NamedTuple):
     of a tuple of ``width`` items (0: no tuple); keys as they came, where these are ``shown``;
     ``values``, of a dict; ``slots``, each the place of a key or -1. Where something leaves the
     table, ``there`` tells of each key whether it is in it, and ``count`` how many are. ``start`` is
-    the value of a key that is not there.
+    the value of a key that is not there. ``whole``: where in the source the name stands for more
+    than that, which only Python can give.
     """
 
     kind: Kind
@@ -118,6 +119,7 @@ class Table(NamedTuple):
     there: str
     count: str
     start: ast.expr | None = None
+    whole: frozenset[tuple[int, int]] = frozenset()
 
 
 def typed(kinds: frozenset[ArrayType | ScalarType | Constant]) -> Fact:

@@ -9,7 +9,7 @@ from .context import Context
 from .fact import Kind, Table
 from .hashed import Found, cleared, find, is_there, leave, put
 from .names import free_of
-from .tables import kind_of, new_table, truths
+from .tables import kind_of, new_table, position, truths
 from .tupled import is_steady
 
 __all__ = ["table_asked", "table_changed", "table_given", "table_made", "table_walked"]
@@ -413,7 +413,9 @@ def table_walked(node: ast.AST, cx: Context) -> ast.expr | None:
         ):
             call = ast.Call(func, [view, *rest], keywords)
             return ast.copy_location(call, node)
-        case ast.Call(ast.Attribute(ast.Name(id=name), method), [], []) if name in cx.facts.tables:
+        case ast.Call(ast.Attribute(ast.Name(id=name) as of, method), [], []) if (
+            name in cx.facts.tables and position(of) not in cx.facts.tables[name].whole
+        ):
             t = cx.facts.tables[name]
             match method:
                 case "keys":
@@ -437,15 +439,15 @@ _RETURNED: dict[Kind, str] = {
 
 def _view(e: ast.expr, cx: Context) -> ast.expr | None:
     """The list of all keys, or values."""
+    of = e.func.value if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) else e
+    t = cx.facts.tables.get(of.id) if isinstance(of, ast.Name) else None
+    if t is None or not isinstance(of, ast.Name) or position(of) in t.whole:
+        return None
     match e:
-        case ast.Name(id=name) | ast.Call(ast.Attribute(ast.Name(id=name), "keys"), [], []) if (
-            name in cx.facts.tables
-        ):
-            return _keys(cx.facts.tables[name], cx)
-        case ast.Call(ast.Attribute(ast.Name(id=name), "values"), [], []) if (
-            name in cx.facts.tables
-        ):
-            return ast.Name(cx.facts.tables[name].values, ast.Load())
+        case ast.Name() | ast.Call(ast.Attribute(attr="keys"), [], []):
+            return _keys(t, cx)
+        case ast.Call(ast.Attribute(attr="values"), [], []):
+            return ast.Name(t.values, ast.Load())
     return None
 
 
@@ -456,7 +458,9 @@ def _keys(t: Table, cx: Context) -> ast.expr:
     return cx.expr(text, K=cx.fresh("k"), THERE=cx.fresh("there"), SHOWN=t.shown, ALL=t.there)
 
 
-def _whole(t: Table, node: ast.expr, cx: Context) -> ast.expr | None:
+def _whole(t: Table, node: ast.Name, cx: Context) -> ast.expr | None:
+    if position(node) in t.whole:
+        return None
     return _returned(t, t.kind, cx) if cx.returned() else _keys(t, cx)
 
 

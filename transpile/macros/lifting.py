@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from ..ops import OF_LISTS
 from .context import Context
 from .copying import copied
 from .names import COMPREHENSIONS, bound, used
@@ -157,6 +158,8 @@ class _Lifter:
                 return new
             case ast.Attribute() if self.cx.resolve(e) is not None:
                 return e
+            case ast.Call(func=func) if self.cx.resolve(func) in OF_LISTS:
+                return e  # which is the lists, whatever comes to them
         name = self.cx.fresh("t")
         before += self.cx.code("NAME = E", NAME=name, E=e)
         return ast.Name(name, ast.Load())

@@ -4,8 +4,8 @@ from __future__ import annotations
 import ast
 import builtins
 import collections
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..below import below, blocks, results
 from .context import Context
@@ -13,7 +13,7 @@ from .fact import Kind, Table
 from .liveness import exposed
 from .names import COMPREHENSIONS, bindings, declared, free_of, used
 
-__all__ = ["kind_of", "know_tables", "new_table", "truths"]
+__all__ = ["kind_of", "know_tables", "new_table", "position", "truths"]
 
 _KINDS: dict[object, Kind] = {
     builtins.dict: "dict", builtins.set: "set", collections.Counter: "Counter",
@@ -27,9 +27,9 @@ _Use: TypeAlias = Literal[
     "made", "asked", "set", "removed", "cleared", "walked", "ordered", "counted", "returned",
 ]
 
-_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _VIEWS = ("keys", "values", "items")
-_WALKING = ("all", "any", "enumerate", "list", "sum", "tuple", "zip")
+_WALKING = ("all", "any", "list", "sum", "tuple")
 _ORDERING = ("max", "min", "sorted")
 
 
@@ -58,40 +58,67 @@ def know_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Look], obje
     known there, ahead of all macros. What gives a key its first value, ahead of what changes that,
     becomes one with it.
     """
-    found: dict[str, tuple[set[_Use], Kind, ast.expr | None]] = {}
     made_here = {*_made(tree, cx)}
+    found: dict[str, _Uses] = {}
     for name in sorted(made_here - _others(tree)) if made_here else ():
-        uses, kinds, starts = set[_Use](), set[Kind](), dict[str, ast.expr | None]()
-        plain: set[ast.AST] = set()
-        for n in below(*tree.body):
-            for whole, use in _uses(n, cx):
-                if isinstance(whole, ast.Name) and whole.id == name:
-                    uses.add(use)
-                    plain.add(whole)
-            for value in _given_to(name, n):
-                kind, start = kind_of(value, cx) or (None, None)
-                if kind is None or not free_of(value, [name]):
-                    plain.clear()
-                    break
-                kinds.add(kind)
-                starts[ast.dump(start) if start else ""] = start
-        named = {n for n in below(*tree.body) if isinstance(n, ast.Name) and n.id == name}
-        alike = len(kinds) == len(starts) == 1
-        if alike and named == plain and _is_table(name, uses, *kinds, tree, cx):
-            found[name] = uses, *kinds, *starts.values()
+        uses = _uses_of(name, tree, cx)
+        if uses is not None:
+            found[name] = uses
     if not found:
         return
     widths = _widths(found, tree, visit)
-    for name, (uses, kind, start) in found.items():
+    for name, uses in found.items():
         if len(widths[name]) < 2:
-            shown = bool(uses & {"walked", "ordered", "returned"})
-            cx.facts.tables[name] = new_table(
-                name, kind, cx, width=max(widths[name], default=0), shown=shown,
-                leaving="removed" in uses, start=start,
+            table = new_table(
+                name, uses.kind, cx, width=max(widths[name], default=0), shown=uses.shown,
+                leaving=uses.leaving, start=uses.start,
             )
+            cx.facts.tables[name] = table._replace(whole=uses.whole)
     for n in below(tree):
         for block in blocks(n):
             _begin_at_once(block, cx)
+
+
+class _Uses(NamedTuple):
+    """What becomes of a table; ``whole``: where it is more than its keys and values, see `Table`.
+    """
+
+    kind: Kind
+    start: ast.expr | None
+    shown: bool
+    leaving: bool
+    whole: frozenset[tuple[int, int]]
+
+
+def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
+    """None where it is no table, or not always."""
+    made = {ast.dump(value): kind_of(value, cx) for value in _given_to(name, *below(*tree.body))}
+    kinds = {(k and k[0], k and k[1] and ast.dump(k[1])): k for k in made.values()}
+    (kind,) = kinds.values() if len(kinds) == 1 else (None,)
+    if kind is None:
+        return None
+    found: dict[ast.Name, _Use] = {}
+    for n in below(*tree.body):
+        for of, use in _uses(n, kind[0], cx):
+            if isinstance(of, ast.Name) and of.id == name:
+                found[of] = use
+    named = [n for n in below(*tree.body) if isinstance(n, ast.Name) and n.id == name]
+    if any(not isinstance(n.ctx, ast.Load) and n not in found for n in named):
+        return None
+    if not {*found.values()} & {"asked", "set", "removed"} and not _is_filled(name, tree):
+        return None
+    leaving = "removed" in found.values()
+    unordered = {"walked"} if leaving or kind[0] == "set" else set()
+    unordered |= {"returned"} if leaving or _has_factory(name, tree) else set()
+    whole = [n for n in named if found.get(n, "walked") in unordered or n not in found]
+    whole += (n for loop in below(*tree.body) for n in _grown_under(name, kind[0], loop, cx))
+    shown = bool({*found.values()} & {"walked", "ordered", "returned"}) or bool(whole)
+    return _Uses(*kind, shown, leaving, frozenset(map(position, whole)))
+
+
+def position(n: ast.Name) -> tuple[int, int]:
+    """Where the name stands in the source: so it is known wherever it is copied to."""
+    return n.lineno, n.col_offset
 
 
 def kind_of(e: ast.expr, cx: Context) -> tuple[Kind, ast.expr | None] | None:
@@ -160,32 +187,35 @@ def _others(tree: ast.FunctionDef) -> set[str]:
     return names
 
 
-def _uses(n: ast.AST, cx: Context) -> Iterator[tuple[ast.expr, _Use]]:
+def _uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, _Use]]:
     """What may be tables that `n` makes use of."""
     yield from ((to, "made") for to, _ in _bound(n))
     match n:
-        case ast.Subscript(value=of, ctx=ctx):
+        case ast.Subscript(value=of, ctx=ctx) if kind != "set":
             yield of, _AT[type(ctx)]
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[of]):
             yield of, "asked"
-        case ast.Call(ast.Attribute(of, method), args, []) if len(args) in _METHODS.get(method, ()):
-            use = _METHOD_USES[method]
-            yield of, use
+        case ast.Call(ast.Attribute(of, method), args, []) if (
+            method in (_OF_SETS if kind == "set" else _OF_DICTS) and len(args) in _METHODS[method]
+        ):
+            yield of, _METHOD_USES[method]
         case ast.Call(args=args, keywords=keywords):
             said = cx.builtin(n)
             for a in args:
                 if said == "len" and len(args) == 1:
                     yield a, "counted"
-                elif said in _ORDERING and (said == "sorted" or len(args) == 1):
-                    yield a, "walked" if keywords else "ordered"
+                elif said in _ORDERING and len(args) == 1 and not keywords:
+                    yield _viewed(a, "keys", "values"), "ordered"
+                elif said in ("enumerate", "zip"):
+                    yield _viewed(a, *_VIEWS), "walked"
                 elif said in _WALKING:
-                    yield a, "walked"
+                    yield _viewed(a, "keys", "values"), "walked"
             match args, keywords:
                 case [ast.Name(id=name)], [ast.keyword("key", ast.Attribute(ast.Name() as of, "get"))]:
                     if of.id == name and said in ("max", "min"):
                         yield of, "walked"
         case ast.For(iter=of) | ast.comprehension(iter=of):
-            yield of, "walked"
+            yield _viewed(of, *_VIEWS), "walked"
         case ast.Return(value=ast.expr() as value):
             yield from ((e, "returned") for e in results(value))
             for e in results(value):
@@ -207,44 +237,28 @@ def truths(test: ast.expr) -> Iterator[ast.expr]:
         yield test
 
 
+def _viewed(e: ast.expr, *views: str) -> ast.expr:
+    """What `e` is a view of, if it is one of these."""
+    match e:
+        case ast.Call(ast.Attribute(of, view), [], []) if view in views:
+            return of
+    return e
+
+
 _AT: dict[type[ast.expr_context], _Use] = {
     ast.Load: "asked", ast.Store: "set", ast.Del: "removed",
 }
 _METHODS = {
     "get": (1, 2), "setdefault": (2,), "add": (1,), "discard": (1,), "remove": (1,), "pop": (1, 2),
-    "clear": (0,), "keys": (0,), "values": (0,), "items": (0,),
+    "clear": (0,),
 }
 """Methods, and how many arguments they may have."""
 _METHOD_USES: dict[str, _Use] = {
     "get": "asked", "setdefault": "set", "add": "set", "discard": "removed", "remove": "removed",
-    "pop": "removed", "clear": "cleared", "keys": "walked", "values": "walked", "items": "walked",
+    "pop": "removed", "clear": "cleared",
 }
 _OF_SETS = frozenset({"add", "discard", "remove", "clear"})
-_OF_DICTS = frozenset({"get", "setdefault", "pop", "clear", *_VIEWS})
-
-
-def _is_table(
-    name: str, uses: set[_Use], kind: Kind, tree: ast.FunctionDef, cx: Context
-) -> bool:
-    """Whether what is done with it can be done: in a set, and where something leaves a dict, the
-    order of the keys is not known; and none comes while they are walked.
-    """
-    if not uses & {"asked", "set", "removed"} and not _is_filled(name, tree):
-        return False
-    leaving = "removed" in uses
-    if "walked" in uses and (kind == "set" or leaving):
-        return False
-    if "returned" in uses and (leaving or _has_factory(name, tree)):
-        return False
-    allowed = _OF_SETS if kind == "set" else _OF_DICTS
-    for n in below(*tree.body):
-        match n:
-            case ast.Call(ast.Attribute(ast.Name(id=of), method)) if of == name:
-                if method not in allowed:
-                    return False
-            case ast.Subscript(value=ast.Name(id=of)) if of == name and kind == "set":
-                return False
-    return not any(_grows_under(name, kind, n, cx) for n in below(*tree.body))
+_OF_DICTS = frozenset({"get", "setdefault", "pop", "clear"})
 
 
 def _has_factory(name: str, tree: ast.FunctionDef) -> bool:
@@ -259,32 +273,33 @@ def _is_filled(name: str, tree: ast.FunctionDef) -> bool:
     return any(not isinstance(e, (ast.Dict, ast.Call)) or getattr(e, "args", ()) for e in made)
 
 
-def _grows_under(name: str, kind: Kind, n: ast.AST, cx: Context) -> bool:
-    """Whether `n` goes over the keys of the table, and may change which these are."""
+def _grown_under(name: str, kind: Kind, n: ast.AST, cx: Context) -> list[ast.Name]:
+    """The name, where `n` goes over the keys of the table, and may change which these are."""
     match n:
         case ast.For(target=target, iter=over, body=body):
             inside: list[ast.AST] = [*body]
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
             over, target = n.generators[0].iter, n.generators[0].target
-            inside = [*n.generators[1:], *n.generators[0].ifs, *blocks_of(n)]
+            inside = [*n.generators[1:], *n.generators[0].ifs, *_given(n)]
         case _:
-            return False
-    if free_of(over, [name]) or cx.builtin(over) in ("sorted", "list", "range"):
-        return False
+            return []
+    walked = [e for e in below(over) if isinstance(e, ast.Name) and e.id == name]
+    if not walked or cx.builtin(over) in ("sorted", "list", "range"):
+        return []
     key = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
     kept = key.id if isinstance(key, ast.Name) and not _rebinds(key.id, inside) else None
     changing = {"set", "removed", "cleared", "made"} | ({"asked"} if kind == "defaultdict" else set())
     for part in below(*inside):
-        for whole, use in _uses(part, cx):
-            if not (isinstance(whole, ast.Name) and whole.id == name) or use not in changing:
+        for of, use in _uses(part, kind, cx):
+            if not (isinstance(of, ast.Name) and of.id == name) or use not in changing:
                 continue
             at = part.slice if isinstance(part, ast.Subscript) else None
             if use == "removed" or not (isinstance(at, ast.Name) and at.id == kept):
-                return True
-    return False
+                return walked
+    return []
 
 
-def blocks_of(n: ast.AST) -> list[ast.AST]:
+def _given(n: ast.AST) -> list[ast.AST]:
     """What a comprehension gives."""
     return [n.key, n.value] if isinstance(n, ast.DictComp) else [getattr(n, "elt", n)]
 
@@ -295,10 +310,9 @@ def _rebinds(name: str, body: Sequence[ast.AST]) -> bool:
 
 
 def _widths(
-    names: object, tree: ast.FunctionDef, visit: Callable[[Look], object]
+    names: Collection[str], tree: ast.FunctionDef, visit: Callable[[Look], object]
 ) -> dict[str, set[int]]:
     """Of each table, how many items the tuples have that are its keys; 0 where they are none."""
-    assert isinstance(names, dict)
     found: dict[str, set[int]] = {name: set() for name in names}
     asked: set[ast.AST] = set()
 

@@ -45,7 +45,7 @@ _LATER = (*_SCOPES, ast.GeneratorExp)
 _STAYING = (
     *_SCOPES, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Await, ast.Import, ast.ImportFrom,
     ast.Global, ast.Nonlocal, ast.Delete, ast.Try, ast.With, ast.AsyncWith, ast.AsyncFor,
-    ast.Match, ast.Dict, ast.DictComp, ast.Set, ast.SetComp,
+    ast.Match,
 )
 """What no region holds."""
 _LOOPS = (ast.For, ast.While, *COMPREHENSIONS)
