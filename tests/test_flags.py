@@ -226,7 +226,7 @@ DECIDED = (
     "if {}:\n    if t > 0.5:\n        q = 1\nelse:\n    q = 2",
     "if t >= 0.5:\n    if {}:\n        q = 1\n    elif t >= 1.5:\n        q = 3",
     "for j in range(3):\n    if {}:\n        continue\n    if 0.5 <= j:\n        continue",
-    "for j in range(3):\n    if 0.5 <= j and {}:\n        break\n    if 1.5 <= j:\n        continue",
+    "for j in range(3):\n    if 0.5 <= j and {}:\n        break\n    if j > 1.5:\n        continue",
 )
 """What is known without the condition that stands in it, or all of it but a check; or where no
 side of a branch does anything.

@@ -23,9 +23,9 @@ from loopir.types import DTYPES, dtype_of
 
 __all__ = [
     "OF_LISTS", "all_set", "any_set", "clamp", "clmul", "counted", "erf", "first_set", "fma",
-    "from_bitmask", "has_bit", "key", "keyed", "mask_not", "members", "mul_high", "pieces", "popcount", "relu",
-    "rotl", "rotr", "rsqrt", "saturating_add", "saturating_mul", "saturating_sub", "sigmoid",
-    "started", "to_bitmask",
+    "from_bitmask", "grouped", "has_bit", "key", "keyed", "mask_not", "members", "mul_high",
+    "pieces", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add", "saturating_mul",
+    "saturating_sub", "sigmoid", "started", "to_bitmask",
 ]
 
 LANES = 64
@@ -181,12 +181,17 @@ def started(keys: Sequence[Any], values: Sequence[Any], start: Any) -> defaultdi
     return defaultdict(type(start), keyed(keys, values))
 
 
+def grouped(keys: Sequence[Any], lists: Sequence[list[Any]]) -> defaultdict[Any, list[Any]]:
+    """The defaultdict of these lists."""
+    return defaultdict(list, keyed(keys, lists))
+
+
 def members(keys: Sequence[Any]) -> set[Any]:
     """The set to which `keys` came in this order."""
     return set(keys)
 
 
-OF_LISTS: Collection[Any] = (counted, keyed, members, pieces, started)
+OF_LISTS: Collection[Any] = (counted, grouped, keyed, members, pieces, started)
 """What makes one result of lists."""
 
 

@@ -7,7 +7,7 @@ from transpile import fuse
 def count(x):
     seen = {}
     for i in range(len(x)):
-        seen[i] = x[i]
+        seen[f"{i}"] = x[i]
     return seen
 
 count(np.ones(3))

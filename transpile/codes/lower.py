@@ -10,7 +10,7 @@ ROWS = (
         code="LOWER_UNSUPPORTED",
         title="a construct that is not compiled",
         why="Only loops over numbers and arrays of numbers are compiled. Statements and "
-            "expressions that have no meaning there (a dict, a try, an await, a string) stay "
+            "expressions that have no meaning there (a try, an await, a string) stay "
             "Python, exactly as they were. What stands before them, behind them or in their blocks "
             "is compiled all the same, each stretch by itself.",
         bad="""\
@@ -18,7 +18,7 @@ ROWS = (
 def count(x):
     seen = {}
     for i in range(len(x)):
-        seen[i] = x[i]
+        seen[f"{i}"] = x[i]
     return seen
 
 count(np.ones(3))

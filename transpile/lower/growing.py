@@ -78,8 +78,10 @@ def _is_whole(name: str, width: int, tree: ast.FunctionDef) -> bool:
             case ast.Call(func=ast.Name(id=called), args=args) if called == PUSH:
                 allowed.update(args)
             case ast.Return(value=ast.expr() as value):
-                for e in results(value):
-                    allowed.update(e.args if isinstance(e, ast.Call) else ())
+                makers = [e for e in results(value) if isinstance(e, ast.Call)]
+                for e in makers:
+                    allowed.update(e.args)
+                    makers += (a for a in e.args if isinstance(a, ast.Call))
     names = {name, *parts_of_list(name, width)}
     wholes = (n for part in names for n in outside(part, tree, returned=True, sliced=True))
     return any(n not in allowed for n in wholes)

@@ -84,12 +84,8 @@ class Results(Finished):
                 return Tupled(tuple(self.returned(e) for e in displayed[1]), displayed[0])
             case ast.Constant(value=str() as text):
                 return Literal(text)
-            case ast.Call(func=func) if isinstance(made := self._resolve(func), type) and (
-                is_own_class(made)
-            ):
-                return self._instance(made, node)
-            case ast.Call(func=func, args=parts) if (makes := self._resolve(func)) in OF_LISTS:
-                return Tupled(tuple(map(self.returned, parts)), makes)
+            case ast.Call() if (instance := self._maker(node)) is not None:
+                return instance
             case ast.Name(id=name) if name in self.growing:
                 slot = self._slot("i64", self._count_of(name))
                 return self.returned_list(name, slot, node)
@@ -172,6 +168,15 @@ class Results(Finished):
             return None
         returned = None if array.places or self.b.frames else self._reshaped(node)
         return None if returned is None else Made(returned, None)
+
+    def _maker(self, node: ast.Call) -> Returned | None:
+        """What a class of the user's makes, or a function of ours, of lists."""
+        maker = self._resolve(node.func)
+        if isinstance(maker, type) and is_own_class(maker):
+            return self._instance(maker, node)
+        if callable(maker) and maker in OF_LISTS:
+            return Tupled(tuple(map(self.returned, node.args)), maker)
+        return None
 
     def _instance(self, made: type, node: ast.Call) -> Returned:
         """What a class of the user's makes of results: at the very end, as Python does."""

@@ -36,9 +36,9 @@ from .finding import list_found, list_turned
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .gamma import number_gamma
 from .given import display_given
+from .grouped import groups_filled, groups_read
 from .holding import array_spread, columns_masked, places_found
 from .joining import array_joined
-from .keyed import table_asked, table_changed, table_given, table_made, table_walked
 from .listarrays import list_as_array, list_operand, list_stored
 from .listing import list_extended, list_made, list_returned
 from .listsapart import lists_apart
@@ -70,6 +70,10 @@ from .single import slice_single
 from .sorting import list_sorted
 from .stacking import array_rows
 from .subscripts import lists_indexed, row_element
+from .tableasked import table_asked
+from .tablechanged import table_changed
+from .tablemade import table_made
+from .tablewalked import table_given, table_walked
 from .tuplelists import tuples_listed, tuples_stacked
 from .tuples import (
     tuple_asked,
@@ -90,6 +94,8 @@ __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "
 MACROS: tuple[Macro, ...] = (
     decided,             # x is None, isinstance(n, int), mode == "same"
     class_named,         # T = type(x[0])
+    groups_filled,       # d.setdefault(i, []).append(s), for i, w in d.items()
+    groups_read,         # sum(d[i])
     table_made,          # d = {}, s = {i, j}, Counter(x)
     table_changed,       # d[i] = s, d[i] += 1, s.add(i)
     table_asked,         # d[i], d.get(i, 0), i in d, len(d)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..draws.sized import Sized, sized
+from ..ops import key
 from ..types import ArgType, ArrayType, ScalarType
 from . import calls
 from .asked import answer
@@ -28,7 +29,7 @@ class Called(Shapes):
     def called(self, e: ast.Call) -> Fact:
         """What is known of what the call `e` gives."""
         target = self._function(e.func)
-        if target is len:
+        if target in (len, key):
             return INT
         if isinstance(target, type) and target in _CONVERTED and len(e.args) == 1:
             return typed(frozenset({ScalarType(_CONVERTED[target], weak=True)}))

@@ -105,9 +105,11 @@ class Table(NamedTuple):
     """The lists that a table is: the parts of its ``keys`` as Python's ints, one list for each item
     of a tuple of ``width`` items (0: no tuple); keys as they came, where these are ``shown``;
     ``values``, of a dict; ``slots``, each the place of a key or -1. Where something leaves the
-    table, ``there`` tells of each key whether it is in it, and ``count`` how many are. ``start`` is
+    table, ``there`` tells of each key whether it is in it, and ``held`` how many are. ``start`` is
     the value of a key that is not there. ``whole``: where in the source the name stands for more
-    than that, which only Python can give.
+    than that, which only Python can give. Where the values are lists, ``values`` are the items of
+    all, each with the place of what comes ``after`` it, or -1; and each key has those of the
+    ``first`` and the ``last``.
     """
 
     kind: Kind
@@ -117,9 +119,12 @@ class Table(NamedTuple):
     values: str
     slots: str
     there: str
-    count: str
+    held: str
     start: ast.expr | None = None
     whole: frozenset[tuple[int, int]] = frozenset()
+    first: str = ""
+    last: str = ""
+    after: str = ""
 
 
 def typed(kinds: frozenset[ArrayType | ScalarType | Constant]) -> Fact:

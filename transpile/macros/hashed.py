@@ -33,9 +33,9 @@ def cleared(t: Table, cx: Context) -> list[ast.stmt]:
     """An empty table."""
     slots = ast.List([ast.Constant(-1) for _ in range(_FIRST)], ast.Load())
     lines = cx.code("SLOTS = E", SLOTS=t.slots, E=slots)
-    for name in (*t.keys, t.shown, t.values, t.there):
+    for name in (*t.keys, t.shown, t.values, t.there, t.first, t.last, t.after):
         lines += cx.code("NAME = []", NAME=name) if name else []
-    return lines + (cx.code("COUNT = 0", COUNT=t.count) if t.there else [])
+    return lines + (cx.code("COUNT = 0", COUNT=t.held) if t.there else [])
 
 
 def find(t: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], Found] | None:
@@ -99,9 +99,9 @@ def put(t: Table, found: Found, value: ast.expr | None, cx: Context) -> list[ast
     new = _pushed(t, found, value, cx)
     old = cx.code("VALUES[AT] = E", VALUES=t.values, AT=found.at, E=value) if value else []
     if t.there:
-        new = [*new, *cx.code("COUNT = COUNT + 1", COUNT=t.count)]
+        new = [*new, *cx.code("COUNT = COUNT + 1", COUNT=t.held)]
         text = "if not THERE[AT]:\n    THERE[AT] = True\n    COUNT = COUNT + 1"
-        old += cx.code(text, THERE=t.there, AT=found.at, COUNT=t.count)
+        old += cx.code(text, THERE=t.there, AT=found.at, COUNT=t.held)
     text = "if AT < 0:\n    NEW\nelse:\n    OLD" if old else "if AT < 0: NEW"
     return cx.code(text, AT=found.at, NEW=new, OLD=old)
 
@@ -109,7 +109,7 @@ def put(t: Table, found: Found, value: ast.expr | None, cx: Context) -> list[ast
 def leave(t: Table, found: Found, cx: Context) -> list[ast.stmt]:
     """The key, which is in the table, leaves it."""
     text = "THERE[AT] = False\nCOUNT = COUNT - 1"
-    return cx.code(text, THERE=t.there, AT=found.at, COUNT=t.count)
+    return cx.code(text, THERE=t.there, AT=found.at, COUNT=t.held)
 
 
 def _pushed(t: Table, found: Found, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
@@ -117,6 +117,7 @@ def _pushed(t: Table, found: Found, value: ast.expr | None, cx: Context) -> list
     pairs: list[tuple[str, ast.expr | None]] = [
         *((keys, ast.Name(k, ast.Load())) for keys, k in zip(t.keys, found.parts, strict=True)),
         (t.shown, found.key), (t.values, value), (t.there, ast.Constant(True)),
+        (t.first, ast.Constant(-1)), (t.last, ast.Constant(-1)),
     ]
     for name, e in pairs:
         lines += cx.code("NAME.append(E)", NAME=name, E=e) if name and e is not None else []

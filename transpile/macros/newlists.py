@@ -12,7 +12,7 @@ from .integers import integer_constant
 from .listlike import is_list
 from .names import COMPREHENSIONS, bindings, bound, used
 
-__all__ = ["gives_lists", "know_nested"]
+__all__ = ["gives_lists", "know_nested", "reading"]
 
 _READING = frozenset({
     "all", "any", "bool", "enumerate", "len", "list", "max", "min", "range", "reversed", "sorted",
@@ -72,7 +72,7 @@ def _plainly_used(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
             yield of
         case ast.Return(value=ast.expr() as value):
             yield from results(value)
-    for e in _read(n, cx):
+    for e in reading(n, cx):
         match e:
             case ast.Subscript(value=of, slice=at) if integer_constant(at, None) is not None:
                 yield of
@@ -80,7 +80,7 @@ def _plainly_used(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
 
 def _named(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast.expr]:
     """The name of the list where one of its lists gets a name, and is only read by that."""
-    read = {e for n in below(*tree.body) for e in _read(n, cx)}
+    read = {e for n in below(*tree.body) for e in reading(n, cx)}
     pairs = [pair for n in below(*tree.body) for pair in bindings(n)]
     for to, value in pairs:
         match to, value:
@@ -132,7 +132,7 @@ def _stays(e: ast.expr, to: str, tree: ast.FunctionDef, cx: Context) -> bool:
     values = [v for n in below(*tree.body) for t, v in bindings(n) if _is_name(t, name)]
     changed = {x for n in below(*tree.body) for x in _changed(n)}
     given = [s for s in _statements(tree.body) if _gives(s, name)]
-    known = changed | {x for n in below(*tree.body) for x in _read(n, cx)}
+    known = changed | {x for n in below(*tree.body) for x in reading(n, cx)}
     known |= {e for s in given for e in below(s) if isinstance(e, ast.expr)}
     bound_here = [n for n in own if isinstance(n.ctx, ast.Store) and n not in changed]
     if len(values) != len(bound_here) or not all(_is_new(v, cx) for v in values):
@@ -156,7 +156,7 @@ def _gives(s: ast.stmt, name: str) -> bool:
     return False
 
 
-def _read(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
+def reading(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
     """What may be a list that `n` reads, and nothing else."""
     match n:
         case ast.Subscript(value=of, ctx=ast.Load()):

@@ -1,0 +1,153 @@
+"""All keys and values of a table, and tables without a name."""
+from __future__ import annotations
+
+import ast
+
+from .context import Context
+from .fact import Kind, Table
+from .grouped import ordered
+from .tablekinds import kind_of
+from .tables import new_table
+from .tableuses import position
+
+__all__ = ["table_given", "table_walked"]
+
+_RETURNED: dict[Kind, str] = {
+    "set": "members", "dict": "keyed", "Counter": "counted", "defaultdict": "started",
+}
+
+
+def table_walked(node: ast.AST, cx: Context) -> ast.expr | None:
+    """All keys, and all values.
+
+        d = {}
+        d[i] = s
+        for j, t in d.items():
+            s += t
+        return d
+    →
+        …
+        for _i_1 in range(min(len(_d_shown), len(_d_value))):
+            j = _d_shown[_i_1]
+            t = _d_value[_i_1]
+            s = s + t
+        return _ops.keyed(_d_shown, _d_value)
+    """
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()) if name in cx.facts.tables:
+            return _whole(cx.facts.tables[name], node, cx)
+        case ast.Call(func, [ast.Call(args=[of], keywords=[]) as listed, *rest], keywords) if (
+            cx.builtin(listed) == "list" and (view := _view(of, cx)) is not None
+            and (cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"))
+        ):
+            call = ast.Call(func, [view, *rest], keywords)
+            return ast.copy_location(call, node)
+        case ast.Call(ast.Attribute(ast.Name(id=name) as of, method), [], []) if (
+            name in cx.facts.tables and position(of) not in cx.facts.tables[name].whole
+        ):
+            t = cx.facts.tables[name]
+            match method:
+                case "keys":
+                    return _keys(t, cx)
+                case "values":
+                    return cx.expr("VALUES", VALUES=t.values)
+                case "items":
+                    return cx.expr("zip(KEYS, VALUES)", KEYS=_keys(t, cx), VALUES=t.values)
+        case ast.Call(args=[ast.Name(id=name)], keywords=[
+            ast.keyword("key", ast.Attribute(ast.Name(id=of), "get"))
+        ]) if name == of and name in cx.facts.tables and cx.builtin(node) in ("max", "min"):
+            return _best(cx.facts.tables[name], cx.builtin(node), cx)
+    return None
+
+
+def _view(e: ast.expr, cx: Context) -> ast.expr | None:
+    """The list of all keys, or values."""
+    of = e.func.value if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) else e
+    t = cx.facts.tables.get(of.id) if isinstance(of, ast.Name) else None
+    if t is None or not isinstance(of, ast.Name) or position(of) in t.whole:
+        return None
+    match e:
+        case ast.Name() | ast.Call(ast.Attribute(attr="keys"), [], []):
+            return _keys(t, cx)
+        case ast.Call(ast.Attribute(attr="values"), [], []):
+            return ast.Name(t.values, ast.Load())
+    return None
+
+
+def _keys(t: Table, cx: Context) -> ast.expr:
+    if not t.there:
+        return cx.expr("SHOWN", SHOWN=t.shown)
+    text = "[K for K, THERE in zip(SHOWN, ALL) if THERE]"
+    return cx.expr(text, K=cx.fresh("k"), THERE=cx.fresh("there"), SHOWN=t.shown, ALL=t.there)
+
+
+def _whole(t: Table, node: ast.Name, cx: Context) -> ast.expr | None:
+    if position(node) in t.whole:
+        return None
+    return _returned(t, t.kind, cx) if cx.returned() else _keys(t, cx)
+
+
+def _returned(t: Table, kind: Kind, cx: Context) -> ast.expr:
+    values = ordered(t, cx) if t.first else t.values
+    name = "grouped" if t.first and kind == "defaultdict" else _RETURNED[kind]
+    text = f"_ops.{name}(KEYS)" if kind == "set" else f"_ops.{name}(KEYS, VALUES)"
+    if name == "started":
+        text = "_ops.started(KEYS, VALUES, START)"
+    return cx.expr(text, KEYS=_keys(t, cx), VALUES=values, START=t.start or "")
+
+
+def _best(t: Table, said: str, cx: Context) -> ast.expr:
+    """The first key with the largest value, or the smallest."""
+    best, i = cx.fresh("best"), cx.fresh("i")
+    cx.before(*cx.code(
+        f"""
+        if len(VALUES) == 0: raise ValueError
+        BEST = 0
+        for I in range(1, len(VALUES)):
+            if VALUES[I] {'>' if said == 'max' else '<'} VALUES[BEST]:
+                BEST = I
+        """,
+        VALUES=t.values, BEST=best, I=i,
+    ))
+    return cx.expr("SHOWN[BEST]", SHOWN=t.shown, BEST=best)
+
+
+def table_given(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What has no name.
+
+        t = len(set(k))
+    →
+        _set_slot = [-1, -1, -1, -1, -1, -1, -1, -1]
+        _set_key = []
+        …
+        t = len(_set_key)
+    """
+    match node:
+        case ast.Call(args=[ast.Name(id=name)], keywords=[]) if (
+            name in cx.facts.tables and cx.builtin(node) == "dict" and cx.returned()
+        ):
+            return _returned(cx.facts.tables[name], "dict", cx)
+        case ast.Call(args=[e], keywords=[]) if (
+            cx.builtin(node) in ("len", "max", "min", "sorted")
+            and (name := _named(e, cx, shown=cx.builtin(node) != "len"))
+        ):
+            return cx.expr("F(NAME)", F=node.func, NAME=name)
+        case ast.expr() if cx.returned() and (name := _named(node, cx)):
+            t = cx.facts.tables[name]
+            return _returned(t, t.kind, cx)
+    return None
+
+
+def _named(e: ast.expr, cx: Context, *, shown: bool = True) -> str:
+    """A name for what is made of data; "" where it is not that, or of Python's own kind."""
+    made = kind_of(e, cx)
+    if made is None or isinstance(e, ast.Dict) or (isinstance(e, ast.Call) and not e.args):
+        return ""
+    if made[0] == "defaultdict" or not (made[0] == "set" or cx.returned()):
+        return ""
+    key = e.key if isinstance(e, ast.DictComp) else e.elt if isinstance(e, ast.SetComp) else None
+    width = len(key.elts) if isinstance(key, ast.Tuple) else 0
+    name = cx.fresh(made[0].lower())
+    cx.facts.tables[name] = new_table(name, made[0], cx, shown=shown, width=width, start=made[1])
+    cx.before(*cx.code("NAME = E", NAME=name, E=e))
+    return name
