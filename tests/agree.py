@@ -45,7 +45,11 @@ def same(a: Any, b: Any, ulps: float = 0) -> bool:
     """The same type and bits, NaNs of any kind alike; floats within `ulps` of each other."""
     if type(a) is not type(b):
         return False
+    if isinstance(a, set):
+        return same([*a], [*b], ulps)  # in the order in which they give their members
     if isinstance(a, dict):
+        if getattr(a, "default_factory", None) is not getattr(b, "default_factory", None):
+            return False
         return same([*a.items()], [*b.items()], ulps)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(same(x, y, ulps) for x, y in zip(a, b, strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from loopir.nodes import Store
 from loopir.types import DTYPES
 
-from ..below import results
+from ..below import below, results
 from ..infer import Num, constant
 from ..macros.liveness import left_to_python
 from ..ranges import integer
@@ -17,7 +17,7 @@ from .leaving import Leaving
 from .refusal import refuse
 from .values import ArrayRef
 
-__all__ = ["Fixed", "outside", "stays_inside"]
+__all__ = ["Fixed", "outside", "outsides", "stays_inside"]
 
 SMALL = 16
 """Items at most."""
@@ -98,19 +98,31 @@ def outside(
     name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
 ) -> list[ast.Name]:
     """Where `name` stands for more than its items and its length; or is ``sliced``."""
-    allowed, python = set(), set()
-    for n in ast.walk(tree):
+    return outsides(tree, returned=returned, sliced=sliced).get(name, [])
+
+
+def outsides(
+    tree: ast.AST, *, returned: bool = False, sliced: bool = False
+) -> dict[str, list[ast.Name]]:
+    """The same of every name."""
+    allowed, python = set[ast.AST](), set[ast.AST]()
+    names: list[ast.Name] = []
+    for n in below(tree):
         match n:
+            case ast.Name():
+                names.append(n)
             case ast.If(body=body) if left_to_python(n):
-                python |= {inner for s in body for inner in ast.walk(s)}
+                python.update(below(*body))
             case ast.Subscript(value=ast.Name() as array, slice=part):
                 if not isinstance(part, ast.Tuple) and (sliced or not isinstance(part, ast.Slice)):
                     allowed.add(array)
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as array]):
                 allowed.add(array)
             case ast.Return(value=ast.expr() as value) if returned:
-                found = [e for e in results(value) if isinstance(e, ast.Name) and e.id == name]
-                allowed.update(found[:1])
-    named = {n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name}
-    left = sorted(named - python - allowed, key=lambda n: (n.lineno, n.col_offset))
-    return [n for n in left if not isinstance(n.ctx, ast.Store)]
+                first = {e.id: e for e in [*results(value)][::-1] if isinstance(e, ast.Name)}
+                allowed.update(first.values())
+    out: dict[str, list[ast.Name]] = {}
+    for n in sorted(names, key=lambda n: (n.lineno, n.col_offset)):
+        if n not in python and n not in allowed and not isinstance(n.ctx, ast.Store):
+            out.setdefault(n.id, []).append(n)
+    return out

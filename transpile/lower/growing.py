@@ -18,14 +18,15 @@ What has a list display once, and is only appended to by loops that do not read 
 from __future__ import annotations
 
 import ast
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from ..below import results
+from ..below import below, results
 from ..macros.copying import copied
 from ..macros.liveness import exposed, reads
 from ..macros.names import used
-from ..macros.tupled import added, width
-from .fixed import outside
+from ..macros.tupled import added_by, width
+from .fixed import outsides
 
 __all__ = ["POP", "PUSH", "count_of", "growing", "grown", "method_of", "parts_of_list"]
 
@@ -53,27 +54,76 @@ def growing(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) -> dict[str
     with those that only loops append to, but ``unforeseen`` often.
     """
     out: dict[str, int] = {}
-    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    for name in sorted(_resized(tree) - given - exposed(tree.body)):
-        lines = [s for s in ast.walk(tree) if _target(s) == name]
+    given = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
+    parts = [_Part.of(s) for s in tree.body]
+    resized = {name for part in parts for name in part.resized}
+    for name in sorted(resized - given - exposed(tree.body) if resized else ()):
+        lines = [line for part in parts for line in part.lines[name]]
         made = [s.value for s in lines if isinstance(s, ast.Assign)]
         items = [e for v in made if isinstance(v, ast.List) for e in v.elts]
-        widths = {width(e) for e in (*items, *added(tree, name))}
+        items += [e for part in parts for e in part.added[name]]
+        widths = {*map(width, items)}
         displays = all(isinstance(v, ast.List) and name not in reads([v]) for v in made)
-        bound = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
-        stores = [n for n in bound if not isinstance(n.ctx, ast.Load)]
-        if not made or not displays or len(widths) != 1 or len(stores) > len(lines):
+        stores = sum(part.stores[name] for part in parts)
+        if not made or not displays or len(widths) != 1 or stores > len(lines):
             continue
-        if name in unforeseen or not _is_plain(tree, name, made, widths):
+        if name in unforeseen or not _is_plain(parts, name, made, widths):
             out[name] = widths.pop()
-    apart = grown(tree, out)
-    return {name: width for name, width in out.items() if not _is_whole(name, width, apart)}
+    if not out:
+        return out
+    wholes = _wholes(grown(tree, out))
+    return {
+        name: width for name, width in out.items()
+        if wholes.isdisjoint((name, *parts_of_list(name, width)))
+    }
 
 
-def _is_whole(name: str, width: int, tree: ast.FunctionDef) -> bool:
-    """Whether such a list, in a tree where it is taken apart, is more than its items anywhere."""
+class _Part:
+    """What a statement of a function's own block has to do with lists, by their names."""
+
+    def __init__(self, s: ast.stmt) -> None:
+        self.statement = s
+        self.lines: defaultdict[str, list[ast.Assign | ast.AugAssign]] = defaultdict(list)
+        self.added: defaultdict[str, list[ast.expr]] = defaultdict(list)
+        self.calls: defaultdict[str, list[str]] = defaultdict(list)
+        self.uses, self.stores = Counter[str](), Counter[str]()
+        self.in_place = set[str]()
+        self.waits = False
+
+    @classmethod
+    def of(cls, s: ast.stmt) -> _Part:
+        """All that is in it."""
+        part = cls(s)
+        for n in below(s):
+            part._look(n)
+        return part
+
+    def _look(self, n: ast.AST) -> None:
+        for name, items in added_by(n):
+            self.added[name] += items
+        match n:
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+                self.lines[name].append(n)
+                if isinstance(n, ast.AugAssign):
+                    self.in_place.add(name)
+            case ast.Name(id=name):
+                self.uses[name] += 1
+                self.stores[name] += not isinstance(n.ctx, ast.Load)
+            case ast.Call() if (found := method_of(n)) is not None:
+                self.calls[found[0]].append(found[1])
+            case ast.While():
+                self.waits = True
+
+    @property
+    def resized(self) -> set[str]:
+        """Lists that may grow or shrink."""
+        return {*self.in_place, *self.calls}
+
+
+def _wholes(tree: ast.FunctionDef) -> set[str]:
+    """Names in a tree where lists are taken apart that are more than their items anywhere."""
     allowed: set[ast.expr] = set()
-    for n in ast.walk(tree):
+    for n in below(tree):
         match n:
             case ast.Call(func=ast.Name(id=called), args=args) if called == PUSH:
                 allowed.update(args)
@@ -82,9 +132,8 @@ def _is_whole(name: str, width: int, tree: ast.FunctionDef) -> bool:
                 for e in makers:
                     allowed.update(e.args)
                     makers += (a for a in e.args if isinstance(a, ast.Call))
-    names = {name, *parts_of_list(name, width)}
-    wholes = (n for part in names for n in outside(part, tree, returned=True, sliced=True))
-    return any(n not in allowed for n in wholes)
+    every = outsides(tree, returned=True, sliced=True)
+    return {name for name, found in every.items() if not allowed.issuperset(found)}
 
 
 def grown(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast.FunctionDef:
@@ -112,28 +161,22 @@ def method_of(n: ast.AST) -> tuple[str, str] | None:
     return None
 
 
-def _resized(tree: ast.AST) -> set[str]:
-    in_place = {_target(n) or "" for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
-    return in_place | {found[0] for n in ast.walk(tree) if (found := method_of(n)) is not None}
-
-
 def _is_plain(
-    tree: ast.FunctionDef, name: str, made: Sequence[ast.expr], widths: set[int]
+    parts: Sequence[_Part], name: str, made: Sequence[ast.expr], widths: set[int]
 ) -> bool:
     """Whether only loops with a known end append to the list, and read it behind them."""
-    outer = [s for s in tree.body if _target(s) == name]
+    outer = [part for part in parts if _target(part.statement) == name]
     empty = all(isinstance(v, ast.List) and not v.elts for v in made)
     if len(made) > 1 or not outer or not empty or widths != {0}:
         return False
-    if any(isinstance(n, ast.AugAssign) and _target(n) == name for n in ast.walk(tree)):
+    if any(name in part.in_place for part in parts):
         return False
-    for s in tree.body:
-        uses = [n for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name]
-        calls = [m for n in ast.walk(s) if (m := method_of(n)) is not None and m[0] == name]
+    for part in parts:
+        calls = part.calls.get(name, ())
         if not calls:
             continue
-        plain = isinstance(s, ast.For) and not any(isinstance(n, ast.While) for n in ast.walk(s))
-        if not plain or len(uses) > len(calls) or any(m != "append" for _, m in calls):
+        plain = isinstance(part.statement, ast.For) and not part.waits
+        if not plain or part.uses[name] > len(calls) or any(m != "append" for m in calls):
             return False
     return True
 

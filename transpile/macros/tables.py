@@ -98,6 +98,7 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     unordered = {"walked"} if leaving or kind[0] == "set" else set()
     unordered |= {"returned"} if leaving or _has_factory(name, tree) else set()
     whole = [n for n in named if found.get(n, "walked") in unordered or n not in found]
+    whole += _grown_while_returned(name, kind[0], tree, cx)
     whole += (n for loop in below(*tree.body) for n in grown_under(name, kind[0], loop, cx))
     shown = bool({*found.values()} & {"walked", "ordered", "returned"}) or bool(whole)
     grouped = is_grouped(name, kind[1], tree)
@@ -116,6 +117,22 @@ def _others(tree: ast.FunctionDef) -> set[str]:
         elif isinstance(n, COMPREHENSIONS):
             names |= {name for g in n.generators for name in used(g.target)}
     return names
+
+
+def _grown_while_returned(
+    name: str, kind: Kind, tree: ast.FunctionDef, cx: Context
+) -> list[ast.Name]:
+    """The name, where it is returned together with what may change the table."""
+    found: list[ast.Name] = []
+    changing = {"set", "removed", *(["asked"] if kind == "defaultdict" else [])}
+    for n in below(*tree.body):
+        if isinstance(n, ast.Return):
+            here = [(of, use) for part in below(n)
+                    for of, use in uses(part, kind, cx)
+                    if isinstance(of, ast.Name) and of.id == name]
+            if any(use in changing for _, use in here):
+                found += (of for of, use in here if use == "returned")
+    return found
 
 
 def _has_factory(name: str, tree: ast.FunctionDef) -> bool:

@@ -5,12 +5,13 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from ..below import below
 from .asked import Asked
 from .integers import integer_constant
 from .names import bindings, rename
 
 __all__ = [
-    "MOST", "Tuples", "added", "constant_slice", "is_steady", "spelled", "tuple_lists",
+    "MOST", "Tuples", "added", "added_by", "constant_slice", "is_steady", "spelled", "tuple_lists",
     "whole_names", "width",
 ]
 
@@ -201,18 +202,20 @@ def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
 
 def added(tree: ast.AST, name: str) -> Iterator[ast.expr]:
     """What is appended to a list."""
-    for n in ast.walk(tree):
-        match n:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=of), attr="append"), args=[e]):
-                items = [e]
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=of), attr="extend"),
-                args=[ast.List(elts=items)],
-            ) | ast.AugAssign(target=ast.Name(id=of), op=ast.Add(), value=ast.List(elts=items)):
-                pass
-            case _:
-                continue
-        yield from items if of == name else ()
+    for n in below(tree):
+        for of, items in added_by(n):
+            yield from items if of == name else ()
+
+
+def added_by(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
+    """What `n` appends to which list."""
+    match n:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[e]):
+            yield name, [e]
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name), attr="extend"), args=[ast.List(elts=items)]
+        ) | ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List(elts=items)):
+            yield name, items
 
 
 def width(item: ast.expr) -> int:
