@@ -68,6 +68,10 @@ WHOLE = {
     "taken out":
         "d = {}\nn = 0\nfor v in x:\n    n += d.pop(v, 0)\n    d[v + 1] = 1\n    if v in d:\n"
                  "        del d[v]\nreturn n, len(d), 3 in d, sorted(d)",
+    "values of what is left":
+        "d = {}\nfor i, v in enumerate(x):\n    d[v] = i\n    if i % 3 == 0:\n"
+        "        d.pop(v - 1, 0)\n"
+        "a = max(d.values())\nb = sorted(d.values(), reverse=True)\nreturn a, b",
     "emptied": "s = set()\nn = 0\nfor v in x:\n    if v in s:\n        s.clear()\n        n += 1\n"
                "    s.add(v)\nreturn n, len(s)",
     "shares": "d = {}\nfor v in x:\n    d[v] = d.get(v, 0.0) + 1.0\nt = sum(d.values())\n"
@@ -143,6 +147,20 @@ IN_PARTS = {
 NOT_WHOLE = {
     "another name": "d = {}\ne = d\nfor v in x:\n    e[v] = 1\nreturn len(d), d is e",
     "grows while it is walked": "d = {1: 1}\nfor k in d:\n    d[k + 1] = 2\nreturn len(d)",
+    "the commonest of what is left":
+        "d = {}\nfor i, v in enumerate(x):\n    d[v] = i\n    d.pop(v - 1, 0)\n"
+        "return max(d, key=d.get), [k for k in d]",
+    "grows under enumerate":
+        "d = {5: 1, 6: 1}\nfor i, k in enumerate(d):\n    d[i] = 2\nreturn len(d)",
+    "grows under its values": "d = {5: 1, 6: 1}\nfor v in d.values():\n    d[v] = 2\nreturn len(d)",
+    "larger sets of constants": "s = {32, 64, 8, 16, 0, 1}\nfor v in x:\n    s.add(v)\nreturn s",
+    "a Counter of a Counter": "c = Counter(x)\ne = Counter(c)\nn = 0\nfor v in x:\n    n += e[v]\n"
+                              "return n",
+    "of two lengths": "d = {}\nfor i in range(len(x)):\n    d[i % 3, x[i]] = i\nn = 0\n"
+                      "for v in x:\n    n += 1 if v in d else 0\nreturn n, d.pop(1, 7)",
+    "key by another name":
+        "d = {}\nt = (1, 2)\nfor v in x:\n    t = (v, 1)\n    d[t] = v\nd[3] = 1\n"
+                           "return len(d), 3 in d, sum([d[u] for u in d])",
     "a set is walked":
         "s = set()\nfor v in x:\n    s.add(v)\nout = []\nfor v in s:\n    out.append(v)\n"
                        "return out",

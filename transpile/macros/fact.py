@@ -104,12 +104,13 @@ Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
 class Table(NamedTuple):
     """The lists that a table is: the parts of its ``keys`` as Python's ints, one list for each item
     of a tuple of ``width`` items (0: no tuple); keys as they came, where these are ``shown``;
-    ``values``, of a dict; ``slots``, each the place of a key or -1. Where something leaves the
-    table, ``there`` tells of each key whether it is in it, and ``held`` how many are. ``start`` is
-    the value of a key that is not there. ``whole``: where in the source the name stands for more
-    than that, which only Python can give. Where the values are lists, ``values`` are the items of
-    all, each with the place of what comes ``after`` it, or -1; and each key has those of the
-    ``first`` and the ``last``.
+    ``values``, of a dict; ``slots``, each the place of a key or -1.
+
+    Where something leaves the table, ``there`` tells of each key whether it is in it, and ``held``
+    how many are. ``start`` is the value of a key that is not there. ``walked``: where in the source
+    the name stands for all keys, or is returned; but for what keys are asked and given, all else
+    is Python's. Where the values are lists, ``values`` are the items of all, each with the place of
+    what comes ``after`` it, or -1; and each key has those of the ``first`` and the ``last``.
     """
 
     kind: Kind
@@ -121,7 +122,7 @@ class Table(NamedTuple):
     there: str
     held: str
     start: ast.expr | None = None
-    whole: frozenset[tuple[int, int]] = frozenset()
+    walked: frozenset[tuple[int, int]] = frozenset()
     first: str = ""
     last: str = ""
     after: str = ""

@@ -63,7 +63,7 @@ def groups_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             body=body, orelse=[],
         ) if isinstance(of, ast.Name) and _is_grouped(of.id, cx):
             t = cx.facts.tables[of.id]
-            return None if position(of) in t.whole else _walked(t, target, view, body, cx)
+            return _walked(t, target, view, body, cx) if position(of) in t.walked else None
     return None
 
 

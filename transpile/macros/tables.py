@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from ..below import below, blocks
@@ -21,13 +21,13 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def new_table(
-    name: str, kind: Kind, cx: Context, *, width: int = 0, shown: bool = True,
+    name: str, kind: Kind, cx: Context, *, walked: Collection[tuple[int, int]], width: int = 0,
     leaving: bool = False, start: ast.expr | None = None, grouped: bool = False,
 ) -> Table:
     """A table with names of its own."""
     keys = tuple(cx.fresh(f"{name}_key") for _ in range(max(width, 1)))
-    as_they_came = cx.fresh(f"{name}_shown") if shown else ""
-    if shown and width:
+    as_they_came = cx.fresh(f"{name}_shown") if walked else ""
+    if walked and width:
         cx.facts.tuple_lists[as_they_came] = width
     return Table(
         kind, width, keys,
@@ -40,6 +40,7 @@ def new_table(
         first=cx.fresh(f"{name}_first") if grouped else "",
         last=cx.fresh(f"{name}_last") if grouped else "",
         after=cx.fresh(f"{name}_after") if grouped else "",
+        walked=frozenset(walked),
     )
 
 
@@ -58,26 +59,23 @@ def know_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Look], obje
     wide = widths(found, tree, visit)
     for name, known in found.items():
         if len(wide[name]) < 2:
-            table = new_table(
-                name, known.kind, cx, width=max(wide[name], default=0), shown=known.shown,
+            cx.facts.tables[name] = new_table(
+                name, known.kind, cx, width=max(wide[name], default=0), walked=known.walked,
                 leaving=known.leaving, start=known.start, grouped=known.grouped,
             )
-            cx.facts.tables[name] = table._replace(whole=known.whole)
     for n in below(tree):
         for block in blocks(n):
             begin_at_once(block, cx)
 
 
 class _Uses(NamedTuple):
-    """What becomes of a table; ``whole``: where it is more than its keys and values, see `Table`.
-    """
+    """What becomes of a table, see `Table`; whether something leaves it."""
 
     kind: Kind
     start: ast.expr | None
-    shown: bool
     leaving: bool
     grouped: bool
-    whole: frozenset[tuple[int, int]]
+    walked: frozenset[tuple[int, int]]
 
 
 def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
@@ -95,16 +93,15 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     if not {*found.values()} & {"asked", "set", "removed"} and not _is_filled(name, tree):
         return None
     leaving = "removed" in found.values()
-    unordered = {"walked"} if leaving or kind[0] == "set" else set()
-    unordered |= {"returned"} if leaving or _has_factory(name, tree) else set()
-    whole = [n for n in named if found.get(n, "walked") in unordered or n not in found]
-    whole += _grown_while_returned(name, kind[0], tree, cx)
-    whole += (n for loop in below(*tree.body) for n in grown_under(name, kind[0], loop, cx))
-    shown = bool({*found.values()} & {"walked", "ordered", "returned"}) or bool(whole)
+    known = {"ordered"} | ({"walked"} if not leaving and kind[0] != "set" else set())
+    known |= {"returned"} if not leaving and not _is_of_the_source(name, tree) else set()
+    walked = {n for n, use in found.items() if use in known}
+    walked -= _grown_while_returned(name, kind[0], tree, cx)
+    walked -= {n for loop in below(*tree.body) for n in grown_under(name, kind[0], loop, cx)}
     grouped = is_grouped(name, kind[1], tree)
     if grouped and (leaving or not are_read(name, tree, cx)):
         return None
-    return _Uses(*kind, shown, leaving, grouped, frozenset(map(position, whole)))
+    return _Uses(*kind, leaving, grouped, frozenset(map(position, walked)))
 
 
 def _others(tree: ast.FunctionDef) -> set[str]:
@@ -121,24 +118,27 @@ def _others(tree: ast.FunctionDef) -> set[str]:
 
 def _grown_while_returned(
     name: str, kind: Kind, tree: ast.FunctionDef, cx: Context
-) -> list[ast.Name]:
+) -> set[ast.Name]:
     """The name, where it is returned together with what may change the table."""
-    found: list[ast.Name] = []
+    found: set[ast.Name] = set()
     changing = {"set", "removed", *(["asked"] if kind == "defaultdict" else [])}
     for n in below(*tree.body):
         if isinstance(n, ast.Return):
-            here = [(of, use) for part in below(n)
-                    for of, use in uses(part, kind, cx)
-                    if isinstance(of, ast.Name) and of.id == name]
-            if any(use in changing for _, use in here):
-                found += (of for of, use in here if use == "returned")
+            every = (use for part in below(n) for use in uses(part, kind, cx))
+            here = {e: use for e, use in every if isinstance(e, ast.Name) and e.id == name}
+            if not changing.isdisjoint(here.values()):
+                found |= here.keys()
     return found
 
 
-def _has_factory(name: str, tree: ast.FunctionDef) -> bool:
-    """Whether it is a defaultdict of a function of the source."""
+def _is_of_the_source(name: str, tree: ast.FunctionDef) -> bool:
+    """Whether what is returned is more than what it holds: a defaultdict of a function of the
+    source; or a set that begins as another one of constants, which its order tells.
+    """
     made = given_to(name, *below(*tree.body))
-    return any(isinstance(a, ast.Lambda) for e in made if isinstance(e, ast.Call) for a in e.args)
+    calls = (a for e in made if isinstance(e, ast.Call) for a in e.args)
+    larger = any(isinstance(e, ast.Set) and len(e.elts) > 2 for e in made)
+    return larger or any(isinstance(a, ast.Lambda) for a in calls)
 
 
 def _is_filled(name: str, tree: ast.FunctionDef) -> bool:

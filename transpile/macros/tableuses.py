@@ -61,7 +61,9 @@ def uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, Use]]:
             for a in args:
                 if said == "len" and len(args) == 1:
                     yield a, "counted"
-                elif said in _ORDERING and len(args) == 1 and not keywords:
+                elif said in _ORDERING and len(args) == 1 and (
+                    not keywords or (said == "sorted" and keywords[0].arg == "reverse")
+                ):
                     yield _viewed(a, "keys", "values"), "ordered"
                 elif said in ("enumerate", "zip"):
                     yield _viewed(a, *_VIEWS), "walked"
@@ -103,7 +105,7 @@ def _viewed(e: ast.expr, *views: str) -> ast.expr:
     return e
 
 
-def position(n: ast.Name) -> tuple[int, int]:
+def position(n: ast.expr) -> tuple[int, int]:
     """Where the name stands in the source: so it is known wherever it is copied to."""
     return n.lineno, n.col_offset
 
@@ -121,8 +123,13 @@ def grown_under(name: str, kind: Kind, n: ast.AST, cx: Context) -> list[ast.Name
     walked = [e for e in below(over) if isinstance(e, ast.Name) and e.id == name]
     if not walked or cx.builtin(over) in ("sorted", "list", "range"):
         return []
-    key = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
-    kept = key.id if isinstance(key, ast.Name) and not _rebinds(key.id, inside) else None
+    match over, target:
+        case (ast.Name(), ast.Name(id=key)) | (
+            ast.Call(ast.Attribute(attr="items")), ast.Tuple(elts=[ast.Name(id=key), _])
+        ):
+            kept = None if _rebinds(key, inside) else key
+        case _:
+            kept = None
     changing = {"set", "removed", "cleared", "made"}
     changing |= {"asked"} if kind == "defaultdict" else set()
     for part in below(*inside):

@@ -43,20 +43,21 @@ def table_walked(node: ast.AST, cx: Context) -> ast.expr | None:
             call = ast.Call(func, [view, *rest], keywords)
             return ast.copy_location(call, node)
         case ast.Call(ast.Attribute(ast.Name(id=name) as of, method), [], []) if (
-            name in cx.facts.tables and position(of) not in cx.facts.tables[name].whole
+            name in cx.facts.tables and position(of) in cx.facts.tables[name].walked
         ):
             t = cx.facts.tables[name]
             match method:
                 case "keys":
                     return _keys(t, cx)
                 case "values":
-                    return cx.expr("VALUES", VALUES=t.values)
+                    return _of_those_there(t, t.values, cx)
                 case "items":
                     return cx.expr("zip(KEYS, VALUES)", KEYS=_keys(t, cx), VALUES=t.values)
-        case ast.Call(args=[ast.Name(id=name)], keywords=[
-            ast.keyword("key", ast.Attribute(ast.Name(id=of), "get"))
+        case ast.Call(args=[ast.Name(id=of)], keywords=[
+            ast.keyword("key", ast.Attribute(ast.Name(id=name) as asked, "get"))
         ]) if name == of and name in cx.facts.tables and cx.builtin(node) in ("max", "min"):
-            return _best(cx.facts.tables[name], cx.builtin(node), cx)
+            t = cx.facts.tables[name]
+            return _best(t, cx.builtin(node), cx) if position(asked) in t.walked else None
     return None
 
 
@@ -64,25 +65,30 @@ def _view(e: ast.expr, cx: Context) -> ast.expr | None:
     """The list of all keys, or values."""
     of = e.func.value if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) else e
     t = cx.facts.tables.get(of.id) if isinstance(of, ast.Name) else None
-    if t is None or not isinstance(of, ast.Name) or position(of) in t.whole:
+    if t is None or not isinstance(of, ast.Name) or position(of) not in t.walked:
         return None
     match e:
         case ast.Name() | ast.Call(ast.Attribute(attr="keys"), [], []):
             return _keys(t, cx)
         case ast.Call(ast.Attribute(attr="values"), [], []):
-            return ast.Name(t.values, ast.Load())
+            return _of_those_there(t, t.values, cx)
     return None
 
 
 def _keys(t: Table, cx: Context) -> ast.expr:
+    return _of_those_there(t, t.shown, cx)
+
+
+def _of_those_there(t: Table, name: str, cx: Context) -> ast.expr:
+    """What the list of that name has of the keys that are in the table."""
     if not t.there:
-        return cx.expr("SHOWN", SHOWN=t.shown)
-    text = "[K for K, THERE in zip(SHOWN, ALL) if THERE]"
-    return cx.expr(text, K=cx.fresh("k"), THERE=cx.fresh("there"), SHOWN=t.shown, ALL=t.there)
+        return cx.expr("NAME", NAME=name)
+    text = "[V for V, THERE in zip(NAME, ALL) if THERE]"
+    return cx.expr(text, V=cx.fresh("v"), THERE=cx.fresh("there"), NAME=name, ALL=t.there)
 
 
 def _whole(t: Table, node: ast.Name, cx: Context) -> ast.expr | None:
-    if position(node) in t.whole:
+    if position(node) not in t.walked:
         return None
     return _returned(t, t.kind, cx) if cx.returned() else _keys(t, cx)
 
@@ -119,27 +125,32 @@ def table_given(node: ast.AST, cx: Context) -> ast.expr | None:
     →
         _set_slot = [-1, -1, -1, -1, -1, -1, -1, -1]
         _set_key = []
+        _set_shown = []
         …
         t = len(_set_key)
     """
     match node:
-        case ast.Call(args=[ast.Name(id=name)], keywords=[]) if (
+        case ast.Call(args=[ast.Name(id=name) as of], keywords=[]) if (
             name in cx.facts.tables and cx.builtin(node) == "dict" and cx.returned()
+            and position(of) in cx.facts.tables[name].walked
         ):
             return _returned(cx.facts.tables[name], "dict", cx)
         case ast.Call(args=[e], keywords=[]) if (
             cx.builtin(node) in ("len", "max", "min", "sorted")
-            and (name := _named(e, cx, shown=cx.builtin(node) != "len"))
+            and (name := _named(e, cx))
         ):
             return cx.expr("F(NAME)", F=node.func, NAME=name)
-        case ast.expr() if cx.returned() and (name := _named(node, cx)):
+        case ast.expr() if cx.returned() and not isinstance(node, ast.Set) and (
+            name := _named(node, cx)
+        ):
             t = cx.facts.tables[name]
             return _returned(t, t.kind, cx)
     return None
 
 
-def _named(e: ast.expr, cx: Context, *, shown: bool = True) -> str:
+def _named(e: ast.expr, cx: Context) -> str:
     """A name for what is made of data; "" where it is not that, or of Python's own kind."""
+    assert isinstance(cx.at, ast.expr)
     made = kind_of(e, cx)
     if made is None or isinstance(e, ast.Dict) or (isinstance(e, ast.Call) and not e.args):
         return ""
@@ -148,6 +159,7 @@ def _named(e: ast.expr, cx: Context, *, shown: bool = True) -> str:
     key = e.key if isinstance(e, ast.DictComp) else e.elt if isinstance(e, ast.SetComp) else None
     width = len(key.elts) if isinstance(key, ast.Tuple) else 0
     name = cx.fresh(made[0].lower())
-    cx.facts.tables[name] = new_table(name, made[0], cx, shown=shown, width=width, start=made[1])
+    cx.facts.tables[name] = new_table(
+        name, made[0], cx, walked=[position(cx.at)], width=width, start=made[1])
     cx.before(*cx.code("NAME = E", NAME=name, E=e))
     return name
