@@ -174,7 +174,7 @@ class Results(Finished):
         maker = self._resolve(node.func)
         if isinstance(maker, type) and is_own_class(maker):
             return self._instance(maker, node)
-        if callable(maker) and maker in OF_LISTS:
+        if callable(maker) and any(maker is f for f in OF_LISTS):
             return Tupled(tuple(map(self.returned, node.args)), maker)
         return None
 

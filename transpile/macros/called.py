@@ -29,7 +29,7 @@ class Called(Shapes):
     def called(self, e: ast.Call) -> Fact:
         """What is known of what the call `e` gives."""
         target = self._function(e.func)
-        if target in (len, key):
+        if target is len or target is key:
             return INT
         if isinstance(target, type) and target in _CONVERTED and len(e.args) == 1:
             return typed(frozenset({ScalarType(_CONVERTED[target], weak=True)}))

@@ -158,7 +158,7 @@ class _Lifter:
                 return new
             case ast.Attribute() if self.cx.resolve(e) is not None:
                 return e
-            case ast.Call(func=func) if self.cx.resolve(func) in OF_LISTS:
+            case ast.Call(func=func) if any(self.cx.resolve(func) is f for f in OF_LISTS):
                 return e  # which is the lists, whatever comes to them
         name = self.cx.fresh("t")
         before += self.cx.code("NAME = E", NAME=name, E=e)

@@ -4,7 +4,8 @@ from __future__ import annotations
 import ast
 import builtins
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from ..below import below
 from .context import Context
@@ -13,12 +14,14 @@ from .names import bindings
 
 __all__ = ["bound_by", "given_to", "kind_of", "made_here"]
 
-_KINDS: dict[object, Kind] = {
+T = TypeVar("T")
+
+_KINDS: dict[type, Kind] = {
     builtins.dict: "dict", builtins.set: "set", collections.Counter: "Counter",
     collections.defaultdict: "defaultdict",
 }
 
-_STARTS: dict[object, ast.expr] = {
+_STARTS: dict[type, ast.expr] = {
     builtins.int: ast.Constant(0), builtins.float: ast.Constant(0.0),
     builtins.bool: ast.Constant(False), builtins.list: ast.List([], ast.Load()),
 }
@@ -43,8 +46,7 @@ def kind_of(e: ast.expr, cx: Context) -> tuple[Kind, ast.expr | None] | None:
         case ast.Call(func, [] | [_] as args, []) if not any(
             isinstance(a, ast.Starred) for a in args
         ):
-            known = isinstance(func, (ast.Name, ast.Attribute))
-            kind = _KINDS.get(cx.resolve(func)) if known else None
+            kind = _of(_KINDS, func, cx)
             if kind == "defaultdict" and args:
                 return _defaultdict(args[0], cx)
             if kind == "Counter":
@@ -54,13 +56,20 @@ def kind_of(e: ast.expr, cx: Context) -> tuple[Kind, ast.expr | None] | None:
 
 
 def _defaultdict(factory: ast.expr, cx: Context) -> tuple[Kind, ast.expr] | None:
+    start: ast.expr | None
     match factory:
         case ast.Lambda(args=ast.arguments(args=[], kwonlyargs=[], vararg=None, kwarg=None),
                         body=ast.Constant(value=bool() | int() | float()) as start):
             return "defaultdict", start
-        case ast.Name() if (made := cx.resolve(factory)) in _STARTS:
-            return "defaultdict", _STARTS[made]
+        case ast.Name() if (start := _of(_STARTS, factory, cx)) is not None:
+            return "defaultdict", start
     return None
+
+
+def _of(types: Mapping[type, T], e: ast.expr, cx: Context) -> T | None:
+    """What belongs to the type that `e` stands for, which may stand for anything."""
+    made = cx.resolve(e)
+    return types.get(made) if isinstance(made, type) and made in types else None
 
 
 def bound_by(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
