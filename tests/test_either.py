@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agree import assert_same, outcome
 from written import written
 
 from transpile import fuse
@@ -211,3 +212,31 @@ def test_compared_as_what_it_is(said: str, name: str, tmp_path: Path) -> None:
         for k, flag in itertools.product(numbers, (0, 1)):
             assert answer(fused, x, k, flag) == answer(function, x, k, flag), (dtype, x, k, flag)
     assert fused.stats.compiled > 200
+
+
+FOLDS = {
+    "the largest": "m = max(l)", "the smallest": "m = min(l)",
+    "of two": "m = {start}\nfor u in l:\n    m = max(m, u)",
+    "kept": "m = {start}\nfor u in l:\n    if u > m:\n        m = u",
+    "kept from the end": "m = {start}\nfor u in l:\n    if u < m:\n        m = u",
+    "with its place":
+        "m, k = {start}, -1\nfor i in range(len(l)):\n    if l[i] >= m:\n        m, k = l[i], i",
+    "chosen": "m = {start}\nfor u in l:\n    m = u if u > m else m",
+    "the first above": "m = {start}\nfor u in l:\n    if u > 1:\n        m = u\n        break",
+}
+
+
+@pytest.mark.parametrize("start", ["0", "x[0]", "-9", "2"])
+@pytest.mark.parametrize("fold", FOLDS)
+def test_folds_of_lists_of_both(fold: str, start: str, tmp_path: Path) -> None:
+    """What is folded out of Python's numbers and NumPy's is what it was in the list."""
+    lines = ["l = [a, b]", "for v in x[1:]:", "    l.append(v)", "    if l[-1] > 5:",
+             "        l[0] = v", *FOLDS[fold].format(start=start).splitlines(), "return m, l"]
+    text = "\n".join(["def f(x, a, b):", *(f"    {line}" for line in lines)])
+    function = written(tmp_path, text).f
+    fused = fuse(function, on_reject="silent")
+    for x in (np.arange(6), np.array([3]), np.arange(4) - 9, np.array([7, 2, 2, 0, 9])):
+        for a, b in ((0, 2), (-3, -3), (9, 1)):
+            for given in ((x, a, b), (x * 0.5, a / 2, b / 2)):
+                assert_same(outcome(fused, given), outcome(function, given), given)
+    assert fused.stats.compiled > 20

@@ -108,8 +108,7 @@ class Calls(ComplexCalls):
         """An int that is the key of a dict or a set."""
         (x,) = self._count(args, 1, node)
         if DTYPES[x.dtype].kind == "f" or x.boxed:
-            said = f"`{ast.unparse(node.args[0])}` is the key of a dict or a set, and no int"
-            refuse("LOWER_TYPE", said, node)
+            refuse("LOWER_TYPE", "a key of a dict or a set is no int here", node)
         return self._as_int(args, node)
 
     def _numpy_int(self, args: list[Num], node: ast.Call) -> Num:

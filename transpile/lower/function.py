@@ -13,6 +13,7 @@ from ..bindings import Argument, Part, Taken
 from ..infer import FALSE, Num, logic
 from ..macros.liveness import reads
 from ..plan import Plan, Ref, Shape
+from ..rejections import Refused
 from ..returned import Chosen, Nothing, Returned
 from ..scope import Origin, Scope
 from ..source import span_of
@@ -96,6 +97,12 @@ def _lowered(
         if more == known.unforeseen or name not in growing(split(tree, known.names), more):
             raise
         known = replace(known, unforeseen=more)
+    except Refused as refused:
+        guessed = {name: held for name, held in known.holds.items() if held == Held(sure=False)}
+        if refused.rejection.code != "LOWER_JOIN" or not guessed:
+            raise
+        floats = dict.fromkeys(guessed, Held("f64", sure=False))
+        known = replace(known, holds={**known.holds, **floats})
     return _lowered(tree, types, scope, known, telling)
 
 

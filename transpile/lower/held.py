@@ -20,7 +20,8 @@ _INT, _FLOAT = ("i64", True), ("f64", True)
 @record(frozen=True, slots=True)
 class Held:
     """What a buffer holds: Python's numbers where ``weak``; where ``mixed`` some are of dtype
-    ``python``, and Python's. Not ``sure``: nothing has been put into it so far.
+    ``python``, and Python's. Not ``sure``: nothing has been put into it so far, and ints
+    are a guess, floats the second.
     """
 
     dtype: str = "i64"

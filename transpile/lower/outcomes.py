@@ -6,7 +6,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from loopir.nodes import Accum, Call, Const, Expr, Var
+from loopir.nodes import Accum, Call, Const, Expr, Load, Var
 from loopir.types import DTYPES
 
 from ..infer import FALSE, TRUE, Num, cast, fits, logic
@@ -63,14 +63,26 @@ class Outcomes(Carries):
             return False
         return c.flagged or (frame.exits and end.either)
 
-    @staticmethod
-    def _keeps_extreme(c: Carry, end: Num) -> bool:
+    def _keeps_extreme(self, c: Carry, end: Num) -> bool:
         """Whether the step is ``max(acc, NumPy value)``: the final value tells if it ever won."""
         match end.ir:
             case Call("max" | "min", (first, _), _) if first == c.var:
-                return True
+                return self._is_weak_by_itself(c, end.weak_now)
             case _:
                 return False
+
+    def _is_weak_by_itself(self, c: Carry, weak: Expr) -> bool:
+        """Whether a name is Python's by what it has been, and by no other value's flag."""
+        match weak:
+            case Var(name) if name in self.b.values:
+                return self._is_weak_by_itself(c, self.b.values[name])
+            case Var():
+                return weak == c.flag
+            case Load():
+                return False
+            case Call(args=args):
+                return all(self._is_weak_by_itself(c, a) for a in args if a.dtype == "bool")
+        return True
 
     def _after(
         self,

@@ -13,6 +13,7 @@ from loopir.types import DTYPES
 
 from ..bindings import Slot
 from ..infer import FALSE, TRUE, Num, constant
+from ..pair import Pair
 from ..ranges import LENGTH, integer
 from ..returned import Listed, Returned, Zipped
 from ..source import span_of
@@ -113,8 +114,10 @@ class Stacks(TakenLists):
             super().belongs_to(array, value, node)  # type: ignore[arg-type]
         elif isinstance(value, Num):
             self._takes(name, value, node)
-        else:
+        elif isinstance(value, Pair):
             refuse("LOWER_COMPLEX", "a complex number is put into a list", node)
+        else:
+            refuse("LOWER_JOIN", "the items of a list have several types", node)
 
     def _takes(self, name: str, value: Scalar, node: ast.AST) -> None:
         """Notes what is put into a buffer; where that is new, all is done again."""

@@ -75,7 +75,11 @@ class _Lifter:
         cx.depth -= 1
         cx.facts.known = known
         if not found.before:
-            return None
+            if found.value is s.test:
+                return None
+            new: ast.While = _spine(s)
+            new.test = found.value
+            return [new]
         asked = cx.code("BEFORE\nGO = E", GO=cx.fresh("go"), BEFORE=found.before, E=found.value)
         assert isinstance(asked[-1], ast.Assign)
         body = [*s.body, *map(copied, asked)]

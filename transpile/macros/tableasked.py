@@ -58,9 +58,10 @@ def table_asked(node: ast.AST, cx: Context) -> ast.expr | None:
         ):
             return _given(cx.facts.tables[name], method, key, rest, cx)
         case ast.Call(args=[ast.Name(id=name)], keywords=[]) if (
-            name in cx.facts.tables and cx.builtin(node) == "len"
+            name in cx.facts.tables and cx.builtin(node) in ("len", "bool")
         ):
-            return _count(cx.facts.tables[name], cx)
+            count = _count(cx.facts.tables[name], cx)
+            return cx.expr("N > 0", N=count) if cx.builtin(node) == "bool" else count
     return None
 
 

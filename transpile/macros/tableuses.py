@@ -59,7 +59,7 @@ def uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, Use]]:
         case ast.Call(args=args, keywords=keywords):
             said = cx.builtin(n)
             for a in args:
-                if said == "len" and len(args) == 1:
+                if said in ("len", "bool") and len(args) == 1:
                     yield a, "counted"
                 elif said in _ORDERING and len(args) == 1 and (
                     not keywords or (said == "sorted" and keywords[0].arg == "reverse")
