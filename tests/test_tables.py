@@ -161,6 +161,18 @@ NOT_WHOLE = {
     "key by another name":
         "d = {}\nt = (1, 2)\nfor v in x:\n    t = (v, 1)\n    d[t] = v\nd[3] = 1\n"
                            "return len(d), 3 in d, sum([d[u] for u in d])",
+    "of the other kind":
+        "d, s = {}, set()\nfor v in x:\n    d[v] = 1\n    s.add(v)\nif len(x) > 5:\n    d.add(3)\n"
+        "return len(d), len(s)",
+    "a set by a subscript": "s = set()\nfor v in x:\n    s.add(v)\ns[3] = 1\nreturn len(s)",
+    "a set asked for a value": "s = set()\nfor v in x:\n    s.add(v)\nreturn s.get(3, 4)",
+    "a set by its methods":
+        "s = set()\nfor v in x:\n    s.setdefault(v, []).append(1)\nreturn len(s)",
+    "too many arguments":
+        "d = {}\nfor v in x:\n    d[v] = 1\nn = d.get(3, 4)\nreturn n + d.pop(3, 4, 5)",
+    "lists in a Counter":
+        "c = Counter()\nfor i, v in enumerate(x):\n    c.setdefault(v, []).append(i)\n"
+        "return c[77].append(1)",
     "a set is walked":
         "s = set()\nfor v in x:\n    s.add(v)\nout = []\nfor v in s:\n    out.append(v)\n"
                        "return out",

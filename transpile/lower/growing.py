@@ -55,7 +55,7 @@ def growing(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) -> dict[str
     """
     out: dict[str, int] = {}
     given = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
-    parts = [_Part.of(s) for s in tree.body]
+    parts = [*map(_Part, tree.body)]
     resized = {name for part in parts for name in part.resized}
     for name in sorted(resized - given - exposed(tree.body) if resized else ()):
         lines = [line for part in parts for line in part.lines[name]]
@@ -89,14 +89,8 @@ class _Part:
         self.uses, self.stores = Counter[str](), Counter[str]()
         self.in_place = set[str]()
         self.waits = False
-
-    @classmethod
-    def of(cls, s: ast.stmt) -> _Part:
-        """All that is in it."""
-        part = cls(s)
         for n in below(s):
-            part._look(n)
-        return part
+            self._look(n)
 
     def _look(self, n: ast.AST) -> None:
         for name, items in added_by(n):

@@ -170,13 +170,12 @@ class Results(Finished):
         return None if returned is None else Made(returned, None)
 
     def _maker(self, node: ast.Call) -> Returned | None:
-        """What a class of the user's makes, or a function of ours, of lists."""
-        maker = self._resolve(node.func)
-        if isinstance(maker, type) and is_own_class(maker):
-            return self._instance(maker, node)
-        if callable(maker) and any(maker is f for f in OF_LISTS):
-            return Tupled(tuple(map(self.returned, node.args)), maker)
-        return None
+        """What a class of the user's makes, or a function of ours of lists."""
+        maker: Any = self._resolve(node.func)
+        if isinstance(maker, type):
+            return self._instance(maker, node) if is_own_class(maker) else None
+        ours = any(maker is f for f in OF_LISTS)
+        return Tupled(tuple(map(self.returned, node.args)), maker) if ours else None
 
     def _instance(self, made: type, node: ast.Call) -> Returned:
         """What a class of the user's makes of results: at the very end, as Python does."""

@@ -6,7 +6,7 @@ import ast
 from .context import Context
 from .fact import Table
 from .hashed import Found, find, is_there, leave
-from .tableuses import truths
+from .tableuses import has_method, is_dict, truths
 from .tablevalues import begun, value_of
 from .tupled import is_steady
 
@@ -51,10 +51,10 @@ def table_asked(node: ast.AST, cx: Context) -> ast.expr | None:
             and _asks_truth(node, cx)
         ):
             return _truth(node, cx)
-        case ast.Subscript(ast.Name(id=name), key, ast.Load()) if name in cx.facts.tables:
+        case ast.Subscript(ast.Name(id=name), key, ast.Load()) if is_dict(name, cx):
             return _item(cx.facts.tables[name], key, cx)
         case ast.Call(ast.Attribute(ast.Name(id=name), method), [key, *rest], []) if (
-            name in cx.facts.tables
+            is_dict(name, cx) and has_method("dict", method, 1 + len(rest))
         ):
             return _given(cx.facts.tables[name], method, key, rest, cx)
         case ast.Call(args=[ast.Name(id=name)], keywords=[]) if (

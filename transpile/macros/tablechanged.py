@@ -8,6 +8,7 @@ from .context import Context
 from .fact import Table
 from .hashed import Found, cleared, find, put
 from .names import free_of
+from .tableuses import has_method, is_dict
 from .tablevalues import begun, removed, value_of
 from .tupled import is_steady
 
@@ -48,22 +49,18 @@ def table_changed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             else:
                 _d_value[_at] = _value
     """
+    tables = cx.facts.tables
     match node:
-        case ast.Assign([ast.Subscript(ast.Name(id=name), key)], value) if (
-            name in cx.facts.tables
-        ):
-            return cx.whole(lambda: _set(cx.facts.tables[name], name, key, value, cx))
-        case ast.AugAssign(ast.Subscript(ast.Name(id=name), key), op, value) if (
-            name in cx.facts.tables
-        ):
-            return cx.whole(lambda: _augmented(cx.facts.tables[name], name, key, op, value, cx))
-        case ast.Delete([ast.Subscript(ast.Name(id=name), key)]) if name in cx.facts.tables:
-            return cx.whole(lambda: removed(cx.facts.tables[name], key, cx, missing=True))
+        case ast.Assign([ast.Subscript(ast.Name(id=name), key)], value) if is_dict(name, cx):
+            return cx.whole(lambda: _set(tables[name], name, key, value, cx))
+        case ast.AugAssign(ast.Subscript(ast.Name(id=name), key), op, value) if is_dict(name, cx):
+            return cx.whole(lambda: _augmented(tables[name], name, key, op, value, cx))
+        case ast.Delete([ast.Subscript(ast.Name(id=name), key)]) if is_dict(name, cx):
+            return cx.whole(lambda: removed(tables[name], key, cx, missing=True))
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), method), args, [])) if (
-            name in cx.facts.tables
+            name in tables and has_method(tables[name].kind, method, len(args))
         ):
-            t = cx.facts.tables[name]
-            return cx.whole(lambda: _called(t, method, args, cx))
+            return cx.whole(lambda: _called(tables[name], method, args, cx))
     return None
 
 

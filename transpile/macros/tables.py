@@ -99,7 +99,8 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     walked -= _grown_while_returned(name, kind[0], tree, cx)
     walked -= {n for loop in below(*tree.body) for n in grown_under(name, kind[0], loop, cx)}
     grouped = is_grouped(name, kind[1], tree)
-    if grouped and (leaving or not are_read(name, tree, cx)):
+    listed = kind[0] == "dict" or isinstance(kind[1], ast.List)
+    if grouped and (leaving or not listed or not are_read(name, tree, cx)):
         return None
     return _Uses(*kind, leaving, grouped, frozenset(map(position, walked)))
 

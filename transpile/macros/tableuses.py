@@ -10,7 +10,7 @@ from .context import Context
 from .fact import Kind
 from .tablekinds import bound_by
 
-__all__ = ["Use", "given_by", "grown_under", "position", "truths", "uses"]
+__all__ = ["Use", "given_by", "grown_under", "has_method", "is_dict", "position", "truths", "uses"]
 
 Use: TypeAlias = Literal[
     "made", "asked", "set", "removed", "cleared", "walked", "ordered", "counted", "returned",
@@ -52,9 +52,7 @@ def uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, Use]]:
             yield of, _AT[type(ctx)]
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[of]):
             yield of, "asked"
-        case ast.Call(ast.Attribute(of, method), args, []) if (
-            method in (_OF_SETS if kind == "set" else _OF_DICTS) and len(args) in _METHODS[method]
-        ):
+        case ast.Call(ast.Attribute(of, method), args, []) if has_method(kind, method, len(args)):
             yield of, _METHOD_USES[method]
         case ast.Call(args=args, keywords=keywords):
             said = cx.builtin(n)
@@ -86,6 +84,16 @@ def uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, Use]]:
             op=ast.Not(), operand=of
         ):
             yield from ((e, "counted") for e in truths(of))
+
+
+def has_method(kind: Kind, method: str, count: int) -> bool:
+    """Whether such a table has a method that is known, with so many arguments."""
+    return method in (_OF_SETS if kind == "set" else _OF_DICTS) and count in _METHODS[method]
+
+
+def is_dict(name: str, cx: Context) -> bool:
+    """Whether it is the name of a table whose keys have values."""
+    return name in cx.facts.tables and cx.facts.tables[name].kind != "set"
 
 
 def truths(test: ast.expr) -> Iterator[ast.expr]:
