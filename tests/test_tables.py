@@ -282,3 +282,5 @@ def test_random_programs(seed: int, tmp_path: Path) -> None:
     for n, kind in ((40, "i8"), (0, "i8"), (23, "u1"), (30, "list")):
         args = *given(n, kind), 4
         assert_same(outcome(fused, args), outcome(function, args), text)
+    hidden = {"BUILD_FAILED", "GUARD_REBOUND"}
+    assert hidden.isdisjoint(fused.stats.replays), fused.stats

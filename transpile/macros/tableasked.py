@@ -88,11 +88,11 @@ def _item(t: Table, key: ast.expr, cx: Context) -> ast.expr | None:
         assert t.start is not None
         return _after(begun(t, key, t.start, cx), t, cx)
     looked = find(t, key, cx)
-    before = None if looked is None else value_of(t, looked[1], None, cx)
-    if looked is None or before is None:
+    if looked is None:
         return None
-    cx.before(*looked[0], *before[0])
-    return before[1]
+    lines, value = value_of(t, looked[1], None, cx)
+    cx.before(*looked[0], *lines)
+    return value
 
 
 def _after(

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from ..below import below
 from .context import Context
 from .fact import Table
-from .hashed import Found, cleared, find, put
+from .hashed import cleared, find, put
 from .names import free_of
 from .tableuses import has_method, is_dict
 from .tablevalues import begun, removed, value_of
@@ -90,15 +91,8 @@ def _set(
     """The value is evaluated first; where it is made of the one before, the key is found once."""
     old = _of_the_same(name, key, value)
     if old is not None and is_steady(key):
-        looked = find(t, key, cx)
-        if looked is None:
-            return None
-        lines, found = looked
-        before = value_of(t, found, old, cx)
-        if before is None:
-            return None
-        value = _Instead(old, before[1]).within(value)
-        return [*lines, *before[0], *_with(t, found, before[1], value, cx)]
+        return _made_of(
+            t, key, old, cx, lambda before: _Instead(old, before).within(value))
     lines = []
     if not isinstance(value, ast.Constant):
         held = ast.Name(cx.fresh("value"), ast.Load())
@@ -149,23 +143,21 @@ def _augmented(
             lines = []
         at = ast.Subscript(ast.Name(name, ast.Load()), key, ast.Load())
         return [*lines, *cx.code("X = E", X=at, E=ast.BinOp(at, op, value))]
+    return _made_of(t, key, None, cx, lambda before: ast.BinOp(before, op, value))
+
+
+def _made_of(
+    t: Table, key: ast.expr, old: ast.expr | None, cx: Context,
+    make: Callable[[ast.expr], ast.expr],
+) -> list[ast.stmt] | None:
+    """The key gets what `make` makes of its value, which `old` asks for: the key is found once."""
     looked = find(t, key, cx)
     if looked is None:
         return None
     lines, found = looked
-    before = value_of(t, found, None, cx)
-    if before is None:
-        return None
-    value = ast.BinOp(before[1], op, value)
-    return [*lines, *before[0], *_with(t, found, before[1], value, cx)]
-
-
-def _with(
-    t: Table, found: Found, before: ast.expr, value: ast.expr, cx: Context
-) -> list[ast.stmt]:
-    """The key gets a `value` that is made of the one `before`: where that is an item, it is there.
-    """
-    if isinstance(before, ast.Subscript):
-        return cx.code("AT = E", AT=before, E=value)
+    asked, before = value_of(t, found, old, cx)
+    value = make(before)
+    if isinstance(before, ast.Subscript):  # of the values: the key is there
+        return [*lines, *asked, *cx.code("AT = E", AT=before, E=value)]
     new = ast.Name(cx.fresh("value"), ast.Load())
-    return [*cx.code("NEW = E", NEW=new, E=value), *put(t, found, new, cx)]
+    return [*lines, *asked, *cx.code("NEW = E", NEW=new, E=value), *put(t, found, new, cx)]

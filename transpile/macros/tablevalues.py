@@ -13,7 +13,7 @@ __all__ = ["begun", "removed", "value_of"]
 
 def value_of(
     t: Table, found: Found, asked: ast.expr | None, cx: Context
-) -> tuple[list[ast.stmt], ast.expr] | None:
+) -> tuple[list[ast.stmt], ast.expr]:
     """The value of the key that was found, in a name; of one that is not there what `asked` gives,
     or the table.
     """
