@@ -1010,4 +1010,93 @@ FORMS: dict[str, str] = {
         np.array_equal(X, Y)
         np.add(X, Y, where=M, out=X); X
     """,
+    "quantile": """
+        np.percentile(x, 25)
+        np.percentile(X, 37.5)
+        np.quantile(x, 0.9)
+        np.nanpercentile(x, 60)
+        np.nanquantile(X, 0.5)
+        np.nanmedian(x)
+        np.nanmedian(X)
+        np.percentile(x, 0) + np.percentile(x, 100)
+        np.median(x[x > 1])
+    """,
+    "window": """
+        np.bartlett(n)
+        np.blackman(n)
+        np.hamming(n)
+        np.hanning(n)
+        x * np.hanning(n)
+    """,
+    "unwrap": """
+        np.unwrap(x)
+        np.unwrap(x, period=3)
+        np.unwrap(x * 2.0, discont=4.0)
+        np.unwrap(x, None, -1)
+    """,
+    "parts": """
+        np.isreal(x)
+        np.isreal(X)
+        np.iscomplex(X)
+        np.isreal(c)
+        np.iscomplex(c)
+        np.isrealobj(x)
+        np.iscomplexobj(x)
+        np.isrealobj(c)
+        np.iscomplexobj(c)
+    """,
+    "places": """
+        np.nonzero(x)
+        np.where(x > 1)
+        x.nonzero()
+        np.extract(x > 1, y)
+        np.extract(k, x)
+        np.compress(k, x)
+    """,
+    "flat": """
+        x.flat[2]
+        X.flat[n]
+        X.flat[-3]
+        A.flat[7]
+        len(X.flat)
+        [2 * v for v in x.flat]
+        x.flat[1] = 3; x
+        X.flat[j] = 2; X
+    """,
+    "in": """
+        2 in x
+        s in x
+        s not in X
+        j in k
+        j in list(k)
+    """,
+    "diagonals": """
+        np.diag(x, 2)
+        np.diag(x, -1)
+        np.diagflat(x)
+        np.diagflat(x, 1)
+        np.diag(x[1:], j)
+        np.tril(x)
+        np.triu(x, 1)
+        np.tril(x[1:], -1)
+    """,
+    "stretched": """
+        np.repeat(x, k)
+        x.repeat(k)
+        np.repeat(x, m)
+        np.repeat(k, k)
+        np.repeat(x * 2, k, axis=0)
+    """,
+    "as it is": """
+        np.asfortranarray(x)
+    """,
+    "vector transposed": """
+        x.transpose()
+    """,
+    "bounds": """
+        np.transpose(x)
+        np.isneginf(x, None)
+        np.clip(x, -1, 1, None)
+        x.clip(None, 2, out=None)
+    """,
 }

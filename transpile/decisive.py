@@ -23,7 +23,8 @@ __all__ = ["decisive", "settled", "with_values"]
 
 _NAMES = frozenset((
     "axis", "axes", "axis1", "axis2", "source", "destination", "offset", "keepdims", "ddof", "bias",
-    "rowvar", "ord", "decimals", "repeats", "edge_order",
+    "rowvar", "ord", "decimals", "repeats", "edge_order", "deg", "equal_nan", "copy", "increasing",
+    "wrap",
 ))
 """Of NumPy's parameters: what they are given has to be known."""
 

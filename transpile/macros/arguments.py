@@ -11,9 +11,13 @@ import numpy as np
 
 from loopir.record import record
 
+from ..types import Constant
 from .context import Context
 
 __all__ = ["Arguments", "arguments", "flag", "function_named", "is_none"]
+
+
+_NOTHING = {Constant(None, type(None))}
 
 
 @record(frozen=True, slots=True)
@@ -62,14 +66,20 @@ def arguments(node: ast.AST, cx: Context, signatures: Mapping[str, str]) -> Argu
     names = known if name in signatures and name[0] == "." else _placed(name.lstrip("."), known)
     if None in names[: len(args)]:
         return None
-    given = {n: e for n, e in zip(names, args, strict=False) if n is not None}
+    given = {n: _said(e, cx) for n, e in zip(names, args, strict=False) if n is not None}
     for k in node.keywords:
         if k.arg is None or k.arg not in (*either, *named) or k.arg in given:
             return None
-        given[k.arg] = k.value
+        given[k.arg] = _said(k.value, cx)
     if len(args) > len(names) or not given.keys() >= {*names[:1]}:
         return None
     return Arguments(name.removeprefix("."), given)
+
+
+def _said(e: ast.expr, cx: Context) -> ast.expr:
+    """None in the place of a name that is sure to stand for it."""
+    nothing = isinstance(e, ast.Name) and cx.fact(e).kinds == _NOTHING
+    return ast.copy_location(ast.Constant(None), e) if nothing else e
 
 
 @functools.cache

@@ -15,6 +15,16 @@ __all__ = ["list_found", "list_turned", "place_of"]
 _WHOLE = frozenset({"i64", "bool", "i32", "i16", "i8"})
 
 
+def _array(e: ast.expr, cx: Context) -> ast.expr | None:
+    """The array that `e` is, or a list of whose elements it is."""
+    match e:
+        case ast.Call(args=[ast.Name() as of], keywords=[]) if (
+            cx.builtin(e) == "list" and cx.fact(of).rank == 1
+        ):
+            e = of
+    return e if cx.fact(e).array and isinstance(e, ast.Name) else None
+
+
 def list_found(node: ast.AST, cx: Context) -> ast.expr | None:
     """Items that are equal. A NaN is found if it is the same object: that is Python's to tell.
 
@@ -52,6 +62,12 @@ def list_found(node: ast.AST, cx: Context) -> ast.expr | None:
         j = _place
     """
     match node:
+        case ast.Compare(left=wanted, ops=[ast.In() | ast.NotIn() as op], comparators=[of]) if (
+            (array := _array(of, cx)) is not None
+        ):
+            text = "NP.any(NP.equal(X, W))" if isinstance(op, ast.In) else "not NP.any(X == W)"
+            known = cx.fact(wanted).rank == 0 and cx.fact(wanted).types and cx.means("bool", "list")
+            return cx.expr(f"bool({text})", NP=cx.numpy, X=array, W=wanted) if known else None
         case ast.Compare(left=wanted, ops=[ast.In() | ast.NotIn()], comparators=[of]):
             name, text = "found", "any(V == W for V in X)"
         case ast.Call(func=ast.Attribute(value=of, attr="count"), args=[wanted], keywords=[]):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..types import ELEMENTS, PARTS
+from ..types import ELEMENTS, PARTS, ScalarType
 from .arguments import Arguments, arguments, flag
 from .context import Context
 from .integers import integer_constant
@@ -19,6 +19,7 @@ from .views import View, broadcast, held, is_viewable, view
 __all__ = ["NAMES", "ROWS", "Applied", "applied", "formula", "formula_view", "told"]
 
 
+_FLOAT = {ScalarType("f64", weak=True)}
 _Row: TypeAlias = "Callable[[Arguments, Context, str], Applied | None]"
 
 
@@ -120,11 +121,24 @@ def _close(given: Arguments, cx: Context, to: str) -> Applied | None:
         return None
     bounds = [given.get("rtol") or ast.Constant(1e-5), given.get("atol") or ast.Constant(1e-8)]
     nan = flag(given.get("equal_nan"), False)
-    if nan is None or not all(isinstance(e, ast.Constant) for e in bounds):
+    if nan is None or not all(cx.fact(e).types == _FLOAT for e in bounds):
         return None
     same = "A == B or A != A and B != B" if nan else "A == B"
     text = f"(abs(A - B) <= D + C * abs(B)) or {same} if NP.isfinite(B) else {same}"
     return Applied(text.replace("B", "NP.float64(B)") if whole else text, [*operands, *bounds])
+
+
+def _is_real(yes: bool) -> _Row:
+    """Whether the imaginary part is nothing."""
+
+    def row(given: Arguments, cx: Context, to: str) -> Applied | None:
+        of = cx.fact(given["x"]).array
+        compared = f"NP.imag(A) {'==' if yes else '!='} 0"
+        if of is None or (of.rank > 1 and cx.fact(given["x"]).order != "C"):
+            return None  # the result lies as in C
+        return Applied(compared if of.dtype in PARTS else f"T({yes})", [given["x"]])
+
+    return row
 
 
 def _conjugate(given: Arguments, cx: Context, to: str) -> Applied | None:
@@ -166,8 +180,8 @@ ROWS: dict[str, tuple[str, _Row]] = {
     "array": ("x dtype copy", _made),
     "asarray": ("x dtype", _converted),
     "astype": ("x dtype copy", _cast),
-    "clip": ("a a_min a_max min max", _clipped),
-    ".clip": ("a min max", _clipped),
+    "clip": ("a a_min a_max out min max", _clipped),
+    ".clip": ("a min max out", _clipped),
     "conjugate": ("x", _conjugate),
     ".conj": ("x", _conjugate),
     ".conjugate": ("x", _conjugate),
@@ -183,9 +197,11 @@ ROWS: dict[str, tuple[str, _Row]] = {
     "heaviside": ("x h", formula("T(A) if A != A else T(B) if A == 0 else T(0) if A < 0 else T(1)",
                                  "x", "h", kinds="f")),
     "isclose": ("a b rtol atol equal_nan", _close),
+    "iscomplex": ("x", _is_real(False)),
     "isin": ("x among", isin),
-    "isneginf": ("x", formula("NP.equal(A, -NP.inf)", "x", kinds="f")),
-    "isposinf": ("x", formula("NP.equal(A, NP.inf)", "x", kinds="f")),
+    "isneginf": ("x out", formula("NP.equal(A, -NP.inf)", "x", kinds="f")),
+    "isposinf": ("x out", formula("NP.equal(A, NP.inf)", "x", kinds="f")),
+    "isreal": ("x", _is_real(True)),
     "nan_to_num": ("x copy nan posinf neginf", _numbers),
     "polyval": ("p x", polyval),
     "positive": ("x", formula(None, "x")),

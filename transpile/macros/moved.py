@@ -92,12 +92,12 @@ def _tiled(given: Arguments, cx: Context, of: View | None) -> View | None:
 
 
 def _triangle(below: bool) -> Way:
-    """One side of a diagonal; zeros on the other."""
+    """One side of a diagonal; zeros on the other. A vector is each row."""
 
     def way(given: Arguments, cx: Context, of: View | None) -> View | None:
         fact = cx.fact(given["a"])
         k = given.get("k") or ast.Constant(0)
-        if fact.rank != 2 or fact.array is None or not cx.fact(k).is_int:
+        if fact.rank not in (1, 2) or fact.array is None or not cx.fact(k).is_int:
             return None
         if of is None:
             return NOTHING
@@ -109,9 +109,9 @@ def _triangle(below: bool) -> Way:
         def at(index: Sequence[ast.expr]) -> ast.expr:
             i, j = index
             d = minus(i, ast.Constant(0), cx) if integer_constant(by) == 0 else plus(i, by, cx)
-            return cx.expr(text, E=matrix.at(index), J=j, D=d, ZERO=zero)
+            return cx.expr(text, E=matrix.at(index[-len(matrix.shape):]), J=j, D=d, ZERO=zero)
 
-        return View(of.shape, at, of.checks, "C" if of.order == "C" else "?")
+        return View((of.shape[0], of.shape[-1]), at, of.checks, "C" if of.order == "C" else "?")
 
     return way
 

@@ -11,7 +11,7 @@ from .integers import integer_constant
 from .nests import dtype, unless
 from .views import held
 
-__all__ = ["REJOINED", "Way"]
+__all__ = ["REJOINED", "Way", "checked"]
 
 Way = Callable[[Arguments, Context], "ast.expr | None"]
 
@@ -24,7 +24,7 @@ def _deleted(given: Arguments, cx: Context) -> ast.expr | None:
     k = at if isinstance(at, ast.Constant) else held(at, "k", cx)
     checks = [cx.expr("K < -X.shape[0] or K >= X.shape[0]", K=k, X=x)]
     text = "NP.concatenate((X[:K % X.shape[0]], X[K % X.shape[0] + 1:]))"
-    return _checked(checks, cx.expr(text, NP=cx.numpy, X=x, K=k), cx)
+    return checked(checks, cx.expr(text, NP=cx.numpy, X=x, K=k), cx)
 
 
 def _inserted(given: Arguments, cx: Context) -> ast.expr | None:
@@ -41,7 +41,7 @@ def _inserted(given: Arguments, cx: Context) -> ast.expr | None:
     checks = [cx.expr("K < -X.shape[0] or K > X.shape[0]", **parts)]
     parts["K"] = held(cx.expr("K + X.shape[0] if K < 0 else K", **parts), "k", cx)
     new = cx.expr("NP.concatenate((X[:K], NP.full(1, V, T), X[K:]))", **parts)
-    return _checked(checks, new, cx)
+    return checked(checks, new, cx)
 
 
 def _becomes(value: str, to: str) -> bool:
@@ -58,7 +58,7 @@ def _vector(given: Arguments, cx: Context) -> ast.expr | None:
     return x if isinstance(x, ast.Name) else held(x, "a", cx)
 
 
-def _checked(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.expr:
+def checked(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.expr:
     """A name for `new`; for what stands there now, where one of `checks` holds."""
     name, node = cx.fresh("a"), cx.at
     assert isinstance(node, ast.expr)
@@ -180,7 +180,7 @@ def _weighted(given: Arguments, cx: Context) -> ast.expr | None:
     new = cx.expr("NP.sum(E, axis=K) / TOTAL", NP=cx.numpy, E=by, K=ast.Constant(axis % rank),
                   TOTAL=total)
     unlike = cx.expr("A.shape[K] != W.shape[0]", A=a, K=ast.Constant(axis % rank), W=weights)
-    return _checked([unlike, cx.expr("TOTAL == 0", TOTAL=total)], new, cx)
+    return checked([unlike, cx.expr("TOTAL == 0", TOTAL=total)], new, cx)
 
 
 def _kept(given: Arguments, cx: Context) -> ast.expr | None:

@@ -8,8 +8,10 @@ from ..types import PARTS
 from .arguments import Arguments, arguments
 from .context import Context
 from .integers import integer_constant
+from .masking import true_of
 from .rejoined import REJOINED, Way
 from .views import held
+from .windows import WINDOWS
 
 __all__ = ["SIGNATURES", "array_respelled", "respelled"]
 
@@ -98,8 +100,10 @@ def _turned(given: Arguments, cx: Context) -> ast.expr | None:
 
 def _permuted(x: ast.expr, order: Sequence[int], cx: Context) -> ast.expr | None:
     rank = _rank(x, cx)
-    if sorted(order) != list(range(rank)) or rank < 2:
+    if sorted(order) != list(range(rank)):
         return None
+    if rank == 1:
+        return cx.expr("X[:]", X=x)
     if list(order) == list(range(rank))[::-1]:
         return cx.expr("X.T", X=x)
     return cx.expr(f"X.transpose({', '.join(map(str, order))})", X=x)
@@ -228,16 +232,25 @@ def _size(given: Arguments, cx: Context) -> ast.expr | None:
 def _chosen(given: Arguments, cx: Context) -> ast.expr | None:
     """Of a vector, what a mask of its length chooses."""
     mask, x = given["condition"], given.get("a")
-    bools = {t.dtype for t in cx.fact(mask).types} == {"bool"}
-    if x is None or (_rank(x, cx), _rank(mask, cx)) != (1, 1) or not bools:
+    known = x is not None and cx.fact(x).array and cx.fact(mask).array
+    if x is None or not known or (_rank(x, cx), _rank(mask, cx)) != (1, 1):
         return None
-    return None if given.get("axis") is not None else cx.expr("X[M]", X=x, M=mask)
+    return None if given.get("axis") is not None else cx.expr("X[M]", X=x, M=true_of(mask, cx))
 
 
 def _places(given: Arguments, cx: Context) -> ast.expr | None:
-    """Of a vector: a column."""
+    """Of a vector: a column, or one array of a tuple."""
     x = given["a"]
-    return cx.expr("NP.flatnonzero(X)[:, None]", NP=cx.numpy, X=x) if _rank(x, cx) == 1 else None
+    text = "NP.flatnonzero(X)[:, None]" if given.name == "argwhere" else "(NP.flatnonzero(X),)"
+    known = _rank(x, cx) == 1 and cx.fact(x).array and given.only("a")
+    return cx.expr(text, NP=cx.numpy, X=x) if known else None
+
+
+def _has_parts(given: Arguments, cx: Context) -> ast.expr | None:
+    """Whether its type is complex."""
+    types = {t.dtype in PARTS for t in cx.fact(given["x"]).types}
+    plain = isinstance(given["x"], (ast.Name, ast.Constant)) and len(types) == 1
+    return ast.Constant(types == {given.name == "iscomplexobj"}) if plain else None
 
 
 def _appended(given: Arguments, cx: Context) -> ast.expr | None:
@@ -269,6 +282,7 @@ _WAYS: dict[str, tuple[str, Way]] = {
     "asanyarray": ("a dtype", _as_it_is),
     "asarray": ("a dtype", _as_it_is),
     "ascontiguousarray": ("a dtype", _side_by_side),
+    "asfortranarray": ("a dtype", _side_by_side),
     "atleast_1d": ("a", _at_least(1)),
     "atleast_2d": ("a", _at_least(2)),
     ".conj": ("a", _its_own),
@@ -281,10 +295,13 @@ _WAYS: dict[str, tuple[str, Way]] = {
     "flip": ("m axis", _flip),
     "fliplr": ("m", _flipped(1)),
     "flipud": ("m", _flipped(0)),
+    "iscomplexobj": ("x", _has_parts),
+    "isrealobj": ("x", _has_parts),
     "matrix_transpose": ("a", lambda given, cx: _swapped(Arguments("swapaxes", {
         **given.given, "axis1": ast.Constant(-1), "axis2": ast.Constant(-2)}), cx)),
     "moveaxis": ("a source destination", _moved),
     "ndim": ("a", _size),
+    "nonzero": ("a", _places),
     "permute_dims": ("a axes", _transposed),
     "ravel": ("a order", _shaped),
     "reshape": ("a shape order", _shaped),
@@ -295,6 +312,8 @@ _WAYS: dict[str, tuple[str, Way]] = {
     "swapaxes": ("a axis1 axis2", _swapped),
     "take": ("a indices axis mode", _one),
     "transpose": ("a axes", _transposed),
+    "where": ("a b c", _places),
+    **WINDOWS,
     **{f"{name}.outer": ("a b", _outer) for name in _OUTER},
 }
 SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}

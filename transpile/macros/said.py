@@ -56,6 +56,13 @@ _NONE = ("A.size == 0",)
 _COV = "a y rowvar=True bias=False ddof=1"
 _DOUBLES = "D = NP.asarray(A, dtype=NP.float64)"
 _CENTRED = "P = D - NP.mean(D, axis={}, keepdims=True)"
+_STEP = (
+    "D = NP.diff(A)",
+    "M = NP.mod(D + PERIOD / 2, PERIOD) - PERIOD / 2",
+    "W = NP.where((M == -PERIOD / 2) & (D > 0), PERIOD / 2, M) - D",
+)
+_UNWRAP = "unwrap a discont axis=-1 period=6.283185307179586"
+_UNWRAPPED = "NP.concatenate((A[:1], A[1:] + NP.cumsum(NP.where(NP.abs(D) < LEAST, 0, W))))"
 _UNSURE = ("not NP.all(S > 0)", "not NP.all(NP.isfinite(C))")
 _BY_ROOTS = "NP.clip(C / S[:, None] / S[None, :], -1, 1)"
 
@@ -148,6 +155,10 @@ SAYINGS: tuple[Saying, ...] = (
            says="NP.var(A, axis=AXIS, ddof=DDOF, keepdims=KEEPDIMS)"),
     Saying(call=f"nanstd {_SPREAD}", kinds="iub",
            says="NP.std(A, axis=AXIS, ddof=DDOF, keepdims=KEEPDIMS)"),
+    Saying(call=_UNWRAP, kinds="f", rank=1, first=_STEP,
+           says=_UNWRAPPED.replace("LEAST", "PERIOD / 2")),
+    Saying(call=_UNWRAP, wants="DISCONT", kinds="f", rank=1, first=_STEP,
+           says=_UNWRAPPED.replace("LEAST", "DISCONT")),
     Saying(call=f"nanvar {_SPREAD}", kinds="f", first=_VARIANCE,
            python=("N <= DDOF",), says="V"),
     Saying(call=f"nanstd {_SPREAD}", kinds="f", first=_VARIANCE,

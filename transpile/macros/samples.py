@@ -57,17 +57,18 @@ _MOST = 16
 
 _NAMES = """
     all allclose amax amin angle any append arange argmax argmin argpartition argsort argwhere
-    around array array_equal asarray ascontiguousarray atleast_1d atleast_2d average bincount block
-    broadcast_to clip column_stack compress concatenate convolve copy corrcoef correlate
-    count_nonzero cov cross cumprod cumsum delete diag diagonal diff digitize dot dstack ediff1d
-    einsum empty empty_like expand_dims extract eye fix flip fliplr flipud full full_like geomspace
-    gradient histogram hstack identity indices inner insert interp isclose isin isneginf isposinf
-    kron linspace logspace matmul matrix_transpose max mean median meshgrid min moveaxis nan_to_num
-    nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar
+    around array array_equal asarray ascontiguousarray asfortranarray atleast_1d atleast_2d average
+    bartlett bincount blackman block broadcast_to clip column_stack compress concatenate convolve
+    copy corrcoef correlate count_nonzero cov cross cumprod cumsum delete diag diagflat diagonal
+    diff digitize dot dstack ediff1d einsum empty empty_like expand_dims extract eye fix flip fliplr
+    flipud full full_like geomspace gradient hamming hanning histogram hstack identity indices inner
+    insert interp isclose iscomplex isin isneginf isposinf isreal kron linspace logspace matmul
+    matrix_transpose max mean median meshgrid min moveaxis nan_to_num nanargmax nanargmin nancumprod
+    nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar
     ones ones_like outer pad partition percentile permute_dims polyval prod ptp quantile ravel
     repeat reshape roll rollaxis rot90 round searchsorted select sinc sort squeeze stack std sum
     swapaxes take take_along_axis tensordot tile trace transpose trapezoid tri tril triu unique
-    vander var vdot vstack where zeros zeros_like
+    unwrap vander var vdot vstack where zeros zeros_like
 """
 _PURE: tuple[Any, ...] = (
     *(getattr(np, name) for name in _NAMES.split()),

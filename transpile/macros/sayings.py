@@ -51,7 +51,7 @@ def _parts(
     defaults = dict(w.split("=") for w in words if "=" in w)
     parts = {k.upper(): cx.expr(v) for k, v in defaults.items()}
     own = {k.upper(): e for k in given.given if (e := given.get(k)) is not None
-           and not (isinstance(e, ast.Constant) and ast.unparse(e) == defaults.get(k))}
+           and ast.unparse(e) != defaults.get(k)}
     text, wanted = " ".join((row.says, *row.first, *row.python)), row.wants.split()
     named = {*re.findall(r"[A-Z_]+", text), *(w.partition("=")[0] for w in wanted)}
     of = cx.fact(own.get("A", ast.Constant(None)))

@@ -42,8 +42,8 @@ def array_shaped(node: ast.AST, cx: Context) -> ast.expr | None:
             return cx.expr("X[:]", X=x)
         case "reshape" if axis == -1 and rank == 1:
             return cx.expr("X[:]", X=x)
-        case "diag" if not given and rank == 1:
-            return _matrix(x, cx)
+        case "diag" | "diagflat" if rank == 1 and all(cx.fact(k).is_int for k in given):
+            return _matrix(x, given[0] if given else ast.Constant(0), cx)
         case _ if name in _OF_VECTORS and not given and rank > 1:
             return cx.expr(f"NP.{name}(X.ravel())", NP=cx.numpy, X=x)
     return None
@@ -108,17 +108,23 @@ def _squeezed(
     return unless(tests, original, cx.code(f"NAME = {left}", NAME=name, X=x), cx)
 
 
-def _matrix(x: ast.expr, cx: Context) -> ast.expr:
-    """With `x` on its diagonal."""
+def _matrix(x: ast.expr, k: ast.expr, cx: Context) -> ast.expr:
+    """With `x` on its `k`-th diagonal above the first."""
     name, ty = cx.fresh("diag"), cx.fact(x).array
     assert ty is not None
     x = x if isinstance(x, ast.Name) else held(x, "a", cx)
     text = """
-        NAME = NP.zeros((X.shape[0], X.shape[0]), T)
+        NAME = NP.zeros((SIDE, SIDE), T)
         for I in range(X.shape[0]):
-            NAME[I, I] = X[I]
+            NAME[ROW, COLUMN] = X[I]
     """
-    cx.before(*cx.code(text, NAME=name, NP=cx.numpy, X=x, T=dtype(ty.dtype, cx), I=cx.fresh("i")))
+    i, first = cx.fresh("i"), integer_constant(k, None) == 0
+    k = k if isinstance(k, ast.Constant) else held(k, "k", cx)
+    own = ("X.shape[0]", "I", "I") if first else (
+        "X.shape[0] + abs(K)", "I + max(-K, 0)", "I + max(K, 0)")
+    side, row, column = (cx.expr(e, X=x, K=k, I=ast.Name(i, ast.Load())) for e in own)
+    cx.before(*cx.code(text, NAME=name, NP=cx.numpy, X=x, T=dtype(ty.dtype, cx), I=i,
+                       SIDE=side, ROW=row, COLUMN=column))
     return cx.expr("NAME", NAME=name)
 
 

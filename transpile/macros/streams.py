@@ -55,6 +55,10 @@ def stream(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
             return _reversed(a, cx, rebound)
         case _, ast.Subscript(slice=ast.Slice()):
             return _slice(it, cx, rebound) or _array(it, cx, rebound)
+        case _, ast.Attribute(value=ast.Name() as x, attr="flat") if (
+            cx.fact(x).rank == 1 and cx.fact(x).array
+        ):
+            it = x
     known = tuple_known(it, cx) or it
     return _rows(known, cx) or _array(known, cx, rebound) or _tuples(it, cx)
 

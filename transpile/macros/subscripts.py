@@ -9,6 +9,7 @@ import numpy as np
 from ..types import ELEMENTS, ScalarType
 from .context import Context
 from .indexed import may_be_bool
+from .integers import integer_constant
 
 __all__ = ["lists_indexed", "row_element"]
 
@@ -18,11 +19,18 @@ def row_element(node: ast.AST, cx: Context) -> ast.expr | None:
 
         s = X[i][j]
         X[i][j] = s
+        s = X.flat[i]
     →
         s = X[i, j]
         X[i, j] = s
+        s = X[i // X.shape[1], i % X.shape[1]]
     """
     match node:
+        case ast.Subscript(value=ast.Attribute(value=array, attr="flat"), slice=k):
+            return _in_order(node, array, k, cx)
+        case ast.Call(args=[ast.Attribute(value=ast.Name() as array, attr="flat")], keywords=[]):
+            known = cx.builtin(node) == "len" and cx.fact(array).array
+            return cx.expr("X.size", X=array) if known else None
         case ast.Subscript(value=ast.Subscript(value=array, slice=i), slice=j):
             pass
         case _:
@@ -35,6 +43,21 @@ def row_element(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     both = ast.Tuple([*rows, *columns], ast.Load())
     return ast.copy_location(ast.Subscript(array, both, node.ctx), node)
+
+
+def _in_order(node: ast.Subscript, x: ast.expr, k: ast.expr, cx: Context) -> ast.expr | None:
+    """The `k`-th element in C order; where there is none, its row is out of range as well."""
+    rank = cx.fact(x).rank or 0
+    known = cx.fact(x).array and cx.fact(k).is_int and isinstance(x, ast.Name)
+    if not known or not (isinstance(k, ast.Name) or integer_constant(k, None) is not None):
+        return None
+    rest = [cx.expr("X.shape[K]", X=x, K=ast.Constant(axis)) for axis in range(1, rank)]
+    places: list[ast.expr] = []
+    for n in reversed(rest):
+        places.insert(0, cx.expr("K % N", K=k, N=n))
+        k = cx.expr("K // N", K=k, N=n)
+    at = ast.Tuple([k, *places], ast.Load()) if places else k
+    return ast.copy_location(ast.Subscript(x, at, node.ctx), node)
 
 
 def lists_indexed(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:

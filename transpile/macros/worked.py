@@ -17,11 +17,13 @@ from .searching import Way
 from .sliding import PAIRS as SLIDING_IN_PAIRS
 from .sliding import WAYS as SLIDING
 from .stepwise import WAYS as STEPWISE
+from .stretched import WAYS as STRETCHED
 
 __all__ = ["SIGNATURES", "array_paired", "array_worked"]
 
 _WAYS: dict[str, tuple[str, Way]] = {
     **SEARCHING, **BETWEEN, **COUNTING, **PLACES, **SLIDING, **STEPWISE, **MIDDLE,
+    **STRETCHED,
 }
 """By the function: its arguments, and the statements that leave what it gives under a name."""
 

@@ -6,7 +6,7 @@ import ast
 import numpy as np
 
 from ..types import ELEMENTS
-from .arguments import function_named, is_none
+from .arguments import arguments, flag, function_named, is_none
 from .arrays import stored
 from .context import Context
 from .views import held, scalar
@@ -84,10 +84,20 @@ def elements_written(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                     x[_i_1] = y[_i_1]
     """
     match node:
+        case ast.Return(value=ast.Call() as call) if _is_done(call, cx):
+            return [*cx.code("E", E=call), *cx.code("return None")]
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=x, attr="fill") as func, args=[y],
                                      keywords=[])):
             if cx.resolve(func) is None and cx.fact(x).array and cx.fact(y).rank == 0:
                 return cx.code("X[...] = Y", X=x, Y=y)
+        case ast.Expr(value=ast.Call() as call) if (
+            (given := arguments(call, cx, {"fill_diagonal": "x y wrap"})) is not None
+        ):
+            x, value = given["x"], given.get("y")
+            of = cx.fact(x).rank == 2 and isinstance(x, ast.Name) and (
+                flag(given.get("wrap"), False) is False)
+            if of and value is not None and cx.fact(value).rank == 0 and _same_types(x, value, cx):
+                return cx.whole(lambda: _diagonal(x, value, cx))
         case ast.Expr(value=ast.Call(func=func, args=[x, y],
                                      keywords=[ast.keyword(arg="where", value=where)])):
             if function_named(func, cx) == "copyto" and _same_types(x, y, cx):
@@ -98,11 +108,15 @@ def elements_written(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             if known and alike:
                 exact = cx.fact(x).rank or 0
                 return cx.whole(lambda: stored(node, x, y, cx, where=where, exact=exact))
-        case ast.Expr(value=ast.Call(func=func, args=[x, y], keywords=[])):
-            of = cx.fact(x).rank == 2 and cx.fact(y).rank == 0 and isinstance(x, ast.Name)
-            if of and function_named(func, cx) == "fill_diagonal" and _same_types(x, y, cx):
-                return cx.whole(lambda: _diagonal(x, y, cx))
     return None
+
+
+def _is_done(call: ast.Call, cx: Context) -> bool:
+    """Whether it only writes, and gives None."""
+    match call.func:
+        case ast.Attribute(value=x, attr="fill") if cx.resolve(call.func) is None:
+            return cx.fact(x).array is not None
+    return function_named(call.func, cx) in ("copyto", "fill_diagonal", "place", "put", "putmask")
 
 
 def _diagonal(x: ast.expr, y: ast.expr, cx: Context) -> list[ast.stmt]:
