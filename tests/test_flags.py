@@ -294,3 +294,36 @@ def _warned(f: Any, args: tuple[Any, ...]) -> list[str]:
         warnings.simplefilter("default")
         f(*args)
     return sorted({str(w.message) for w in caught})
+
+
+BESIDE = (
+    "t = np.{op}(x[0] + y[0], x[1] - y[1])",
+    "u = x[1] - y[1]\nt = np.{op}(x[0], u)",
+    "t = np.{op}(np.{op}(x[0], x[1] - y[1]), x[2] / y[2])",
+    "t = x[0]\nfor i in range(len(x)):\n    t = np.{op}(t, x[i] - y[i])",
+    "t = x[0]\nfor i in range(len(x)):\n    u = x[i] - y[i]\n    t = np.{op}(t, u)",
+    "z[0] = np.{op}(x[0], x[1] - y[1])\nt = x[0]",
+    "z[:] = np.{op}(x, x - y)\nt = z[0]",
+    "t = x[0]\nif y[2] > 0:\n    z[1] = np.{op}(x[0], np.{op}(y[0], x[1] * y[1]))",
+    "s = x[0]\nt = np.{op}(np.{op}(s, x[1] - y[1]), 2 * s)",
+)
+
+
+@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("op", ["maximum", "minimum", "fmax", "fmin"])
+@pytest.mark.parametrize("form", BESIDE)
+def test_beside_a_nan_all_is_computed(form: str, op: str, target: str, tmp_path: Path) -> None:
+    """Where one operand decides, a C compiler leaves out what the other is made of."""
+    body = "".join(f"    {line}\n" for line in form.format(op=op).splitlines())
+    plain = written(tmp_path, f"""
+import numpy as np
+def beside(x, y):
+    z = np.zeros(len(x), x.dtype)
+{body}    return t
+""").beside
+    fused = fuse(plain, target=target, on_reject="silent")
+    for dtype in (np.float32, np.float64):
+        for a, b, c, d in itertools.product((1.0, 0.0, np.inf, np.nan), repeat=4):
+            x, y = np.array([a, b, c, 2.0], dtype), np.array([d, b, c, 1.0], dtype)
+            assert messages(fused, x, y) == messages(plain, x, y), (x, y)
+    assert fused.stats.compiled

@@ -45,8 +45,8 @@ typedef union {
 #define TP_SHUFFLE(indices, a, b, ...) __builtin_shuffle(a, b, (indices){__VA_ARGS__})
 #endif
 
-/* A condition that is asked whatever else is known, and a vector that is computed wherever it is chosen. */
-#define TP_ASKED(cond) __extension__({ uint8_t asked_ = (cond); TP_COMPUTED(asked_); asked_; })
+/* A condition, or an integer, that is asked for whatever else is known, and a float or a vector that is computed wherever it is chosen. */
+#define TP_ASKED(value) __extension__({ __typeof__(value) asked_ = (value); TP_COMPUTED(asked_); asked_; })
 #define TP_EVERYWHERE(value) __extension__({ __typeof__(value) all_ = (value); TP_COMPUTED_V(all_); all_; })
 
 /* The hardware's floating-point flags, in ops.STATUS's order: divide 1, over 2, under 4, invalid 8. */

@@ -39,7 +39,7 @@ def expr(e: ir.Expr, s: Scope) -> str:
             given = tuple(expr(a, s) for a in args)
             if (asked := decisive(op, args)) and any(map(raising, asked)):
                 pairs = zip(given, args, strict=True)
-                given = (*(f"TP_ASKED({a})" if e in asked and raising(e) else a for a, e in pairs),)
+                given = (*(_kept(a, e) if e in asked and raising(e) else a for a, e in pairs),)
             if op == "select" and any(map(raising, args[1:])):
                 bits = "u16" if dtype == "f16" else dtype  # no register of floats has a uint16_t
                 return f"tp_choose_{bits}({', '.join(map(plain, given))})"
@@ -73,8 +73,15 @@ def decisive(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     """
     if op == "select":
         return args[:1]
+    if op in ("minimum", "maximum"):
+        return args[1:]  # of no use beside a NaN
     of_range = op == "cast" and args[0].dtype == "bool"  # which it knows
     return args if of_range or (op in ("and", "or") and not all(map(raising, args))) else ()
+
+
+def _kept(text: str, e: ir.Expr) -> str:
+    """`text` of `e`, computed in any case."""
+    return f"TP_{'EVERYWHERE' if e.dtype in ('f32', 'f64') else 'ASKED'}({plain(text)})"
 
 
 def _is_chosen(e: ir.Expr) -> bool:
