@@ -15,6 +15,7 @@ from .fact import INT, SCALAR, UNKNOWN, Fact, either, typed
 from .integers import integer_constant
 from .samples import is_pure, method, modest
 from .shapes import Shapes
+from .tupled import Tuples
 
 __all__ = ["Called"]
 
@@ -23,7 +24,7 @@ _NEW = ""
 """The owner of an array that was just made."""
 
 
-class Called(Shapes):
+class Called(Shapes, Tuples):
     """Facts about calls."""
 
     def called(self, e: ast.Call) -> Fact:
@@ -94,6 +95,7 @@ class Called(Shapes):
         raise NotImplementedError
 
     def _reshaped(self, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
+        lengths = self.spread(lengths)
         of, rank = self.of(array), len(lengths) or 1
         if of.array is None or not all(self.of(n).is_int for n in lengths):
             return UNKNOWN
@@ -102,6 +104,11 @@ class Called(Shapes):
         known = [integer_constant(n, None) == 1 for n in lengths]
         shape = tuple("1" if one else "" for one in known) if any(known) else None
         return Fact(rank, frozenset({ty}), shape, of.owner)
+
+    def spread(self, lengths: Sequence[ast.expr]) -> Sequence[ast.expr]:
+        """What a name has as items, where that is all there is."""
+        named = len(lengths) == 1 and isinstance(lengths[0], ast.Name)
+        return (self.items(lengths[0]) if named else None) or lengths
 
     def _owner(self, e: ast.Call, target: object | None) -> str | None:
         """Whose memory what a call gives is."""

@@ -10,7 +10,8 @@ import numpy as np
 from ..types import ScalarType
 from .comprehensions import waits
 from .context import Context
-from .filled import Filled, Loop, filled, kinds
+from .copying import copied
+from .filled import Comprehension, Filled, Loop, filled, kinds
 from .names import bound, free_of
 from .nests import allocated, dtype, product, unless
 
@@ -44,7 +45,7 @@ def array_collected(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Call(func=func, args=[ast.ListComp() | ast.GeneratorExp() as taken, *rest]):
-            function = cx.resolve(func)
+            function, taken = cx.resolve(func), _of_lists(taken, cx)
         case _:
             return None
     given = {k.arg: k.value for k in node.keywords} | ({"dtype": rest[0]} if rest else {})
@@ -68,6 +69,18 @@ def array_collected(node: ast.AST, cx: Context) -> ast.expr | None:
         return cx.made(name, make)
     finally:
         cx.facts.known = before
+
+
+def _of_lists(of: Comprehension, cx: Context) -> Comprehension:
+    """Lists in the place of arrays made of lists: they are rows of the same numbers."""
+    match of.elt:
+        case ast.Call(func=func, args=[ast.ListComp() as row], keywords=[]) if (
+            cx.resolve(func) is np.array
+        ):
+            new = copied(of)
+            new.elt = _of_lists(row, cx)
+            return new
+    return of
 
 
 def list_nested(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:

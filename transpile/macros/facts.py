@@ -27,12 +27,12 @@ from .indexed import Indexed
 from .names import bound, bound_once, free_of
 from .objects import held_at
 from .samples import OPERATORS, Types
-from .tupled import Tuples, tuple_lists, whole_names
+from .tupled import tuple_lists, whole_names
 
 __all__ = ["Facts"]
 
 
-class Facts(Called, Indexed, Tuples):
+class Facts(Called, Indexed):
     """Facts about expressions where ``known`` holds of the local names."""
 
     def __init__(

@@ -32,7 +32,8 @@ def _called(e: ast.expr, cx: Context) -> tuple[ast.expr, Sequence[ast.expr]] | N
             return None
     if found is None or cx.fact(found[0]).array is None or cx.fact(found[0]).rank != 1:
         return None
-    return found if all(cx.fact(n).is_int for n in found[1]) else None
+    lengths = cx.facts.spread(found[1])
+    return (found[0], lengths) if all(cx.fact(n).is_int for n in lengths) else None
 
 
 def in_another_shape(e: ast.expr, cx: Context) -> View | None:

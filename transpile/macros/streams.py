@@ -51,6 +51,8 @@ def stream(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None
             keywords=[ast.keyword(arg="strict", value=ast.Constant(value=bool(strict)))],
         ):
             return _zip(args, strict, cx, rebound)
+        case "iter", ast.Call(args=[a], keywords=[]):
+            return stream(a, cx, rebound)
         case "reversed", ast.Call(args=[a], keywords=[]):
             return _reversed(a, cx, rebound)
         case _, ast.Subscript(slice=ast.Slice()):
