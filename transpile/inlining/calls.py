@@ -10,7 +10,7 @@ from ..draws import Draw, draw_of, is_ours
 from ..draws.sized import sized
 from ..lower.refusal import refuse
 from ..macros.copying import copied
-from ..macros.driver import Macro
+from ..macros.driver import Macro, without_attempts
 from ..macros.env import Env
 from ..macros.lifting import Lifted
 from ..macros.objects import held_type
@@ -162,7 +162,8 @@ class Calls(Bodies):
         self.calls.append(made)
         self.bodies.append(body)
         try:
-            lines, value = without_return(self.block(body), self.cx)
+            body = without_attempts(self.block(body), before, self.cx)
+            lines, value = without_return(body, self.cx)
         except NotStructured:
             refuse("LOWER_CALL", f"`{callee.name}` is left within a statement of Python's", call)
         finally:

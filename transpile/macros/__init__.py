@@ -14,6 +14,7 @@ from .applied import number_told
 from .arraylists import array_appended, arrays_counted, arrays_listed, arrays_stacked
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
+from .attempts import attempted
 from .bitmasks import bitmask
 from .branched import array_branched
 from .choosing import best_chosen
@@ -92,6 +93,7 @@ from .written import array_written, elements_written
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "registered"]
 
 MACROS: tuple[Macro, ...] = (
+    attempted,           # try: t = 1 / n
     decided,             # x is None, isinstance(n, int), mode == "same"
     class_named,         # T = type(x[0])
     groups_filled,       # d.setdefault(i, []).append(s), for i, w in d.items()

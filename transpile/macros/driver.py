@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from ..below import below
 from ..types import ArrayType, ScalarType
+from .attempts import attempted
 from .attributes import Stored, with_stores
 from .context import Context
 from .copying import copied
@@ -24,7 +25,7 @@ from .tables import know_tables
 from .tuples import untupled
 from .walrus import asked_within
 
-__all__ = ["Macro", "expand_only", "expand_with"]
+__all__ = ["Macro", "expand_only", "expand_with", "without_attempts"]
 
 Macro: TypeAlias = Callable[[ast.AST, Context], "list[ast.stmt] | ast.expr | None"]
 """From a statement the statements, or from an expression the expression, that replace it."""
@@ -41,8 +42,9 @@ def expand_with(
     asked_within(tree)
     asked: dict[str, ast.stmt] = {}
     # before ways out become flags, for some may be gone
-    if decided in macros and any(map(may_decide, below(tree))):
-        tree.body = _Driver([decided], Context(tree, env, asked, changed)).block(tree.body)
+    first = [m for m in (decided, attempted) if m in macros]
+    if first and any(may_decide(n) or isinstance(n, ast.Try) for n in below(tree)):
+        tree.body = _Driver(first, Context(tree, env, asked, changed)).block(tree.body)
     cx = Context(tree, env, asked, changed)
     know_tables(tree, cx, lambda look: expand_only([look], tree, env))
     know_nested(tree, cx)
@@ -90,6 +92,21 @@ def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
     body = _Driver(macros, Context(tree, env, asked)).block(tree.body)
     tree.body = [*asked.values(), *body]
     return ast.fix_missing_locations(tree)
+
+
+def without_attempts(
+    body: list[ast.stmt], before: Sequence[ast.stmt], cx: Context
+) -> list[ast.stmt]:
+    """`body`, which runs behind `before`, with each ``try`` that is known as questions."""
+    if not any(isinstance(n, ast.Try) for n in below(*body)):
+        return body
+    outer, known = cx.expand, dict(cx.facts.known)
+    try:
+        for s in before:
+            cx.facts.record(s)
+        return _Driver([attempted], cx).block([copied(s) for s in body])
+    finally:
+        cx.expand, cx.facts.known = outer, known
 
 
 _ENDS = ast.Return, ast.Raise, ast.Break, ast.Continue

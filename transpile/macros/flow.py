@@ -23,7 +23,8 @@ _Known: TypeAlias = "dict[str, Fact]"
 
 class Flow(Facts):
     """``known`` is what holds before the next statement; ``_after`` what does behind inner loops,
-    by what holds before them; ``_ways`` what does where loops around go on, and are left.
+    by what holds before them; ``_ways`` what does where loops around go on, and are left;
+    ``_raised`` what does ahead of each statement of a ``try``.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Flow(Facts):
         self._changed = changed
         self._after: dict[tuple[int, frozenset[tuple[str, Fact]]], tuple[_Known, _Known]] = {}
         self._ways: list[dict[str, _Known]] = []
+        self._raised: list[_Known] = []
 
     def record(self, s: ast.stmt) -> None:
         """Takes note of what `s`, with all that is in it, binds."""
@@ -41,6 +43,8 @@ class Flow(Facts):
         self._record(s)
 
     def _record(self, s: ast.stmt) -> None:
+        for k, raised in enumerate(self._raised):
+            self._raised[k] = joined(raised, self.known)
         self.bind_within(s)
         match s:
             case ast.Assign(targets=targets, value=value):
@@ -63,6 +67,8 @@ class Flow(Facts):
                 self.branches([orelse])
             case ast.If(body=body, orelse=orelse):
                 self.branches([body, orelse])
+            case ast.Try():
+                self._attempt(s)
             case _:
                 self._forget(bound(s))
                 if self._ways:
@@ -146,6 +152,25 @@ class Flow(Facts):
         self.known = head
         if not isinstance(loop, ast.While):
             self._bind_each(loop.target, loop.iter)
+
+    def _attempt(self, s: ast.Try) -> None:
+        """A handler begins behind any part of the body."""
+        self._raised.append({})
+        for part in s.body:
+            self._record(part)
+        raised = joined(self._raised.pop(), self.known)
+        for part in s.orelse:
+            self._record(part)
+        after = self.known
+        for handler in s.handlers:
+            self.known = dict(raised)
+            self._forget({handler.name} if handler.name else ())
+            for part in handler.body:
+                self._record(part)
+            after = joined(after, self.known)
+        self.known = after
+        for part in s.finalbody:
+            self._record(part)
 
     def _turn(self, loop: ast.For | ast.AsyncFor | ast.While) -> _Known:
         with self.turn() as left:

@@ -106,11 +106,13 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
 
 
 def _others(tree: ast.FunctionDef) -> set[str]:
-    """Names that are given, unbound at first, not the function's own, or bound by inner scopes."""
+    """Names that are given, unbound at first, not the function's own, or bound by inner scopes;
+    and those in a ``try``, which is Python's.
+    """
     names = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
     names |= exposed(tree.body) | declared(tree)
     for n in below(*tree.body):
-        if isinstance(n, _INNER):
+        if isinstance(n, (*_INNER, ast.Try)):
             names |= used(n)
         elif isinstance(n, COMPREHENSIONS):
             names |= {name for g in n.generators for name in used(g.target)}
