@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import operator
@@ -42,7 +43,7 @@ def runnable(tree: ast.FunctionDef, fn: Callable[..., Any]) -> Callable[..., Any
 
 # -- docstrings
 
-MODULES = {"np": np, "ops": ops, "math": math, "operator": operator}
+MODULES = {"np": np, "ops": ops, "math": math, "operator": operator, "reduce": functools.reduce}
 WORLD: dict[str, Any] = {n: np.zeros(3) for n in ("x", "y", "a", "out")}
 WORLD |= {"k": np.zeros(3, int), "X": np.zeros((3, 3)), "s": 0.0, "t": 0.0, "e": 0.0}
 WORLD |= {"i": 1, "j": 1, "n": 3}

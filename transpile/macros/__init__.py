@@ -45,6 +45,7 @@ from .listing import list_extended, list_made, list_returned
 from .listsapart import lists_apart
 from .loops import for_loop, list_walked
 from .masking import array_chosen, array_cut, array_masked
+from .matching import matched
 from .moments import array_moment
 from .moving import list_moved
 from .nestedlists import lists_appended, lists_collected, lists_read
@@ -56,6 +57,7 @@ from .products import array_outer, array_product
 from .ranges import in_range, named_range
 from .rebound import array_rebound
 from .reduced import array_reduced
+from .reducing import list_reduced
 from .reductions import array_fold
 from .respelled import array_respelled
 from .rewriting import array_copied, array_said
@@ -93,6 +95,7 @@ from .written import array_written, elements_written
 __all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "registered"]
 
 MACROS: tuple[Macro, ...] = (
+    matched,             # match i: case 0
     attempted,           # try: t = 1 / n
     decided,             # x is None, isinstance(n, int), mode == "same"
     class_named,         # T = type(x[0])
@@ -172,6 +175,7 @@ MACROS: tuple[Macro, ...] = (
     row_element,         # x[i][j]
     lists_indexed,       # x[[0, 2]], X[np.ix_(k, k)]
     sum_fold,            # sum(e for v in x if c)
+    list_reduced,        # reduce(lambda a, b: a * b, x)
     best_chosen,         # min(range(n), key=lambda i: x[i]), max((v, i) for …)
     minmax_fold,         # min(x), max(e for v in x)
     any_fold,            # any(e for v in x)

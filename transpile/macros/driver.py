@@ -19,6 +19,7 @@ from .flow import joined
 from .itemtypes import know_items
 from .lifting import Lifted, lift_statement
 from .liveness import PYTHON, assigned, exposed, left_to_python, reads
+from .matching import matched
 from .names import COMPREHENSIONS, rename, used
 from .newlists import know_nested
 from .tables import know_tables
@@ -42,8 +43,8 @@ def expand_with(
     asked_within(tree)
     asked: dict[str, ast.stmt] = {}
     # before ways out become flags, for some may be gone
-    first = [m for m in (decided, attempted) if m in macros]
-    if first and any(may_decide(n) or isinstance(n, ast.Try) for n in below(tree)):
+    first = [m for m in (decided, matched, attempted) if m in macros]
+    if first and any(may_decide(n) or isinstance(n, (ast.Match, ast.Try)) for n in below(tree)):
         tree.body = _Driver(first, Context(tree, env, asked, changed)).block(tree.body)
     cx = Context(tree, env, asked, changed)
     know_tables(tree, cx, lambda look: expand_only([look], tree, env))

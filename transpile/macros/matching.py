@@ -1,0 +1,105 @@
+"""``match`` → ``if``, ``elif``, ``else``: patterns that are values, and tuples of them."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from .context import Context
+from .copying import copied
+
+__all__ = ["matched"]
+
+
+class _Other(Exception):
+    """A pattern that asks for a class, a mapping or a sequence."""
+
+
+def matched(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """One question after the other.
+
+        match i:
+            case 0 | 1:
+                t = 2
+            case v:
+                t = v
+    →
+        if i == 0 or i == 1:
+            t = 2
+        else:
+            v = i
+            t = v
+    """
+    if not isinstance(node, ast.Match):
+        return None
+    before: list[ast.stmt] = []
+    parts = node.subject.elts if isinstance(node.subject, ast.Tuple) else [node.subject]
+    names = [_named(e, before, cx) for e in parts]
+    several = isinstance(node.subject, ast.Tuple)
+    lines: list[ast.stmt] = []
+    try:
+        for case in reversed(node.cases):
+            lines = _asked(case, names, several, lines, cx)
+    except _Other:
+        return None
+    return [*before, *lines] or [ast.Pass()]
+
+
+def _named(e: ast.expr, before: list[ast.stmt], cx: Context) -> ast.expr:
+    """Evaluated once."""
+    if isinstance(e, ast.Starred):
+        raise _Other
+    if isinstance(e, (ast.Name, ast.Constant)):
+        return e
+    name = cx.fresh("subject")
+    before += cx.code("NAME = E", NAME=name, E=e)
+    return cx.expr(name)
+
+
+def _asked(
+    case: ast.match_case, subject: Sequence[ast.expr], several: bool, others: list[ast.stmt],
+    cx: Context,
+) -> list[ast.stmt]:
+    """The case, or else the `others`."""
+    tests, binds = _test(case.pattern, subject, several, cx)
+    body, first = [copied(s) for s in case.body], list[ast.stmt]()
+    if case.guard is not None:
+        if binds and tests:
+            raise _Other
+        tests, binds, first = [*tests, case.guard], [], binds  # bound where it does not hold, too
+    body = [*binds, *body]
+    if not tests:
+        return body
+    test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+    if not others:
+        return [*first, *cx.code("if TEST: BODY", TEST=test, BODY=body)]
+    text = "if TEST: BODY\nelse: OTHERS"
+    return [*first, *cx.code(text, TEST=test, BODY=body, OTHERS=others)]
+
+
+def _test(
+    pattern: ast.pattern, subject: Sequence[ast.expr], several: bool, cx: Context
+) -> tuple[list[ast.expr], list[ast.stmt]]:
+    """What must hold, and what is bound then."""
+    match pattern:
+        case ast.MatchAs(pattern=None, name=None):
+            return [], []
+        case ast.MatchSequence(patterns=patterns) if several and len(patterns) == len(subject):
+            found = [_test(p, [e], False, cx) for p, e in zip(patterns, subject, strict=True)]
+            return [t for tests, _ in found for t in tests], [b for _, bs in found for b in bs]
+    if several:
+        raise _Other
+    (e,) = subject
+    match pattern:
+        case ast.MatchValue(value=value):
+            return [cx.expr("E == V", E=e, V=value)], []
+        case ast.MatchSingleton(value=value):
+            return [cx.expr("E is V", E=e, V=ast.Constant(value))], []
+        case ast.MatchAs(pattern=inner, name=str(name)):
+            tests, binds = ([], []) if inner is None else _test(inner, subject, False, cx)
+            return tests, [*binds, *cx.code("NAME = E", NAME=name, E=e)]
+        case ast.MatchOr(patterns=patterns):
+            found = [_test(p, subject, False, cx) for p in patterns]
+            if any(len(tests) != 1 or binds for tests, binds in found):
+                raise _Other
+            return [ast.BoolOp(ast.Or(), [tests[0] for tests, _ in found])], []
+    raise _Other
