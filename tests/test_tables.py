@@ -56,6 +56,22 @@ WHOLE = {
              "    d[k] = d.get(k, 0) + 1\nn = 0\nfor (a, b), v in d.items():\n"
              "    n = max(n, v + a * b)\n"
              "return n, d",
+    "means of groups": "d = {}\nfor k, v in zip(x, w):\n    s, n = d.get(k, (0.0, 0))\n"
+                       "    d[k] = (s + v, n + 1)\nreturn {k: s / n for k, (s, n) in d.items()}",
+    "tuples of keys": "d = {}\nfor k, v in zip(x, w):\n    if k not in d:\n"
+                      "        d[k] = (0.0, 0)\n    s, n = d[k]\n"
+                      "    d[k] = (s + v, n + 1)\nreturn d",
+    "where the best are": "b = {}\nfor i, v in enumerate(w):\n    if x[i] not in b or "
+                          "v > b[x[i]][0]:\n        b[x[i]] = (v, i)\nt = 0.0\n"
+                          "for k, (v, i) in b.items():\n    t += v * i + k\nreturn t, len(b)",
+    "ranges": "d = {}\nfor k, v in zip(x, w):\n    if k in d:\n        a, b = d[k]\n"
+              "        d[k] = (min(a, v), max(b, v))\n    else:\n        d[k] = (v, v)\n"
+              "return [d[k][1] - d[k][0] for k in sorted(d)]",
+    "values apart": "d = {}\nfor i in range(len(x)):\n    d[x[i]] = (w[i], 3)\nt = 0.0\n"
+                    "for v in d.values():\n    t += v[0] * v[1]\n"
+                    "return t, sum(v[1] for v in d.values())",
+    "pairs of pairs": "d = {}\nfor i in range(len(x) - 1):\n    d[x[i], x[i + 1]] = (i, w[i])\n"
+                      "return d",
     "flood": "seen = {(0, 0)}\nst = [(0, 0)]\nn = 0\nwhile st:\n    i, j = st.pop()\n    n += 1\n"
              "    for di, dj in ((0, 1), (1, 0), (0, -1), (-1, 0)):\n"
              "        a, b = i + di, j + dj\n"

@@ -82,6 +82,32 @@ def test_of_arrays(text: str, tmp_path: Path) -> None:
     assert judged(tmp_path, text, calls) >= 1
 
 
+BEGIN = "l = []\nfor i in range(3):\n    l.append((i, 0.5 * i))\nfor i, v in enumerate(x):\n    "
+PUT = (
+    "l[i % 3] = (i, v)\nreturn l",
+    "a, b = l[i % 3]\n    l[i % 3] = (a + 1, b + v)\nreturn [a * b for a, b in l], l[-1][0]",
+    "if v > l[i % 3][1]:\n        l[i % 3] = (i, v)\nreturn [t[1] / (t[0] + 1) for t in l]",
+    "l[-1 - i % 2] = (l[0][0] + i, l[1][1])\n    l.append((7, v))\nreturn l, len(l)",
+    "l[i] = (i, v)\nreturn l",
+    "l[i % 3] = l[i % 2]\n    l[0] = (l[1][0], l[0][1] + 1)\nreturn l",
+)
+
+
+@pytest.mark.parametrize("text", PUT)
+def test_in_the_place_of_others(text: str, tmp_path: Path) -> None:
+    """Tuples in lists: the items are known before any is stored."""
+    calls = [(np.arange(n) * 0.5 - 1,) for n in (2, 3, 5, 0)]
+    assert judged(tmp_path, f"{BEGIN}{text}", calls) >= 1
+
+
+@pytest.mark.parametrize("line", ["l[i % 3] = (i, v, 1)", "l[i % 3:] = [(i, v)]", "l[i] = v"])
+def test_others_in_their_place(line: str, tmp_path: Path) -> None:
+    plain = written(tmp_path, f"def f(x):\n    {BEGIN.replace(chr(10), chr(10) + '    ')}{line}\n"
+                              "    return l\n").f
+    fused, args = fuse(plain, on_reject="silent"), (np.arange(3) * 0.5,)
+    assert_same(outcome(fused, args), outcome(plain, args), line)
+
+
 @pytest.mark.parametrize("start", ["(-1.0, None)", "(None, -1.0)", "(0.0, 'none')"])
 def test_tuples_that_start_with_nothing(start: str, tmp_path: Path) -> None:
     place = 1 if start.startswith("(None") else 0

@@ -133,7 +133,7 @@ def _wholes(tree: ast.FunctionDef) -> set[str]:
 def grown(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast.FunctionDef:
     """A copy of `tree` with these lists taken apart."""
     last = "_last"
-    while last in used(tree):
+    while any(name.startswith(last) for name in used(tree)):
         last += "_"
     return _Apart(lists, last).visit(copied(tree)) if lists else tree
 
@@ -216,7 +216,25 @@ class _Apart(ast.NodeTransformer):
                 names = (ast.Name(part, ast.Load()) for part in parts)
                 places = [ast.Subscript(x, copied(place), ast.Store()) for x in names]
                 return self._taken(to.id, places, self.visit(at), node)
+            case [ast.Subscript(value=of, slice=at)], ast.Tuple(elts=targets), _ if (
+                self.lists.get(self._list(of)) == len(targets)
+            ):
+                return self._put(self._list(of), self.visit(at), targets, node)
         return self.generic_visit(node)
+
+    def _put(
+        self, name: str, place: ast.expr, items: Sequence[ast.expr], node: ast.stmt
+    ) -> list[ast.stmt]:
+        """Another tuple in that place, once all its items are known."""
+        parts = parts_of_list(name, self.lists[name])
+        lines: list[ast.stmt] = []
+        for k, item in enumerate(items):
+            lines.append(ast.Assign([ast.Name(f"{self.last}{k}", ast.Store())], self.visit(item)))
+        for k, part in enumerate(parts):
+            to = ast.Subscript(ast.Name(part, ast.Load()), copied(place), ast.Store())
+            lines.append(ast.Assign([to], ast.Name(f"{self.last}{k}", ast.Load())))
+        lines = [ast.copy_location(line, node) for line in lines]
+        return [ast.fix_missing_locations(line) for line in lines]
 
     def _popped(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         last = ast.BinOp(self._count(name, node), ast.Sub(), ast.Constant(1))

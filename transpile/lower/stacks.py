@@ -112,7 +112,7 @@ class Stacks(TakenLists):
         name = next((n for n, a in self.buffers.items() if a == array.name), None)
         if name is None or not array.kinds:
             super().belongs_to(array, value, node)  # type: ignore[arg-type]
-        elif isinstance(value, Num):
+        elif isinstance(value, (Num, Cases)):
             self._takes(name, value, node)
         elif isinstance(value, Pair):
             refuse("LOWER_COMPLEX", "a complex number is put into a list", node)

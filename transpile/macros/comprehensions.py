@@ -9,6 +9,7 @@ import numpy as np
 
 from .context import Context
 from .names import bound, rename
+from .tupled import whole_names
 
 __all__ = [
     "all_of", "collected", "is_repeated", "list_comprehension", "list_repeated", "nested",
@@ -131,6 +132,7 @@ def own_names(node: C, cx: Context) -> C:
             for g in node.generators
         ],
     )
+    cx.facts.apart |= {*names.values()} - whole_names(inner)
     inner.generators[0].iter = first  # evaluated outside
     return ast.copy_location(inner, node)
 

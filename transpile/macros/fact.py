@@ -111,6 +111,7 @@ class Table(NamedTuple):
     the name stands for all keys, or is returned; but for what keys are asked and given, all else
     is Python's. Where the values are lists, ``values`` are the items of all, each with the place of
     what comes ``after`` it, or -1; and each key has those of the ``first`` and the ``last``.
+    ``items``: how many its values have, which are tuples (0: they are none).
     """
 
     kind: Kind
@@ -126,6 +127,7 @@ class Table(NamedTuple):
     first: str = ""
     last: str = ""
     after: str = ""
+    items: int = 0
 
 
 def typed(kinds: frozenset[ArrayType | ScalarType | Constant]) -> Fact:

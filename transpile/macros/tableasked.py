@@ -126,8 +126,14 @@ def _given(
         other = held
     there, at = is_there(t, found, cx), cx.expr("VALUES[AT]", VALUES=t.values, AT=found.at)
     if method == "get":
+        others = cx.facts.items(other) or ()
+        if len(others) != t.items:
+            return None
         cx.before(*lines)
-        return cx.expr("E if THERE else OTHER", E=at, THERE=there, OTHER=other)
+        if not others:
+            return cx.expr("E if THERE else OTHER", E=at, THERE=there, OTHER=other)
+        return ast.Tuple([cx.expr("E[K] if THERE else OTHER", E=at, K=ast.Constant(k),
+                                  THERE=there, OTHER=e) for k, e in enumerate(others)], ast.Load())
     value = ast.Name(cx.fresh("value"), ast.Load())
     if rest:
         text = "if THERE:\n    VALUE = E\n    LEAVE\nelse:\n    VALUE = OTHER"

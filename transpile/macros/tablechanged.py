@@ -93,8 +93,13 @@ def _set(
     if old is not None and is_steady(key):
         return _made_of(
             t, key, old, cx, lambda before: _Instead(old, before).within(value))
-    lines = []
-    if not isinstance(value, ast.Constant):
+    lines: list[ast.stmt] = []
+    if t.items and isinstance(value, ast.Tuple):
+        names = [ast.Name(cx.fresh("value"), ast.Load()) for _ in value.elts]
+        for item, e in zip(names, value.elts, strict=True):
+            lines += cx.code("VALUE = E", VALUE=item, E=e)
+        value = ast.Tuple([*names], ast.Load())
+    elif not isinstance(value, ast.Constant):
         held = ast.Name(cx.fresh("value"), ast.Load())
         lines = cx.code("VALUE = E", VALUE=held, E=value)
         value = held

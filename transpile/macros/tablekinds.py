@@ -11,6 +11,7 @@ from ..below import below
 from .context import Context
 from .fact import Kind
 from .names import bindings
+from .tupled import width
 
 __all__ = ["bound_by", "given_to", "kind_of", "made_here"]
 
@@ -84,6 +85,24 @@ def bound_by(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
 def given_to(name: str, *nodes: ast.AST) -> list[ast.expr]:
     """What the name is bound to."""
     return [value for n in nodes for to, value in bound_by(n) if to.id == name]
+
+
+def items_of_values(name: str, tree: ast.FunctionDef) -> int:
+    """How many items all values of the table show, which are tuples; 0 where they are none."""
+    values: list[ast.expr] = []
+    for n in below(*tree.body):
+        match n:
+            case ast.Assign([ast.Subscript(ast.Name(id=of), _)], value) if of == name:
+                values.append(value)
+            case ast.Call(ast.Attribute(ast.Name(id=of), "setdefault"), [_, value], []) if (
+                of == name
+            ):
+                values.append(value)
+    for made in given_to(name, *below(*tree.body)):
+        values += made.values if isinstance(made, ast.Dict) else ()
+        values += [made.value] if isinstance(made, ast.DictComp) else ()
+    shown = {width(e) for e in values}
+    return shown.pop() if len(shown) == 1 else 0
 
 
 def made_here(tree: ast.FunctionDef, cx: Context) -> Iterator[str]:

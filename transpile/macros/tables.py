@@ -11,7 +11,7 @@ from .fact import Kind, Table
 from .liveness import exposed
 from .names import COMPREHENSIONS, declared, used
 from .tablekeys import Look, begin_at_once, widths
-from .tablekinds import given_to, kind_of, made_here
+from .tablekinds import given_to, items_of_values, kind_of, made_here
 from .tablelists import are_read, is_grouped
 from .tableuses import grown_under, position, uses
 
@@ -22,9 +22,12 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def new_table(
     name: str, kind: Kind, cx: Context, *, walked: Collection[tuple[int, int]], width: int = 0,
-    leaving: bool = False, start: ast.expr | None = None, grouped: bool = False,
+    leaving: bool = False, start: ast.expr | None = None, grouped: bool = False, items: int = 0,
 ) -> Table:
     """A table with names of its own."""
+    values = cx.fresh(f"{name}_value") if kind != "set" else ""
+    if items:
+        cx.facts.tuple_lists[values] = items
     keys = tuple(cx.fresh(f"{name}_key") for _ in range(max(width, 1)))
     as_they_came = cx.fresh(f"{name}_shown") if walked else ""
     if walked and width:
@@ -32,7 +35,7 @@ def new_table(
     return Table(
         kind, width, keys,
         shown=as_they_came,
-        values=cx.fresh(f"{name}_value") if kind != "set" else "",
+        values=values,
         slots=cx.fresh(f"{name}_slot"),
         there=cx.fresh(f"{name}_there") if leaving else "",
         held=cx.fresh(f"{name}_held") if leaving else "",
@@ -41,6 +44,7 @@ def new_table(
         last=cx.fresh(f"{name}_last") if grouped else "",
         after=cx.fresh(f"{name}_after") if grouped else "",
         walked=frozenset(walked),
+        items=items,
     )
 
 
@@ -62,6 +66,7 @@ def know_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Look], obje
             cx.facts.tables[name] = new_table(
                 name, known.kind, cx, width=max(wide[name], default=0), walked=known.walked,
                 leaving=known.leaving, start=known.start, grouped=known.grouped,
+                items=known.items,
             )
     for n in below(tree):
         for block in blocks(n):
@@ -75,6 +80,7 @@ class _Uses(NamedTuple):
     start: ast.expr | None
     leaving: bool
     grouped: bool
+    items: int
     walked: frozenset[tuple[int, int]]
 
 
@@ -102,7 +108,8 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     listed = kind[0] == "dict" or isinstance(kind[1], ast.List)
     if grouped and (leaving or not listed or not are_read(name, tree, cx)):
         return None
-    return _Uses(*kind, leaving, grouped, frozenset(map(position, walked)))
+    items = items_of_values(name, tree) if kind[0] == "dict" and not grouped else 0
+    return _Uses(*kind, leaving, grouped, items, frozenset(map(position, walked)))
 
 
 def _others(tree: ast.FunctionDef) -> set[str]:

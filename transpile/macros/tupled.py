@@ -152,7 +152,7 @@ def constant_slice(cut: ast.Slice) -> slice | None:
     return slice(*known)
 
 
-def whole_names(tree: ast.FunctionDef) -> set[str]:
+def whole_names(tree: ast.AST) -> set[str]:
     """Names that stand for tuples as a whole: what is read by a computed subscript, added to in
     place, or known to an inner function.
     """
@@ -176,6 +176,8 @@ def whole_names(tree: ast.FunctionDef) -> set[str]:
 def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
     """Lists that are made here, in which there are never others than tuples of one length: that."""
     made: dict[str, list[ast.List | ast.ListComp]] = {}
+    put = {to: value for n in ast.walk(tree) for to, value in bindings(n)
+           if isinstance(to, ast.Subscript) and isinstance(value, ast.Tuple)}
     others = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     for n in ast.walk(tree):
         for to, value in bindings(n):
@@ -186,13 +188,16 @@ def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
                 attr not in ("append", "clear", "pop")
             ):
                 others.add(name)
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()) if (
+                n not in put or isinstance(n.slice, ast.Slice)
+            ):
                 others.add(name)
     names = (n for n in ast.walk(tree) if isinstance(n, ast.Name))
     stores = Counter(n.id for n in names if not isinstance(n.ctx, ast.Load))
     out: dict[str, int] = {}
     for name, values in made.items():
         items = [e for v in values for e in (v.elts if isinstance(v, ast.List) else [v.elt])]
+        items += (e for to, e in put.items() if getattr(to.value, "id", "") == name)
         widths = {width(e) for e in (*items, *added(tree, name))}
         known = stores[name] == len(values) and name not in others and len(widths) == 1
         if known and 0 < (length := widths.pop()) <= MOST:
