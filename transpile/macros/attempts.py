@@ -129,14 +129,15 @@ class _Attempt:
                 yield from self._of(value)
             case ast.Assign(targets=[ast.Subscript() as target], value=value):
                 yield from self._of(value)
-                yield from self._stored(target)
+                yield from self._stored(target, value)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
                 left = ast.copy_location(ast.Name(name, ast.Load()), s)
                 yield from self._of(ast.copy_location(ast.BinOp(left, op, value), s))
             case ast.AugAssign(target=ast.Subscript(value=x, slice=at) as target, op=op):
                 read = ast.copy_location(ast.Subscript(x, at, ast.Load()), target)
-                yield from self._of(ast.copy_location(ast.BinOp(read, op, s.value), s))
-                yield from self._stored(target)
+                made = ast.copy_location(ast.BinOp(read, op, s.value), s)
+                yield from self._of(made)
+                yield from self._stored(target, made)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"),
                                          args=[value], keywords=[])) if self._is(name, ast.List):
                 yield from self._of(value)
@@ -255,8 +256,8 @@ class _Attempt:
             text = f"I < -{n} or I >= {n}"
             yield _Risk(self.cx.expr(text, X=x, I=i, K=ast.Constant(k)), IndexError)
 
-    def _stored(self, target: ast.Subscript) -> Iterator[_Risk]:
-        """An element that is stored: floats take all numbers, others not."""
+    def _stored(self, target: ast.Subscript, value: ast.expr) -> Iterator[_Risk]:
+        """An element that is stored: floats take all numbers, ints those that are not too large."""
         match target:
             case ast.Subscript(value=ast.Name(id=name), slice=at) if self._is(name, ast.Dict):
                 yield from self._of(at)
@@ -265,8 +266,11 @@ class _Attempt:
                 of = self.cx.fact(x).array
                 if of is None:
                     raise _Unknown
+                self._number(value)
                 if ELEMENTS[of.dtype].kind != "f":
-                    self._never(ValueError, OverflowError)
+                    self._never(OverflowError)
+                    if {ELEMENTS[t.dtype].kind for t in self.cx.fact(value).types} - {*"biu"}:
+                        self._never(ValueError)
         yield from self._read(target)
 
     def _is(self, name: str, display: type[ast.expr]) -> bool:

@@ -13,7 +13,7 @@ from .fact import Kind
 from .names import bindings
 from .tupled import width
 
-__all__ = ["bound_by", "given_to", "kind_of", "made_here"]
+__all__ = ["bound_by", "given_to", "items_of_values", "kind_of", "made_here"]
 
 T = TypeVar("T")
 
