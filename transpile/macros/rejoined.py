@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..types import ELEMENTS
+from ..types import ELEMENTS, PARTS
 from .arguments import Arguments, flag
 from .context import Context
 from .integers import integer_constant
@@ -197,6 +197,25 @@ def _kept(given: Arguments, cx: Context) -> ast.expr | None:
     return cx.expr(f"A[{_along(axis % rank, rank, 'None')}]", A=places)
 
 
+_FEW = 8
+"""Quantiles of one call."""
+
+
+def _each_quantile(given: Arguments, cx: Context) -> ast.expr | None:
+    """Of several, one after the other."""
+    of, q = cx.fact(given["a"]).array, given.get("q")
+    if of is None or of.dtype in ("f16", "f32", *PARTS) or not given.only("a", "q"):
+        return None
+    if isinstance(q, ast.Call) and cx.is_numpy(q.func, "array") and not q.keywords:
+        q = q.args[0]
+    if not isinstance(q, (ast.List, ast.Tuple)) or not 0 < len(q.elts) <= _FEW:
+        return None
+    x = given["a"] if isinstance(given["a"], ast.Name) else held(given["a"], "a", cx)
+    text = f"NP.{given.name}(X, Q)"
+    each = [cx.expr(text, NP=cx.numpy, X=x, Q=e) for e in q.elts]
+    return cx.expr("NP.array(E)", NP=cx.numpy, E=ast.List(each, ast.Load()))
+
+
 REJOINED: dict[str, tuple[str, Way]] = {
     "argmax": ("a axis out keepdims", _kept),
     "argmin": ("a axis out keepdims", _kept),
@@ -208,4 +227,6 @@ REJOINED: dict[str, tuple[str, Way]] = {
     "repeat": ("a repeats axis", _repeated),
     "roll": ("a shift axis", _rolled),
     "trapezoid": ("y x dx axis", _trapezoid),
+    **{f"{nan}{name}": ("a q axis", _each_quantile)
+       for nan in ("", "nan") for name in ("percentile", "quantile")},
 }
