@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import assert_same, outcome
+from staged import in_parts
 from worlds import World
 from written import written
 
@@ -122,6 +123,15 @@ def test_compiled(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
     fused(*given("list"))
     assert not fused.stats.replays.keys() - {"GUARD_FLOAT_STATUS", "LOWER_TYPE"}, fused.stats
+
+
+def test_in_a_region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside what stays Python's."""
+    attempt = "try:\n    s += 1 / v\nexcept ZeroDivisionError:\n    s -= 1"
+    fused = agrees(alone(attempt).replace("    return s", "    print(s)\n    return s"), tmp_path)
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused(*given("list"))
+    assert in_parts(fused)
 
 
 LEFT = (

@@ -44,8 +44,7 @@ _LATER = (*_SCOPES, ast.GeneratorExp)
 """What may read names when others have bound them."""
 _STAYING = (
     *_SCOPES, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Await, ast.Import, ast.ImportFrom,
-    ast.Global, ast.Nonlocal, ast.Delete, ast.Try, ast.With, ast.AsyncWith, ast.AsyncFor,
-    ast.Match,
+    ast.Global, ast.Nonlocal, ast.Delete, ast.With, ast.AsyncWith, ast.AsyncFor,
 )
 """What no region holds."""
 _LOOPS = (ast.For, ast.While, *COMPREHENSIONS)
