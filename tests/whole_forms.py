@@ -1020,9 +1020,8 @@ FORMS: dict[str, str] = {
         np.nanmedian(X)
         np.percentile(x, 0) + np.percentile(x, 100)
         np.median(x[x > 1])
-        np.percentile(x, [25, 50, 75])
-        np.nanquantile(X, (0.1, 0.9))
-        lo, hi = np.percentile(x, [5, 95]); hi - lo
+        [np.percentile(r, [25, 50, 75])[1] for r in X]
+        [np.nanquantile(r, (0.1, 0.9))[0] for r in X]
     """,
     "window": """
         np.bartlett(n)

@@ -202,7 +202,11 @@ _FEW = 8
 
 
 def _each_quantile(given: Arguments, cx: Context) -> ast.expr | None:
-    """Of several, one after the other."""
+    """Of several, one after the other: of arrays so short that there is a loop over them. Of long
+    ones NumPy sorts once.
+    """
+    if not cx.depth:
+        return None
     of, q = cx.fact(given["a"]).array, given.get("q")
     if of is None or of.dtype in ("f16", "f32", *PARTS) or not given.only("a", "q"):
         return None
