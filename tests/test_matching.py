@@ -27,6 +27,8 @@ LOOPED = {
                "    case r: s -= r\ns += 1",
     "pairs": "match v % 2, v % 3:\n    case 0, 0: s += 1\n"
              "    case 1, r: s += r\n    case _: s += 9",
+    "taken": "a, b = v % 2, v % 3\nmatch a, b:\n    case b, a if a > 1: s += b\n"
+             "    case 1, 0: s += 5\n    case _: s += a - b",
     "named": "match v:\n    case (1 | 2) as w: s += w\n    case 3 as w: s -= w",
     "returned": "match v:\n    case 6: return s\n    case _: pass",
 }

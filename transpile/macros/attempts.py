@@ -65,9 +65,11 @@ def attempted(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     if any(h.name or any(map(_raises_again, ast.walk(h))) for h in node.handlers):
         return None
+    known = dict(cx.facts.known)
     try:
         return _Attempt(node, cx).of(node.body)
     except _Unknown:
+        cx.facts.known = known
         return None
 
 

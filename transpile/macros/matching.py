@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from .context import Context
 from .copying import copied
+from .names import bound
 
 __all__ = ["matched"]
 
@@ -33,8 +34,12 @@ def matched(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     before: list[ast.stmt] = []
     parts = node.subject.elts if isinstance(node.subject, ast.Tuple) else [node.subject]
-    names = [_named(e, before, cx) for e in parts]
+    guards = [case.guard for case in node.cases if case.guard is not None]
+    taken = {n.name for n in ast.walk(node) if isinstance(n, ast.MatchAs)} | bound(*guards)
+    names = [_named(e, taken, before, cx) for e in parts]
     several = isinstance(node.subject, ast.Tuple)
+    if any(isinstance(e, ast.Starred) for e in parts):
+        return None
     lines: list[ast.stmt] = []
     try:
         for case in reversed(node.cases):
@@ -44,11 +49,11 @@ def matched(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return [*before, *lines] or [ast.Pass()]
 
 
-def _named(e: ast.expr, before: list[ast.stmt], cx: Context) -> ast.expr:
-    """Evaluated once."""
-    if isinstance(e, ast.Starred):
-        raise _Other
-    if isinstance(e, (ast.Name, ast.Constant)):
+def _named(
+    e: ast.expr, taken: Collection[str | None], before: list[ast.stmt], cx: Context
+) -> ast.expr:
+    """Evaluated once: a name of its own, unless it has one that is not ``taken`` for a part."""
+    if isinstance(e, ast.Constant) or (isinstance(e, ast.Name) and e.id not in taken):
         return e
     name = cx.fresh("subject")
     before += cx.code("NAME = E", NAME=name, E=e)
