@@ -297,7 +297,7 @@ def test_what_raises_is_raised(what: str, tmp_path: Path) -> None:
         assert_same(outcome(fused, args), outcome(function, args), what)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("seed", range(160))
 def test_random_programs(seed: int, tmp_path: Path) -> None:
     text = table_program(random.Random(f"tables {seed}"))

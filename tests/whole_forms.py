@@ -1020,7 +1020,7 @@ FORMS: dict[str, str] = {
         np.nanmedian(X)
         np.percentile(x, 0) + np.percentile(x, 100)
         np.median(x[x > 1])
-        [np.percentile(r, [25, 50, 75])[1] for r in X]
+        [np.percentile(r, [25, 75])[1] for r in X]
         [np.nanquantile(r, (0.1, 0.9))[0] for r in X]
     """,
     "window": """
