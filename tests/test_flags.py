@@ -327,3 +327,29 @@ def beside(x, y):
             x, y = np.array([a, b, c, 2.0], dtype), np.array([d, b, c, 1.0], dtype)
             assert messages(fused, x, y) == messages(plain, x, y), (x, y)
     assert fused.stats.compiled
+
+
+UNREAD = (
+    "any(v - v > 3 for v in x)", "all(not v - v == max(x[0], 3) for v in x)",
+    "max(v - w for v, w in zip(x, y))", "min(v * w for v, w in zip(x, y))",
+    "sum(v - w for v, w in zip(x, y))", "[v - w for v, w in zip(x, y)]", "np.any(x - x > 3)",
+    "np.max(x - y)", "np.min(x * y)", "np.all(x * y < 1)", "np.sum(x - y)", "np.argmax(x - y)",
+    "x - y", "np.count_nonzero(x - y)", "len([v for v in x if v - v > 1])", "np.mean(x * y)",
+    "next((v for v in x if v - v > 1), None)", "np.array([v * w for v, w in zip(x, y)])",
+)
+
+
+@pytest.mark.parametrize("target", [t.name for t in available()])
+@pytest.mark.parametrize("form", UNREAD)
+def test_what_nothing_reads_is_computed(form: str, target: str, tmp_path: Path) -> None:
+    """Registers that a vector loop leaves behind are as good as names."""
+    text = f"import numpy as np\ndef unread(x, y):\n    s = {form}\n    return len(x)\n"
+    plain = written(tmp_path, text).unread
+    fused = fuse(plain, target=target, on_reject="silent")
+    for dtype, n in itertools.product((np.float32, np.float64), (3, 40, 131)):
+        for place in (None, 0, n // 2, n - 1):
+            x, y = np.ones(n, dtype), np.full(n, 0.5, dtype)
+            if place is not None:
+                x[place], y[place] = np.inf, np.inf if "-" in form else 0
+            told, wanted = messages(fused, x, y), messages(plain, x, y)
+            assert {*told} == {*wanted}, (dtype, n, place)

@@ -28,6 +28,9 @@ typedef union {
 #define TP_COMPUTED(value) __asm__ volatile("" : : "g"(value))
 #define TP_COMPUTED_V(value) __asm__ volatile("" : : TP_FLOATS(value))
 
+/* Has an array computed whether or not it is read. */
+#define TP_STORED(array) __asm__ volatile("" : : "r"(array) : "memory")
+
 /* A float that was chosen, and is now converted: gcc would convert all that it is chosen of, which may raise a flag. */
 #define TP_CHOSEN(value) __extension__({ __typeof__(value) one_ = (value); __asm__("" : "+" TP_FLOATS(one_)); one_; })
 

@@ -16,8 +16,12 @@ from .expressions import decisive
 
 __all__ = ["names_that_flag", "only_last", "overwriting", "with_named_conditions"]
 
-_Bound = ir.Assign | ir.Accum | ir.Yield
-_CALM = (*get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), ir.If, ir.Loop, ir.Check)
+_Bound = ir.Assign | ir.Accum | ir.VecAccum | ir.Yield
+_Counted = ir.Loop | ir.VecLoop
+_CALM = (
+    *get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), *get_args(_Counted), ir.If,
+    ir.Check,
+)
 
 
 def with_named_conditions(kernel: ir.Kernel) -> ir.Kernel:
@@ -153,7 +157,9 @@ def _reads(
                     yield "", cond, path
                 yield from _reads(then, first, again)
                 yield from _reads(orelse, other, again)
-            case ir.Loop(until=until) if until is not None and not _acts(n, again):
+            case ir.Loop(until=until) | ir.VecLoop(until=until) if (
+                until is not None and not _acts(n, again)
+            ):
                 for acc in n.accs:
                     yield acc.name, until, path
                 yield "", n.range, path
@@ -161,7 +167,7 @@ def _reads(
             case ir.Loop(accs=accs) | ir.While(accs=accs) if last := only_last(n):
                 kept = (replace(a, step=a.init) if a.name in last else a for a in accs)
                 yield from _reads(children(replace(n, accs=(*kept,))), path, again)
-            case ir.Assign(name) | ir.Accum(name):
+            case ir.Assign(name) | ir.Accum(name) | ir.VecAccum(name):
                 yield from ((name, part, path) for part in children(n))
             case _ if isinstance(n, get_args(ir.Expr)):
                 yield "", n, path
@@ -169,7 +175,7 @@ def _reads(
                 yield from _reads(children(n), path, again)
 
 
-def _acts(n: ir.If | ir.Loop, again: Collection[str]) -> bool:
+def _acts(n: ir.If | _Counted, again: Collection[str]) -> bool:
     """Whether it does more than to name values, to check what a C compiler may find to hold, and to
     store what it may find to be there already, or to be stored over: in an array that is stored to
     ``again``.

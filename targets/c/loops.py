@@ -16,6 +16,7 @@ from .prefix import begin
 from .scope import Region, Registers, Scope
 from .skips import acting_groups
 from .text import bracketed, plain
+from .variables import computed
 
 __all__ = ["vector_loop"]
 
@@ -52,6 +53,18 @@ class _VectorLoop:
         yield f"const int64_t {self.end} = {hi};"
         yield from self._phases(inner)
         yield "}"
+        for a in self.vectors:
+            if a.name in self.s.flagging:
+                yield from self._computed(a)
+
+    def _computed(self, a: ir.VecAccum) -> Iterator[str]:
+        """Has all of its registers computed, which nothing reads."""
+        r = self.s.registers[a.name]
+        if not self.written_out:
+            yield f"TP_STORED({r.names[0]});"
+            return
+        value = ir.Var(a.name, a.step.dtype, self.width)
+        yield from (computed(c, value, self.s) for c in r.names)
 
     def _phases(self, s: Scope) -> Iterator[str]:
         aligned = aligned_store(self.n, s.arrays, s.names)
