@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ..types import PARTS
 from .arguments import Arguments, arguments
+from .choices import CHOICES
 from .context import Context
 from .integers import integer_constant
-from .masking import true_of
 from .rejoined import REJOINED, Way
 from .views import held
 from .windows import WINDOWS
@@ -229,23 +229,6 @@ def _size(given: Arguments, cx: Context) -> ast.expr | None:
     return cx.expr(text, X=x)
 
 
-def _chosen(given: Arguments, cx: Context) -> ast.expr | None:
-    """Of a vector, what a mask of its length chooses."""
-    mask, x = given["condition"], given.get("a")
-    known = x is not None and cx.fact(x).array and cx.fact(mask).array
-    if x is None or not known or (_rank(x, cx), _rank(mask, cx)) != (1, 1):
-        return None
-    return None if given.get("axis") is not None else cx.expr("X[M]", X=x, M=true_of(mask, cx))
-
-
-def _places(given: Arguments, cx: Context) -> ast.expr | None:
-    """Of a vector: a column, or one array of a tuple."""
-    x = given["a"]
-    text = "NP.flatnonzero(X)[:, None]" if given.name == "argwhere" else "(NP.flatnonzero(X),)"
-    known = _rank(x, cx) == 1 and cx.fact(x).array and given.only("a")
-    return cx.expr(text, NP=cx.numpy, X=x) if known else None
-
-
 def _has_parts(given: Arguments, cx: Context) -> ast.expr | None:
     """Whether its type is complex."""
     types = {t.dtype in PARTS for t in cx.fact(given["x"]).types}
@@ -262,14 +245,6 @@ def _appended(given: Arguments, cx: Context) -> ast.expr | None:
     return cx.expr(text, NP=cx.numpy, X=x, V=value) if cx.fact(x).array else None
 
 
-def _one(given: Arguments, cx: Context) -> ast.expr | None:
-    """The element at one place."""
-    x, at = given["a"], given.get("indices")
-    known = at is not None and cx.fact(at).is_int and _rank(x, cx) == 1 and given.only(
-        "a", "indices", "axis") and integer_constant(given.get("axis"), 0) in (0, -1)
-    return cx.expr("X[I]", X=x, I=at) if known and at is not None and cx.fact(x).array else None
-
-
 _OUTER = (
     "add", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "divide", "equal",
     "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal", "logical_and",
@@ -277,8 +252,8 @@ _OUTER = (
 )
 _WAYS: dict[str, tuple[str, Way]] = {
     **REJOINED,
+    **CHOICES,
     "append": ("arr values", _appended),
-    "argwhere": ("a", _places),
     "asanyarray": ("a dtype", _as_it_is),
     "asarray": ("a dtype", _as_it_is),
     "ascontiguousarray": ("a dtype", _side_by_side),
@@ -287,10 +262,8 @@ _WAYS: dict[str, tuple[str, Way]] = {
     "atleast_2d": ("a", _at_least(2)),
     ".conj": ("a", _its_own),
     ".conjugate": ("a", _its_own),
-    "compress": ("condition a axis", _chosen),
     "copy": ("a order", _copied),
     "expand_dims": ("a axis", _expanded),
-    "extract": ("condition a", _chosen),
     "flatten": ("a order", _shaped),
     "flip": ("m axis", _flip),
     "fliplr": ("m", _flipped(1)),
@@ -301,7 +274,6 @@ _WAYS: dict[str, tuple[str, Way]] = {
         **given.given, "axis1": ast.Constant(-1), "axis2": ast.Constant(-2)}), cx)),
     "moveaxis": ("a source destination", _moved),
     "ndim": ("a", _size),
-    "nonzero": ("a", _places),
     "permute_dims": ("a axes", _transposed),
     "ravel": ("a order", _shaped),
     "reshape": ("a shape order", _shaped),
@@ -310,9 +282,7 @@ _WAYS: dict[str, tuple[str, Way]] = {
     "shape": ("a", _size),
     "size": ("a axis", _size),
     "swapaxes": ("a axis1 axis2", _swapped),
-    "take": ("a indices axis mode", _one),
     "transpose": ("a axes", _transposed),
-    "where": ("a b c", _places),
     **WINDOWS,
     **{f"{name}.outer": ("a b", _outer) for name in _OUTER},
 }

@@ -12,18 +12,18 @@ from .grids import PAIRS as PLACES_IN_PAIRS
 from .grids import WAYS as PLACES
 from .middle import WAYS as MIDDLE
 from .pairing import PAIRS as PAIRING
+from .repeats import WAYS as REPEATS
 from .searching import WAYS as SEARCHING
 from .searching import Way
 from .sliding import PAIRS as SLIDING_IN_PAIRS
 from .sliding import WAYS as SLIDING
 from .stepwise import WAYS as STEPWISE
-from .stretched import WAYS as STRETCHED
 
 __all__ = ["SIGNATURES", "array_paired", "array_worked"]
 
 _WAYS: dict[str, tuple[str, Way]] = {
     **SEARCHING, **BETWEEN, **COUNTING, **PLACES, **SLIDING, **STEPWISE, **MIDDLE,
-    **STRETCHED,
+    **REPEATS,
 }
 """By the function: its arguments, and the statements that leave what it gives under a name."""
 
