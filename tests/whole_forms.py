@@ -992,6 +992,7 @@ FORMS: dict[str, str] = {
     "of one shape": """
         np.cumprod(X, axis=1, out=Y); Y
         np.max(X, axis=0, out=x); x
+        np.clip(X, X, Y, out=Y); Y
         np.all(M, axis=1, out=z > 0)
         np.histogram(X, 3, weights=Y)[0]
         np.average(X, axis=1, weights=y + 5)

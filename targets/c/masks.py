@@ -11,6 +11,10 @@ __all__ = ["LOGIC", "any_lane", "as_width", "bits_of", "both", "from_width", "lo
 LOGIC = {
     "and": "{0} & {1}",
     "or": "{0} | {1}",
+    "min": "{0} & {1}",
+    "max": "{0} | {1}",
+    "minimum": "{0} & {1}",
+    "maximum": "{0} | {1}",
     "xor": "{0} ^ {1}",
     "not": "~{0}",
     "eq": "~({0} ^ {1})",

@@ -32,10 +32,15 @@ def operation(op: str, v: Vec, args: tuple[str, ...], target: Target) -> str:
     return f"tp_{op}_{v.name}({', '.join(args)})"
 
 
+_OF_BOOLS = {"min": "and", "minimum": "and", "max": "or", "maximum": "or"}
+
+
 def scalar_operation(op: str, args: tuple[str, ...], operand: str, result: str) -> str:
     """`op` in scalar C, on operands of dtype `operand`."""
     if op == "cast" and result == "bool":
         return f"({args[0]} != 0)"
+    if operand == "bool":
+        op = _OF_BOOLS.get(op, op)
     if op == "cast" and _is_stored(operand, result):
         return f"tp_cast_{operand}_{result}({args[0]})"
     suffix = "f" if operand == "f32" else ""

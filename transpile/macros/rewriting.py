@@ -64,6 +64,10 @@ def array_copied(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+_TIMES = 8
+"""Of more, NumPy goes on with what it has."""
+
+
 def _differences(node: ast.Call, x: ast.expr, cx: Context) -> ast.expr | None:
     """Of neighbours along an axis; more than once, one by one."""
     given = dict(zip(("n", "axis"), node.args[1:], strict=False))
@@ -71,7 +75,9 @@ def _differences(node: ast.Call, x: ast.expr, cx: Context) -> ast.expr | None:
     rank = cx.fact(x).rank
     axis = integer_constant(given.pop("axis", None), -1)
     times = integer_constant(given.pop("n", None), 1)
-    if given or cx.fact(x).array is None or not rank or axis is None or not times or times < 1:
+    if given or cx.fact(x).array is None or not rank or axis is None:
+        return None
+    if not times or not 1 <= times <= _TIMES:
         return None
     if not -rank <= axis < rank:
         return None
