@@ -52,11 +52,11 @@ def looped(attempt: str, head: str = HEAD, end: str = "s, out, w") -> str:
     return f"{head}{lines}    return {end}\n"
 
 
-AGAIN = "def f(x, w):\n"
+SIGNATURE = "def f(x, w):\n"
 
 
 def alone(attempt: str) -> str:
-    return looped(attempt, f"import math\n{AGAIN}    s = 0.0\n    for i, v in enumerate(x):\n", "s")
+    return looped(attempt, f"import math\n{SIGNATURE}    s = 0.0\n    for i, v in enumerate(x):\n", "s")
 
 
 def given(kind: str) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ KINDS = ("list", "array", "ints")
 
 
 def agrees(text: str, folder: Path) -> Any:
-    """Compiled, and as Python that the macros make of it."""
+    """What is compiled of `text`, which gave what Python does for arguments of each kind."""
     plain = written(folder, text).f
     fused = fuse(plain, on_reject="silent", reassociate=False)
     for kind in KINDS:

@@ -4,17 +4,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..target import Target, Vec, mask_type
-from .vecops import operation
+from .vecops import OF_BOOLS, operation
 
 __all__ = ["LOGIC", "any_lane", "as_width", "bits_of", "both", "from_width", "logic", "negated"]
 
 LOGIC = {
     "and": "{0} & {1}",
     "or": "{0} | {1}",
-    "min": "{0} & {1}",
-    "max": "{0} | {1}",
-    "minimum": "{0} & {1}",
-    "maximum": "{0} | {1}",
     "xor": "{0} ^ {1}",
     "not": "~{0}",
     "eq": "~({0} ^ {1})",
@@ -29,7 +25,7 @@ LOGIC = {
 
 def logic(op: str, masks: tuple[str, ...], lanes: int, target: Target) -> str:
     """An operation on bools, lane by lane."""
-    return _typed(LOGIC[op].format(*masks), lanes, target)
+    return _typed(LOGIC[OF_BOOLS.get(op, op)].format(*masks), lanes, target)
 
 
 def _typed(text: str, lanes: int, target: Target) -> str:

@@ -9,11 +9,14 @@ from loopir.types import DTYPES
 from ..target import Row, Target, Vec, mask_type
 from .templates import Facts, fill
 
-__all__ = ["define", "lane_by_lane", "operation", "scalar_operation", "vector_named"]
+__all__ = ["OF_BOOLS", "define", "lane_by_lane", "operation", "scalar_operation", "vector_named"]
 
 _BOTH = re.compile(r"tp_(\w+)_both_")
 _DIVIDED = re.compile(r"(floordiv|mod)by(\d+)")
 _VECTOR = re.compile(r"([fiu]\d+)x(\d+)")
+OF_BOOLS = {"min": "and", "minimum": "and", "max": "or", "maximum": "or"}
+"""What these are of bools."""
+
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 _SIZES = {8: "qi", 16: "hi", 32: "si", 64: "di"}
 
@@ -32,15 +35,12 @@ def operation(op: str, v: Vec, args: tuple[str, ...], target: Target) -> str:
     return f"tp_{op}_{v.name}({', '.join(args)})"
 
 
-_OF_BOOLS = {"min": "and", "minimum": "and", "max": "or", "maximum": "or"}
-
-
 def scalar_operation(op: str, args: tuple[str, ...], operand: str, result: str) -> str:
     """`op` in scalar C, on operands of dtype `operand`."""
     if op == "cast" and result == "bool":
         return f"({args[0]} != 0)"
     if operand == "bool":
-        op = _OF_BOOLS.get(op, op)
+        op = OF_BOOLS.get(op, op)
     if op == "cast" and _is_stored(operand, result):
         return f"tp_cast_{operand}_{result}({args[0]})"
     suffix = "f" if operand == "f32" else ""

@@ -11,13 +11,9 @@ import numpy as np
 
 from loopir.record import record
 
-from ..types import Constant
 from .context import Context
 
 __all__ = ["Arguments", "arguments", "flag", "function_named", "is_none"]
-
-
-_NOTHING = {Constant(None, type(None))}
 
 
 @record(frozen=True, slots=True)
@@ -78,7 +74,8 @@ def arguments(node: ast.AST, cx: Context, signatures: Mapping[str, str]) -> Argu
 
 def _said(e: ast.expr, cx: Context) -> ast.expr:
     """None in the place of a name that is sure to stand for it."""
-    nothing = isinstance(e, ast.Name) and cx.fact(e).kinds == _NOTHING
+    constant = cx.fact(e).constant if isinstance(e, ast.Name) else None
+    nothing = constant is not None and constant.value is None
     return ast.copy_location(ast.Constant(None), e) if nothing else e
 
 

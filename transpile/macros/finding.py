@@ -65,9 +65,9 @@ def list_found(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Compare(left=wanted, ops=[ast.In() | ast.NotIn() as op], comparators=[of]) if (
             (array := _array(of, cx)) is not None
         ):
-            text = "NP.any(NP.equal(X, W))" if isinstance(op, ast.In) else "not NP.any(X == W)"
+            text = "bool(NP.any(X == W))" if isinstance(op, ast.In) else "not NP.any(X == W)"
             known = cx.fact(wanted).rank == 0 and cx.fact(wanted).types and cx.means("bool", "list")
-            return cx.expr(f"bool({text})", NP=cx.numpy, X=array, W=wanted) if known else None
+            return cx.expr(text, NP=cx.numpy, X=array, W=wanted) if known else None
         case ast.Compare(left=wanted, ops=[ast.In() | ast.NotIn()], comparators=[of]):
             name, text = "found", "any(V == W for V in X)"
         case ast.Call(func=ast.Attribute(value=of, attr="count"), args=[wanted], keywords=[]):
