@@ -52,11 +52,9 @@ def looped(attempt: str, head: str = HEAD, end: str = "s, out, w") -> str:
     return f"{head}{lines}    return {end}\n"
 
 
-SIGNATURE = "def f(x, w):\n"
-
-
 def alone(attempt: str) -> str:
-    return looped(attempt, f"import math\n{SIGNATURE}    s = 0.0\n    for i, v in enumerate(x):\n", "s")
+    head = "import math\ndef f(x, w):\n    s = 0.0\n    for i, v in enumerate(x):\n"
+    return looped(attempt, head, "s")
 
 
 def given(kind: str) -> tuple[Any, ...]:
