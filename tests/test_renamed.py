@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import linecache
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +16,6 @@ from staged import interpreted, through
 from test_run import PROGRAMS, arguments, wanted
 
 from loopir.names import bound
-from loopir.nodes import Kernel
 from transpile.options import Options
 from transpile.signature import parameters, type_of
 from transpile.stages import Stages, compile_stages
@@ -41,11 +41,16 @@ def _tree(function: Callable[..., Any]) -> ast.FunctionDef:
     return tree
 
 
-def _made_up(kernel: Kernel, function: Callable[..., Any]) -> list[str]:
-    """Names in `kernel` that `function` does not have: of arrays, then of numbers and loops."""
-    own = {getattr(n, "id", getattr(n, "arg", "")) for n in ast.walk(_tree(function))}
+def _made_up(stages: Stages, function: Callable[..., Any]) -> Iterator[list[str]]:
+    """Names that `function` does not have: of arrays, then of numbers and loops, in the kernel;
+    those that the macros made. Of one that is called `_draws` Python answers, as draws are.
+    """
+    own = {"_draws"} | {getattr(n, "id", getattr(n, "arg", "")) for n in ast.walk(_tree(function))}
+    kernel = stages.vector
     arrays = [p.name for p in kernel.params]
-    return [n for n in dict.fromkeys([*arrays, *sorted(bound(kernel))]) if n not in own]
+    made = (n.id for n in ast.walk(stages.python) if isinstance(n, ast.Name))
+    for names in ([*arrays, *sorted(bound(kernel))], made):
+        yield [n for n in dict.fromkeys(names) if n not in own and not hasattr(builtins, n)]
 
 
 def _renamed(function: Callable[..., Any], to: list[str], shift: int) -> Callable[..., Any]:
@@ -79,8 +84,9 @@ def _compiled(function: Callable[..., Any], args: tuple[Any, ...]) -> Stages:
 def test_renamed(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loopir.passes.pipeline.PIPELINE", ())  # they name nothing after the source
     n = next(n for n in (7, *program.sizes) if n in program.sizes and n not in program.python_at)
-    to = _made_up(_compiled(program.function, arguments(program, n)).vector, program.function)
-    for shift in range(min(len(to), 2)):
+    first = _compiled(program.function, arguments(program, n))
+    kinds = _made_up(first, program.function)
+    for to, shift in ((names, k) for names in kinds for k in range(min(len(names), 2))):
         args = arguments(program, n)
         stages = _compiled(_renamed(program.function, to, shift), args)
         got = outcome(through(stages, stages.plan, stages.vector, interpreted(stages.vector)), args)

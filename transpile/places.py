@@ -1,6 +1,6 @@
 """Where code stands that was taken from a helper: the call's place, and which of the helper's; and
 whether it is a step of a function that warns in words of its own, or of what NumPy does at once, or
-in an order of its own.
+in an order of its own, or of a search.
 
 The end column of a node has all: what is copied with a node's position keeps it.
 """
@@ -12,10 +12,11 @@ from typing import Any
 from loopir.record import record
 
 __all__ = [
-    "Place", "column", "is_at_once", "is_fold", "is_step", "mark_at_once", "mark_fold", "mark_step",
-    "place_of", "put",
+    "Place", "column", "is_at_once", "is_fold", "is_search", "is_step", "mark_at_once", "mark_fold",
+    "mark_search", "mark_step", "place_of", "put",
 ]
 
+_SEARCH = 1 << 16
 _FOLD = 1 << 17
 _AT_ONCE = 1 << 18
 _STEP = 1 << 19
@@ -34,7 +35,7 @@ class Place:
 
 def column(end: int) -> int:
     """The column alone of a node's ``end_col_offset``."""
-    return end % _FOLD
+    return end % _SEARCH
 
 
 def place_of(node: ast.AST) -> int:
@@ -72,6 +73,16 @@ def is_fold(node: ast.AST) -> bool:
     return bool(_end(node) & _FOLD)
 
 
+def mark_search(node: ast.AST) -> None:
+    """Has loops that take the position of `node` from now on do nothing once their bool is set."""
+    _mark(node, _SEARCH)
+
+
+def is_search(node: ast.AST) -> bool:
+    """Whether the loop `node` does nothing more once the bool that it carries has changed."""
+    return bool(_end(node) & _SEARCH)
+
+
 def _mark(node: ast.AST, mark: int) -> None:
     node.end_col_offset = _end(node) | mark  # type: ignore[attr-defined]
 
@@ -82,7 +93,7 @@ def _end(node: ast.AST) -> int:
 
 def put(node: ast.AST, at: ast.AST, place: int) -> None:
     """Moves `node` to where `at` is, from the place with this number."""
-    marks = _end(node) & (_STEP | _AT_ONCE | _FOLD)
+    marks = _end(node) & (_STEP | _AT_ONCE | _FOLD | _SEARCH)
     ast.copy_location(node, at)
     if "end_col_offset" in node._attributes:
         own = _end(at) % _COLUMNS | marks

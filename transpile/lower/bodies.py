@@ -247,7 +247,7 @@ class Bodies(Groups):
         if left is not None:
             until: Expr | None = self.leaves(left, accs, frame)
         else:
-            until = self._stop({n: c for n, c in named.items() if c.step is None}, accs)
+            until = self._stop(frame, {n: c for n, c in named.items() if c.step is None}, accs)
         self.emit_loop(frame, body, accs, until)
         for name in forgotten:
             if not isinstance(b.env.get(name), ListRef):

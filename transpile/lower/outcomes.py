@@ -10,6 +10,7 @@ from loopir.nodes import Accum, Call, Const, Expr, Load, Var
 from loopir.types import DTYPES
 
 from ..infer import FALSE, TRUE, Num, cast, fits, logic
+from ..places import is_search
 from ..ranges import ANY, INT64, Linear, integer
 from .carries import Carries, Carry
 from .room import most
@@ -22,14 +23,12 @@ class Outcomes(Carries):
     """Makes the accumulators of a loop, and knows their values after it."""
 
     @staticmethod
-    def _stop(named: dict[str, Carry], accs: list[Accum]) -> Expr | None:
-        """``any`` and ``all``, whose macros carry one bool of that name, stop when it is sure."""
-        if len(accs) != 1:
+    def _stop(frame: Frame, named: dict[str, Carry], accs: list[Accum]) -> Expr | None:
+        """A search, whose macro carries one bool, stops when that is sure."""
+        if len(accs) != 1 or not is_search(frame.node):
             return None
         ((name, c),) = named.items()
-        if name.startswith("_any"):
-            return c.var
-        return logic("not", c.var) if name.startswith("_all") else None
+        return logic("not", c.var) if name.startswith("_all") else c.var
 
     def _accumulators(
         self, c: Carry, init: Num | Unbound, end: Num | Unbound, frame: Frame

@@ -5,6 +5,7 @@ import ast
 from collections.abc import Sequence
 from functools import partial
 
+from loopir.algebra.index import negated
 from loopir.nodes import Const, Expr, Var
 
 from ..infer import FALSE, Num, logic
@@ -158,7 +159,7 @@ class Statements(Forks):
             case _:
                 several = [test]
         for each in several:
-            self.b.require(logic("not", self.test(each)), "GUARD_SHAPE", stmt)
+            self.b.require(negated(self.test(each)), "GUARD_SHAPE", stmt)
 
     def _assign(self, name: str, value: ast.expr, stmt: ast.stmt) -> None:
         b = self.b

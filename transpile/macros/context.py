@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
-from ..places import mark_at_once, mark_fold, mark_step
+from ..places import mark_at_once, mark_fold, mark_search, mark_step
 from ..types import ELEMENTS
 from .assigned import may_be_unbound
 from .env import Env
@@ -111,6 +111,12 @@ class Context:
         """
         if ELEMENTS[dtype].kind in "fc":
             mark_fold(self.at)
+
+    def searches(self) -> None:
+        """The loops made from now on in the place of the node carry one bool: when it has changed,
+        nothing more is evaluated.
+        """
+        mark_search(self.at)
 
     def before(self, *statements: ast.stmt) -> None:
         """For a macro on an expression: `statements` run before the one it stands in."""

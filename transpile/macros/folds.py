@@ -13,6 +13,8 @@ from .streams import stream
 
 __all__ = ["EMPTY", "all_fold", "any_fold", "items_of", "minmax_fold", "sum_fold"]
 
+_MAY_WARN = (ast.BinOp, ast.Call, ast.UnaryOp)
+
 
 def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """A sum starts from the int 0, or from what is given.
@@ -44,6 +46,8 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     if sys.version_info >= (3, 12) and _may_be_floats(items, cx):
         cx.folds("f64")
+    if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in ast.walk(items)):
+        cx.steps()  # its warnings come behind those of all the elements
     total = cx.fresh("sum")
     step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
     cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
@@ -171,7 +175,10 @@ def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
     found = cx.fresh(function)
     is_any = function == "any"
     test = _test(items.elt, last.ifs, is_any, cx)
-    order = "E {} FOUND" if isinstance(items, ast.ListComp) else "FOUND {} E"
+    is_list = isinstance(items, ast.ListComp)
+    if not is_list:
+        cx.searches()
+    order = "E {} FOUND" if is_list else "FOUND {} E"
     word = "or" if is_any else "and"
     step = cx.code("FOUND = " + order.format(word), FOUND=found, E=test)
     last = ast.comprehension(last.target, last.iter, [], 0)
