@@ -2,19 +2,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from loopir.interpret import run
 from loopir.nodes import Disjoint, Kernel
 from loopir.text import parse, show
 from loopir.types import DTYPES
 from loopir.verify import verify
-from transpile.fusion import Fusion, fuse_kernel
+from transpile.fusion import Fusion, fuse_kernel, legality
 
-__all__ = ["agree", "codes", "fused", "kernel", "nest"]
+__all__ = ["agree", "codes", "fused", "kernel", "nest", "plainly"]
 
 SIZES = (0, 1, 2, 5)
 ROOM = 16  # elements that every axis has beyond n
@@ -45,6 +47,16 @@ def nest(text: str, same: bool = True) -> Kernel:
     guards += [f"disjoint({x}, r)" for x in ("a", "t", "out")]
     lines = [*guards, *text.strip("\n").split("\n")]
     return parse(f"def k({NESTS}):\n" + "\n".join("    " + x for x in lines) + "\n")
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Loops are joined as they count or not at all; and also where it does not pay."""
+    legal = tuple(c for c in legality.CONDITIONS if c is not legality.worthwhile)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("transpile.fusion.fusing.ways", lambda *_: ())
+        patched.setattr(legality, "CONDITIONS", legal)
+        yield
 
 
 def codes(f: Fusion) -> set[str]:

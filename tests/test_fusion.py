@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from fusing import codes, fused, kernel, nest
+from fusing import codes, fused, kernel, nest, plainly
 
 from loopir.nodes import Kernel, Loop
 from loopir.text import parse, show
@@ -184,7 +184,8 @@ for j in loop(0, n):
 @pytest.mark.parametrize("name", MUST_FUSE)
 def test_must_fuse(name: str) -> None:
     k = kernel(MUST_FUSE[name], same=False)
-    f = fused(k)
+    with plainly():
+        f = fused(k)
     loops = sum(isinstance(n, Loop) for n in walk(k))
     assert (f.fused, f.rejections) == (loops - 1, ())
     assert sum(isinstance(n, Loop) for n in walk(f.kernel)) == 1
@@ -418,8 +419,11 @@ for i in loop(0, n):
 """
     above = fused(nest(text.format("i"), same=False))
     assert (above.fused, above.rejections) == (1, ())
-    below = fused(nest(text.format("i + 2"), same=False))
+    k = nest(text.format("i + 2"), same=False)
+    with plainly():
+        below = fused(k)
     assert (below.fused, codes(below)) == (0, {"DEPENDENCE"})
+    assert fused(k).fused == 1  # a row late
 
 
 def test_rows_join_where_columns_may_not() -> None:
@@ -433,9 +437,11 @@ for i in loop(0, n):
         out[i, j] = t[i, j + 1]
 """
     )
-    f = fused(k)
+    with plainly():
+        f = fused(k)
     assert (f.fused, codes(f)) == (1, {"DEPENDENCE"})
     assert sum(isinstance(n, Loop) for n in walk(f.kernel)) == 3
+    assert not codes(fused(k))  # a column late
 
 
 def test_a_fold_of_each_row_and_its_use() -> None:

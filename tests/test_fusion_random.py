@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fusing import fused, kernel, nest
+from fusing import fused, kernel, nest, plainly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,8 +52,11 @@ def test_fused_exactly_where_the_order_is_kept(first: list[Any], second: list[An
         for loop in (first, second)
         for line in ("for i in loop(0, n):", *(statement(*s) for s in loop))
     )
-    f = fused(kernel(text, " ".join(ARRAYS), same=False))
+    k = kernel(text, " ".join(ARRAYS), same=False)
+    with plainly():
+        f = fused(k)
     assert f.fused == keeps_order(first, second)
+    fused(k)
     fused(kernel(text, " ".join(ARRAYS)))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fusing import codes, fused, kernel
+from fusing import codes, fused, kernel, plainly
 
 from loopir.nodes import (
     Call,
@@ -316,8 +316,10 @@ def case(text: str) -> Kernel:
 @pytest.mark.parametrize("name", MUST_REJECT)
 def test_must_reject(name: str) -> None:
     code, text = MUST_REJECT[name]
-    f = fused(case(text))
+    with plainly():
+        f = fused(case(text))
     assert (f.fused, codes(f)) == (0, {code})
+    fused(case(text))
 
 
 @pytest.mark.parametrize("name", MUST_REJECT)
@@ -341,6 +343,7 @@ CONDITION_OF = {
     "DEPENDENCE": "dependence",
     "SCALAR_LIVE": "scalar_live",
     "MAY_RAISE": "may_raise",
+    "UNPROFITABLE": "worthwhile",
 }
 
 
@@ -361,6 +364,17 @@ def assert_only(k: Kernel, code: str, monkeypatch: pytest.MonkeyPatch, **options
 
 
 # -- aliases
+
+def test_what_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+for i in loop(0, n):
+    t[i + 1] = a[i]
+for i in loop(0, n):
+    out[i] = t[i{}] - t[i + 1]
+"""
+    assert_only(case(text.format("")), "UNPROFITABLE", monkeypatch)
+    assert fused(case(text.format(" + 1"))).fused == 1
+
 
 STENCIL = """
 for i in loop(0, n):
@@ -570,7 +584,8 @@ def test_a_rejection_shows_both_places_and_the_smallest_case() -> None:
             Loop("i", whole, (second,), span=_at(14, 4, 26)),
         ),
     )
-    [r] = fuse_kernel(k).rejections
+    with plainly():
+        [r] = fuse_kernel(k).rejections
     assert (r.code, r.line) == ("FUSE_REJECT_DEPENDENCE", 14)
     assert r.message == (
         "cannot join the loop at line 12: it would read elements of `t` before they are written"

@@ -21,7 +21,8 @@ FOLDS = (
 ELEMENTS = {
     "abs(v)": "ints", "v * v": "ints", "6 // v": "ints", "1 / v": "floats",
     "v * v * 1e300": "floats", "math.sqrt(v)": "floats", "1 / v > v * 1e308": "floats",
-    "v - v > 1 / v": "floats", "math.log(v) < 1": "floats", "10 // int(v) > 2": "floats", "v > 3": "floats",
+    "v - v > 1 / v": "floats", "math.log(v) < 1": "floats", "10 // int(v) > 2": "floats",
+    "v > 3": "floats",
 }
 VALUES = {
     "ints": (np.iinfo(np.int64).max - 5, 4, 0, 9, np.iinfo(np.int64).min, 1, 3),

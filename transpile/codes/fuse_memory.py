@@ -14,52 +14,53 @@ ROWS = (
             "is called.",
         bad="""\
 @fuse
-def ends(a, out, tail):
+def ends(a, b, out, tail):
     for i in range(len(a)):
         out[i] = a[i] * 2.0
-    for i in range(len(a) - 1):
-        tail[i] = a[i] + 1.0
+    for i in range(len(b)):
+        tail[i] = b[i] + 1.0
 
-ends(np.ones(8), np.zeros(8), np.zeros(8))
+ends(np.ones(8), np.ones(9), np.zeros(8), np.zeros(9))
 """,
         good="""\
 @fuse
-def ends(a, out, tail):
+def ends(a, b, out, tail):
     for i in range(len(a)):
         out[i] = a[i] * 2.0
     for i in range(len(a)):
-        tail[i] = a[i] + 1.0
+        tail[i] = b[i] + 1.0
 
-ends(np.ones(8), np.zeros(8), np.zeros(8))
+ends(np.ones(8), np.ones(9), np.zeros(8), np.zeros(9))
 """,
     ),
     Code(
         code="FUSE_REJECT_INDEXMAP_NOT_IDENTITY",
         title="an array that both loops use is walked in two ways",
-        why="When the first loop writes t[i] and the second reads t[n - 1 - i] or t[2 * i], most "
-            "elements are read long before or after they are written. All subscripts count, of "
-            "reads and of writes, on every axis.",
+        why="When the first loop writes t[2 * i] and the second reads t[i], most elements are read "
+            "long before or after they are written. All subscripts count, of reads and of writes, "
+            "on every axis. A loop that goes the other way is turned, where its iterations may "
+            "come in any order.",
         bad="""\
 @fuse
-def mirror(a, t, out):
-    n = len(a)
+def halve(a, t, out):
+    n = len(a) // 2
     for i in range(n):
-        t[i] = a[i] * 2.0
+        t[2 * i] = a[i] * 2.0
     for i in range(n):
-        out[i] = t[n - 1 - i]
+        out[i] = t[i]
 
-mirror(np.ones(8), np.zeros(8), np.zeros(8))
+halve(np.ones(8), np.zeros(8), np.zeros(8))
 """,
         good="""\
 @fuse
-def mirror(a, t, out):
-    n = len(a)
+def halve(a, t, out):
+    n = len(a) // 2
     for i in range(n):
-        t[i] = a[i] * 2.0
+        t[2 * i] = a[i] * 2.0
     for i in range(n):
-        out[n - 1 - i] = t[i]
+        out[i] = t[2 * i]
 
-mirror(np.ones(8), np.zeros(8), np.zeros(8))
+halve(np.ones(8), np.zeros(8), np.zeros(8))
 """,
     ),
     Code(
@@ -128,26 +129,54 @@ centre(np.ones((4, 8)), np.ones(8), np.zeros((4, 8)))
         title="the second loop would read or write an element too early",
         why="With subscripts i + d1 in the first loop and i + d2 in the second, of what may be "
             "the same memory and at least one of them a write, joining is right only where d2 - "
-            "d1 is zero or less.",
+            "d1 is zero or less. Delaying the second loop helps where nothing is then loaded "
+            "right after it was stored.",
         bad="""\
 @fuse
 def smooth(a, t, out):
     for i in range(len(a) - 1):
         t[i] = a[i] * 0.5
     for i in range(len(a) - 1):
-        out[i] = t[i + 1]
+        out[i] = t[i + 1] - t[i]
 
 smooth(np.ones(8), np.zeros(8), np.zeros(8))
 """,
         good="""\
 @fuse
 def smooth(a, t, out):
+    for i in range(len(a) - 1):
+        t[i + 1] = a[i] * 0.5
+    for i in range(len(a) - 1):
+        out[i] = t[i + 1] - a[i]
+
+smooth(np.ones(8), np.zeros(8), np.zeros(8))
+""",
+    ),
+    Code(
+        code="FUSE_REJECT_UNPROFITABLE",
+        title="one loop would take longer than two",
+        why="Two loops that take several iterations at once would become one that goes element by "
+            "element: what is stored as part of a vector cannot be loaded as part of another one "
+            "until both stores have reached the cache.",
+        bad="""\
+@fuse
+def step(a, t, out):
     for i in range(1, len(a)):
         t[i] = a[i] * 0.5
     for i in range(1, len(a)):
-        out[i] = t[i - 1]
+        out[i] = t[i] - t[i - 1]
 
-smooth(np.ones(8), np.zeros(8), np.zeros(8))
+step(np.ones(8), np.zeros(8), np.zeros(8))
+""",
+        good="""\
+@fuse
+def step(a, t, out):
+    for i in range(1, len(a)):
+        t[i] = a[i] * 0.5
+    for i in range(1, len(a)):
+        out[i] = t[i] - a[i - 1] * 0.5
+
+step(np.ones(8), np.zeros(8), np.zeros(8))
 """,
     ),
 )

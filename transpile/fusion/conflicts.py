@@ -41,10 +41,13 @@ class Witness:
 
 
 def conflicts(
-    kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], known: Bindings
+    kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], known: Bindings,
+    trips: Affine | None,
 ) -> tuple[Conflict, ...]:
-    """All conflicts between two loops over one variable, inside loops over `outer`."""
-    trips = trip_count(first.range, known)
+    """All conflicts between two loops over one variable, inside loops over `outer`.
+
+    `trips`: how many iterations both have, if that is known.
+    """
     before = accesses((first,), outer, known)
     after = accesses((second,), outer, known)
     found = (

@@ -9,7 +9,7 @@ from loopir.names import rename
 from loopir.nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var
 from loopir.tree import walk
 
-__all__ = ["bindings", "nest", "same_depth", "same_domain"]
+__all__ = ["bindings", "more", "nest", "same_depth", "same_domain"]
 
 
 def bindings(kernel: Kernel) -> Bindings:
@@ -51,15 +51,33 @@ def same_domain(kernel: Kernel, first: Loop, second: Loop, known: Bindings) -> b
 def _same_range(kernel: Kernel, a: Range, b: Range, known: Bindings) -> bool:
     if a == b:
         return True
-    n, m = trip_count(a, known), trip_count(b, known)
-    if n is None or m is None or _start(a, known) != _start(b, known):
-        return False
-    gap = n - m
-    return _proves(kernel, gap, known) and _proves(kernel, gap.scaled(-1), known)
+    start = _start(a, known)
+    return start is not None and start == _start(b, known) and more(kernel, a, b, known) == 0
 
 
 def _start(r: Range, known: Bindings) -> Affine | None:
     return affine(r.lo, (), known) if isinstance(r, Interval) else None
+
+
+def more(kernel: Kernel, a: Range, b: Range, known: Bindings) -> int | None:
+    """How many iterations `a` has more than `b` where both have some, once the guards hold; None
+    where that is no constant.
+    """
+    gaps = [n - m for n, m in zip(_lengths(a, known), _lengths(b, known), strict=False)]
+    number = next((g.number for g in gaps if g.number is not None), None)
+    if number is None and any(
+        _proves(kernel, g, known) and _proves(kernel, g.scaled(-1), known) for g in gaps
+    ):
+        return 0
+    return number
+
+
+def _lengths(r: Range, known: Bindings) -> Iterator[Affine]:
+    """How often a loop runs, in two forms: for n and for max(n, 0)."""
+    n, end = trip_count(r, known), affine(r.hi, (), known) if isinstance(r, Interval) else None
+    start = _start(r, known)
+    if n is not None and end is not None and start is not None:
+        yield from (n, end - start)
 
 
 def _proves(kernel: Kernel, goal: Affine, known: Bindings) -> bool:

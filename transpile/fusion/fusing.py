@@ -6,7 +6,7 @@ that only lives there is contracted away.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from loopir.record import record
 from loopir.tree import bottom_up, walk
 
 from ..rejections import Rejection
+from .aligning import Shift, Way, ways
 from .contraction import contract, loads
 from .domains import bindings, nest
 from .forwarding import forward
@@ -26,6 +27,12 @@ from .legality import judge
 from .pairs import Gates, Pair, pair
 
 __all__ = ["Fusion", "fuse_kernel"]
+
+_OF_ORDER = {
+    f"FUSE_REJECT_{code}" for code in
+    ("DOMAIN_MISMATCH", "DEPENDENCE", "INDEXMAP_NOT_IDENTITY", "NOALIAS_MISSING")
+}
+"""Reasons that another order of the iterations may do away with."""
 
 
 @record(frozen=True, slots=True)
@@ -95,6 +102,7 @@ class _Fuser:
     rejections: list[Rejection] = field(default_factory=list)
     lines: dict[int, list[int]] = field(default_factory=dict)
     tightened: list[tuple[str, str]] = field(default_factory=list)
+    leftover: list[Loop] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.known = bindings(self.kernel)
@@ -106,8 +114,8 @@ class _Fuser:
         """`stmts`, inside loops over `outer`, with neighbouring loops joined: below, then here."""
         out = [self.within(s, outer) for s in stmts]
         several: set[int] = set()  # places of joined loops
-        here = _next_loop(out, 0)
-        while (there := _next_loop(out, here + 1)) < len(out):
+        here = self.next_loop(out, 0)
+        while (there := self.next_loop(out, here + 1)) < len(out):
             joined = self.join(out[here], out[here + 1 : there], out[there], outer, counted)
             if joined is None:
                 here = there
@@ -119,6 +127,16 @@ class _Fuser:
             several.add(here)
         last = several if outer else range(len(out))
         return tuple(self.settled(s, outer) if k in last else s for k, s in enumerate(out))
+
+    def next_loop(self, stmts: list[Stmt], start: int) -> int:
+        """The place of the first loop from `start` on that none has been peeled to; the length
+        where there is none.
+        """
+        places = (
+            k for k in range(start, len(stmts))
+            if isinstance(stmts[k], LoopLike) and not any(s is stmts[k] for s in self.leftover)
+        )
+        return next(places, len(stmts))
 
     def within(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
         """`s` with the loops below it joined."""
@@ -137,19 +155,40 @@ class _Fuser:
         """What replaces two loops and what stands between them; None where they stay."""
         if not (isinstance(first, Loop) and isinstance(second, Loop)):
             return None
-        aligned = self.aligned(first, second)
-        p = pair(self.kernel, first, tuple(between), aligned, outer, self.known, self.gates)
+        way = Way(first, self.aligned(first, second))
+        p = self.pair(way, between, outer)
         if found := judge(p):
-            if first.span or not second.span:  # else the first is none of the user's
-                self.rejections += [r for r in found if r not in self.rejections]
-            return None
+            other = self.other_way(way, between, outer, found)
+            if other is None:
+                if first.span or not second.span:  # else the first is none of the user's
+                    self.rejections += [r for r in found if r not in self.rejections]
+                return None
+            way, p = other
         self.tighten(p)
         nested = len(nest(first)) > 1 and len(nest(second)) > 1
-        loop = self.merged(p)
+        lead, loop, rest = self.merged(p, way)
         loop = replace(loop, body=self.block(loop.body, (*outer, loop.var), counted and not nested))
         if counted:
             self.count(first, second)
-        return p.between.above, loop, p.between.below
+        return (*p.between.above, *lead), loop, (*rest, *p.between.below)
+
+    def pair(self, way: Way, between: list[Stmt], outer: tuple[str, ...]) -> Pair:
+        second = way.second if way.shift is None else way.shift.delayed(way.second)
+        return pair(
+            self.kernel, way.first, tuple(between), second, outer, self.known, self.gates,
+            peeled=way.shift is not None,
+        )
+
+    def other_way(
+        self, plain: Way, between: list[Stmt], outer: tuple[str, ...], found: Iterable[Rejection]
+    ) -> tuple[Way, Pair] | None:
+        """How the loops can be joined all the same, where only their order is in the way."""
+        if {r.code for r in found} <= _OF_ORDER:
+            for way in ways(self.kernel, plain.first, plain.second, outer, self.known):
+                p = self.pair(way, between, outer)
+                if not judge(p):
+                    return way, p
+        return None
 
     def aligned(self, first: Loop, second: Loop) -> Loop:
         """`second` over the first one's variable, and without names that the first one binds."""
@@ -164,7 +203,7 @@ class _Fuser:
 
     def tighten(self, p: Pair) -> None:
         """Arrays that could be one, and must not be now, are guarded so."""
-        apart = {frozenset((c.first.array, c.second.array)) for c in p.perhaps_same}
+        apart = {frozenset((c.first.array, c.second.array)) for c in p.perhaps_same} | p.apart
         guards = tuple(
             replace(g, or_same=False) if isinstance(g, Disjoint) and {g.a, g.b} in apart else g
             for g in self.kernel.guards
@@ -173,11 +212,45 @@ class _Fuser:
         self.tightened += [ab for ab in named if frozenset(ab) in apart]
         self.kernel = replace(self.kernel, guards=guards)
 
-    def merged(self, p: Pair) -> Loop:
-        """One loop: the first body, then the second; the steps of both at the end."""
+    def merged(self, p: Pair, way: Way) -> tuple[tuple[Loop, ...], Loop, tuple[Loop, ...]]:
+        """One loop: the first body, then the second; the steps of both at the end. Ahead of it and
+        behind it, what only one of them has.
+        """
         early, accs = self.early(p)
         body = (*p.first.body, *early, *p.second.body)
-        return replace(p.first, body=body, accs=(*accs, *p.second.accs))
+        loop = replace(p.first, body=body, accs=(*accs, *p.second.accs))
+        return ((), loop, ()) if way.shift is None else self.peeled(loop, way, way.shift)
+
+    def peeled(
+        self, loop: Loop, way: Way, shift: Shift
+    ) -> tuple[tuple[Loop, ...], Loop, tuple[Loop, ...]]:
+        """`loop` for iterations of both, the others on their own; folds go from one to the next."""
+        first, second = way.first, way.second
+        loop = replace(loop, range=shift.both(first, second))
+        lead: tuple[Loop, ...] = ()
+        rest: list[Loop] = []
+        if ends := shift.lead(first):
+            names = self.names(first)
+            lead = (replace(rename(first, names), range=ends, span=None),)
+            loop = _starting(loop, {a.name: names[a.name] for a in first.accs})
+        for alone, ends in (
+            (first, shift.first_alone(first, second)), (second, shift.second_alone(first, second)),
+        ):
+            if ends is None:
+                continue
+            names = self.names(alone)
+            goes_on = {a.name: names[a.name] for a in alone.accs}
+            loop = rename(loop, goes_on)
+            own = rename(alone, {n: m for n, m in names.items() if n not in goes_on})
+            rest.append(_starting(replace(own, range=ends, span=None), goes_on))
+        self.leftover += (*lead, *rest)
+        return lead, loop, tuple(rest)
+
+    def names(self, loop: Loop) -> dict[str, str]:
+        """A new name for each that `loop` binds."""
+        new = {name: fresh(name, self.taken) for name in sorted(bound(loop))}
+        self.taken.update(new.values())
+        return new
 
     def early(self, p: Pair) -> tuple[list[Stmt], list[Accum]]:
         """Loads in the first loop's steps of what the second writes, and the steps without them."""
@@ -211,10 +284,13 @@ class _Fuser:
             lines.append(second.span.line)
 
 
-def _next_loop(stmts: list[Stmt], start: int) -> int:
-    """The place of the first loop from `start` on; the length where there is none."""
-    places = (k for k in range(start, len(stmts)) if isinstance(stmts[k], LoopLike))
-    return next(places, len(stmts))
+def _starting(loop: Loop, values: Mapping[str, str]) -> Loop:
+    """`loop`, whose accumulators start from what these names stand for."""
+    accs = (
+        replace(a, init=Var(values[a.name], a.init.dtype)) if a.name in values else a
+        for a in loop.accs
+    )
+    return replace(loop, accs=tuple(accs))
 
 
 def _variables(loop: Loop) -> frozenset[str]:

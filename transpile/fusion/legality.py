@@ -1,4 +1,4 @@
-"""When two neighbouring loops may become one: one small function for each condition.
+"""When two neighbouring loops may become one, and should: one small function for each condition.
 
 Each yields a rejection where its condition fails; `judge` collects them all.
 """
@@ -19,11 +19,12 @@ from .conflicts import in_place
 from .domains import same_depth, same_domain
 from .flow import broadcasts, obstruction, repeated
 from .pairs import Pair, both, label, meeting, reject, words
+from .profit import worthwhile
 
 __all__ = [
     "CONDITIONS", "access_pattern", "broadcast", "control_flow", "dependence", "domain_match",
     "effects_rng", "effects_unknown", "guard_policy", "judge", "may_raise", "no_alias",
-    "scalar_live", "sequential",
+    "scalar_live", "sequential", "worthwhile",
 ]
 
 Condition = Callable[[Pair], Iterator[Rejection]]
@@ -39,6 +40,8 @@ def judge(p: Pair) -> tuple[Rejection, ...]:
 
 def domain_match(p: Pair) -> Iterator[Rejection]:
     """Both loops have the same iterations."""
+    if p.peeled and same_depth(p.first, p.second):
+        return
     if same_domain(p.kernel, p.first, p.second, p.known):
         return
     if not same_depth(p.first, p.second):
@@ -178,4 +181,5 @@ CONDITIONS: tuple[Condition, ...] = (
     dependence,
     scalar_live,
     may_raise,
+    worthwhile,
 )

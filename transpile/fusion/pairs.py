@@ -2,15 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from loopir.analysis.affine import Bindings
-from loopir.analysis.dependence import Alias, may_share
+from loopir.analysis.dependence import Alias, alias, trip_count
 from loopir.nodes import Kernel, Loop, Span, Stmt
 from loopir.record import record
 
 from ..rejections import Label, Rejection
-from .conflicts import Conflict, conflicts, witness
+from .conflicts import Conflict, conflicts, in_place, witness
 from .neighbours import Between, sort
 
 __all__ = [
@@ -29,15 +28,20 @@ class Gates:
 
 @record(frozen=True, slots=True)
 class Pair:
-    """Two loops over one variable, the second's renamed; ``known``: what names stand for."""
+    """Two loops over one variable, the second's renamed; ``known``: what names stand for;
+    ``apart``: arrays that must not be one, for what stands between to move; ``peeled``: they are
+    joined where both have iterations.
+    """
 
     kernel: Kernel
     first: Loop
     second: Loop
     between: Between
+    apart: frozenset[frozenset[str]]
     conflicts: tuple[Conflict, ...]
     known: Bindings
     gates: Gates
+    peeled: bool = False
 
     @property
     def same_array(self) -> Iterator[Conflict]:
@@ -58,16 +62,33 @@ def pair(
     outer: tuple[str, ...],
     known: Bindings,
     gates: Gates,
+    *,
+    peeled: bool = False,
 ) -> Pair:
     """Looks at `first` and `second`, which are over one variable and inside loops over `outer`."""
+    apart: set[frozenset[str]] = set()
+
+    def related(a: str, b: str) -> bool:
+        found = alias(kernel, a, b)
+        if found is Alias.SAME_OR_DISJOINT and not in_place(kernel, a, b):
+            apart.add(frozenset((a, b)))
+            return False
+        return found is not Alias.DISJOINT
+
+    moved = sort(first, between, second, related)
     return Pair(
         kernel=kernel,
         first=first,
         second=second,
-        between=sort(first, between, second, partial(may_share, kernel)),
-        conflicts=conflicts(kernel, first, second, outer, known),
+        between=moved,
+        apart=frozenset(apart),
+        conflicts=conflicts(
+            kernel, first, second, outer, known,
+            None if peeled else trip_count(first.range, known),
+        ),
         known=known,
         gates=gates,
+        peeled=peeled,
     )
 
 
