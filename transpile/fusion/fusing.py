@@ -23,7 +23,7 @@ from .aligning import Shift, Way, ways
 from .contraction import contract, loads
 from .domains import bindings, nest
 from .forwarding import forward
-from .legality import judge
+from .legality import judge, uncounted
 from .pairs import Gates, Pair, pair
 
 __all__ = ["Fusion", "fuse_kernel"]
@@ -154,6 +154,7 @@ class _Fuser:
     ) -> tuple[tuple[Stmt, ...], Loop, tuple[Stmt, ...]] | None:
         """What replaces two loops and what stands between them; None where they stay."""
         if not (isinstance(first, Loop) and isinstance(second, Loop)):
+            self.rejections += uncounted(first, second)
             return None
         way = Way(first, self.aligned(first, second))
         p = self.pair(way, between, outer)

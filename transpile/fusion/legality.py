@@ -10,7 +10,7 @@ from itertools import chain
 from loopir.analysis.access import accesses
 from loopir.analysis.dependence import Overlap, may_share
 from loopir.names import used
-from loopir.nodes import Call, Check, Guard, Load, Var
+from loopir.nodes import Call, Check, Guard, Load, Loop, Stmt, Var
 from loopir.ops import OPS
 from loopir.tree import walk
 
@@ -24,7 +24,7 @@ from .profit import worthwhile
 __all__ = [
     "CONDITIONS", "access_pattern", "broadcast", "control_flow", "dependence", "domain_match",
     "effects_rng", "effects_unknown", "guard_policy", "judge", "may_raise", "no_alias",
-    "scalar_live", "sequential", "worthwhile",
+    "scalar_live", "sequential", "uncounted", "worthwhile",
 ]
 
 Condition = Callable[[Pair], Iterator[Rejection]]
@@ -33,6 +33,15 @@ Condition = Callable[[Pair], Iterator[Rejection]]
 def judge(p: Pair) -> tuple[Rejection, ...]:
     """Every reason why the two loops must stay two; none where they may become one."""
     return tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
+
+
+def uncounted(first: Stmt, second: Stmt) -> Iterator[Rejection]:
+    """Why two neighbouring loops are no pair, one at least of which has no count."""
+    a, b = getattr(first, "span", None), getattr(second, "span", None)
+    if a and b:
+        which = "the second" if isinstance(first, Loop) else "the first"
+        why = f"cannot join the loop at line {a.line}: {which} has no count"
+        yield Rejection("FUSE_REJECT_CONTROL_FLOW", why, b)
 
 
 # -- the conditions

@@ -23,6 +23,7 @@ from .collecting import array_collected, list_nested
 from .compared import tuple_compared
 from .comprehensions import collected, list_comprehension, list_repeated
 from .context import Context
+from .counted import while_counted
 from .deciding import decided
 from .dicts import dicts_apart
 from .displays import array_crossed, array_displayed, array_spelled, display_stored
@@ -164,6 +165,7 @@ MACROS: tuple[Macro, ...] = (
     array_written,       # np.add(x, y, out=z)
     places_walked,       # for i, j in np.ndindex(X.shape), for v in X.flat
     few_walked,          # for d in (-1, 0, 1)
+    while_counted,       # while i < n: …; i += 1
     list_walked,         # for v in a: a.append(v)
     for_loop,            # for v in x, enumerate, zip, reversed
     tuple_asked,         # min(X.shape)

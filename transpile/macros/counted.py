@@ -1,0 +1,139 @@
+"""``while`` that counts → ``for`` over a range."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..below import below
+from .calls import RESIZING
+from .context import Context
+from .names import bound
+from .ways import NotStructured, ways_of
+
+__all__ = ["while_counted"]
+
+_GOES_ON: dict[type[ast.cmpop], tuple[int, str]] = {
+    ast.Lt: (1, "LIMIT"), ast.LtE: (1, "LIMIT + 1"), ast.Gt: (-1, "LIMIT"),
+    ast.GtE: (-1, "LIMIT - 1"),
+}
+"""The sign of the steps of a count that goes on as long as this holds, and where it ends."""
+_MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+
+
+def while_counted(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """A Python int that the last line of the body steps, up to a limit that stays.
+
+        j = 1
+        while j < n:
+            s = s + x[j]
+            j += 2
+        while j > 0:
+            s = s - x[j - 1]
+            j = j - 1
+    →
+        j = 1
+        for _i in range(j, n, 2):
+            j = _i
+            s = s + x[j]
+            j = _i + 2
+        for _i_1 in range(j, 0, -1):
+            j = _i_1
+            s = s - x[j - 1]
+            j = _i_1 - 1
+    """
+    match node:
+        case ast.While(
+            test=ast.Compare(left=left, ops=[op], comparators=[right]), body=[*body, last],
+            orelse=[],
+        ) if body and type(op) in _GOES_ON:
+            stepped = _stepped(last)
+        case _:
+            return None
+    if stepped is None:
+        return None
+    name, by = stepped
+    counts, limit, kind = left, right, type(op)
+    if not _is(counts, name):
+        counts, limit, kind = right, left, _MIRRORED[type(op)]
+    sign, end = _GOES_ON[kind]
+    changed = bound(*body)
+    if not _is(counts, name) or name in changed or by * sign <= 0 or _is_odd(body):
+        return None
+    if not (cx.fact(counts).is_int and cx.means("range")):
+        return None
+    if not _stays(limit, {name, *changed}, _resized(body), cx):
+        return None
+    steps = "" if by == 1 else f", {by}"
+    sign_of, size = ("+", by) if by > 0 else ("-", -by)
+    text = f"""
+        for I in range(J, {end}{steps}):
+            J = I
+            BODY
+            J = I {sign_of} {size}
+    """
+    return cx.code(text, I=cx.fresh("i"), J=name, LIMIT=limit, BODY=body)
+
+
+def _is(e: ast.expr, name: str) -> bool:
+    return isinstance(e, ast.Name) and e.id == name
+
+
+def _stepped(last: ast.stmt) -> tuple[str, int] | None:
+    """The name that `last` steps, and by how much."""
+    match last:
+        case ast.AugAssign(ast.Name(id=name), op, ast.Constant(int(by))):
+            pass
+        case ast.Assign(
+            [ast.Name(id=name)], ast.BinOp(ast.Name(id=read), op, ast.Constant(int(by)))
+        ) if name == read:
+            pass
+        case _:
+            return None
+    if isinstance(by, bool) or not isinstance(op, (ast.Add, ast.Sub)):
+        return None
+    return name, by if isinstance(op, ast.Add) else -by
+
+
+def _is_odd(body: Sequence[ast.stmt]) -> bool:
+    """Whether an iteration may end ahead of the step, or it cannot be seen what names stand for."""
+    odd = (ast.Delete, ast.Global, ast.Nonlocal)
+    try:
+        return "continue" in ways_of(body) or any(isinstance(n, odd) for n in below(*body))
+    except NotStructured:
+        return True
+
+
+def _stays(limit: ast.expr, changed: set[str], resized: set[str], cx: Context) -> bool:
+    """Whether `limit` is the same int in every iteration, and nobody sees how often it is asked."""
+    match limit:
+        case ast.Constant(int()) | ast.Name():
+            plain = limit
+        case ast.Call(args=[ast.Name() as plain], keywords=[]) if cx.builtin(limit) == "len":
+            return plain.id not in changed | resized and cx.fact(plain).rank is not None
+        case ast.Subscript(ast.Attribute(ast.Name() as plain, "shape"), ast.Constant(int())):
+            return plain.id not in changed | resized and cx.fact(plain).array is not None
+        case ast.Attribute(ast.Name() as plain, "size"):
+            return plain.id not in changed | resized and cx.fact(plain).array is not None
+        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult(), right):
+            return all(_stays(x, changed, resized, cx) for x in (left, right))
+        case ast.BinOp(left, ast.FloorDiv(), ast.Constant(int(by))) if by:
+            return _stays(left, changed, resized, cx)
+        case _:
+            return False
+    known = not isinstance(plain, ast.Name) or plain.id not in changed
+    return known and cx.fact(plain).is_int
+
+
+def _resized(body: Sequence[ast.stmt]) -> set[str]:
+    """Names whose length the body may change."""
+    calls = (n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call))
+    found = {
+        f.value.id for f in calls
+        if isinstance(f, ast.Attribute) and f.attr in RESIZING and isinstance(f.value, ast.Name)
+    }
+    slices = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Subscript))
+    return found | {
+        n.value.id for n in slices
+        if isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Slice)
+        and isinstance(n.value, ast.Name)
+    }
