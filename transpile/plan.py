@@ -99,6 +99,12 @@ class Plan:
     short: str | None = None
 
     @property
+    def drawn(self) -> frozenset[str]:
+        """The parts of the states of random generators."""
+        states = {h.name for h in self.homes if h.generator}
+        return frozenset(h.name for h in self.homes if h.expr.partition("[")[0] in states)
+
+    @property
     def wordless(self) -> bool:
         """Whether it may warn in words that only Python knows."""
         return any(not s.message for s in self.sources)

@@ -7,7 +7,7 @@ backwards.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from loopir.algebra.index import least, minus, most, plus
@@ -15,7 +15,7 @@ from loopir.algebra.values import integer
 from loopir.analysis.access import accesses
 from loopir.analysis.affine import Bindings, unclipped
 from loopir.analysis.dependence import Alias, dependences
-from loopir.names import substitute
+from loopir.names import rename, substitute
 from loopir.nodes import Append, Expr, Interval, Kernel, Loop, Var, While
 from loopir.record import record
 from loopir.tree import walk
@@ -25,7 +25,7 @@ from .conflicts import Conflict, conflicts
 from .domains import more
 from .profit import innermost
 
-__all__ = ["Shift", "Way", "ways"]
+__all__ = ["Shift", "Way", "peeled", "ways"]
 
 _FAR = 8  # iterations that are worth peeling
 
@@ -123,6 +123,41 @@ def _shift(
     if abs(longer + delay) > _FAR:
         return None
     return Shift(delay, longer + delay) if delay or longer else None
+
+
+def peeled(
+    loop: Loop, way: Way, shift: Shift, names: Callable[[Loop], dict[str, str]]
+) -> tuple[tuple[Loop, ...], Loop, tuple[Loop, ...]]:
+    """`loop` for iterations of both, ahead of it and behind it the others of each; a fold goes from
+    one to the next. `names` gives new ones for all that a loop binds.
+    """
+    first, second = way.first, way.second
+    loop = replace(loop, range=shift.both(first, second))
+    lead: tuple[Loop, ...] = ()
+    rest: list[Loop] = []
+    if ends := shift.lead(first):
+        new = names(first)
+        lead = (replace(rename(first, new), range=ends, span=None),)
+        loop = _starting(loop, {a.name: new[a.name] for a in first.accs})
+    for alone, ends in (
+        (first, shift.first_alone(first, second)), (second, shift.second_alone(first, second)),
+    ):
+        if ends is not None:
+            new = names(alone)
+            goes_on = {a.name: new[a.name] for a in alone.accs}
+            loop = rename(loop, goes_on)
+            own = rename(alone, {n: m for n, m in new.items() if n not in goes_on})
+            rest.append(_starting(replace(own, range=ends, span=None), goes_on))
+    return lead, loop, tuple(rest)
+
+
+def _starting(loop: Loop, values: Mapping[str, str]) -> Loop:
+    """`loop`, whose accumulators start from what these names stand for."""
+    accs = (
+        replace(a, init=Var(values[a.name], a.init.dtype)) if a.name in values else a
+        for a in loop.accs
+    )
+    return replace(loop, accs=tuple(accs))
 
 
 def _share(first: Loop, second: Loop) -> bool:

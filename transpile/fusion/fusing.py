@@ -6,7 +6,7 @@ that only lives there is contracted away.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from loopir.record import record
 from loopir.tree import bottom_up, walk
 
 from ..rejections import Rejection
-from .aligning import Shift, Way, ways
+from .aligning import Way, peeled, ways
 from .contraction import contract, loads
 from .domains import bindings, nest
 from .forwarding import forward
@@ -61,12 +61,13 @@ def fuse_kernel(
     allow_broadcast_identity: bool = True,
     temporaries: frozenset[str] = frozenset(),
     private: frozenset[str] = frozenset(),
+    drawn: frozenset[str] = frozenset(),
 ) -> Fusion:
     """Joins all neighbouring loops of `kernel` that may be joined; what an iteration of any loop
     has stored it does not load again.
 
     `temporaries`: arrays that the function makes and that do not escape; `private`: all that it
-    makes, which nobody sees if the call raises.
+    makes, which nobody sees if the call raises; `drawn`: the states of random generators.
     """
     if not enabled:
         return Fusion(kernel)
@@ -74,6 +75,7 @@ def fuse_kernel(
         control_flow_simple=allow_control_flow_simple,
         broadcast_identity=allow_broadcast_identity,
         private=private | temporaries,
+        drawn=drawn,
     )
     fuser = _Fuser(kernel, gates)
     body = fuser.block(kernel.body, ())
@@ -161,8 +163,7 @@ class _Fuser:
         if found := judge(p):
             other = self.other_way(way, between, outer, found)
             if other is None:
-                if first.span or not second.span:  # else the first is none of the user's
-                    self.rejections += [r for r in found if r not in self.rejections]
+                self.reject(first, second, found)
                 return None
             way, p = other
         self.tighten(p)
@@ -172,6 +173,15 @@ class _Fuser:
         if counted:
             self.count(first, second)
         return (*p.between.above, *lead), loop, (*rest, *p.between.below)
+
+    def reject(self, first: Loop, second: Loop, found: Iterable[Rejection]) -> None:
+        """Tells why two loops of the user's stay two; and none of those that draw a number."""
+        ours = second.span and not first.span
+        if first.span and second.span and first.span.line == second.span.line:
+            touched = {a.array for a in accesses((first, second))}
+            ours = not touched.isdisjoint(self.gates.drawn)
+        if not ours:
+            self.rejections += [r for r in found if r not in self.rejections]
 
     def pair(self, way: Way, between: list[Stmt], outer: tuple[str, ...]) -> Pair:
         second = way.second if way.shift is None else way.shift.delayed(way.second)
@@ -220,32 +230,11 @@ class _Fuser:
         early, accs = self.early(p)
         body = (*p.first.body, *early, *p.second.body)
         loop = replace(p.first, body=body, accs=(*accs, *p.second.accs))
-        return ((), loop, ()) if way.shift is None else self.peeled(loop, way, way.shift)
-
-    def peeled(
-        self, loop: Loop, way: Way, shift: Shift
-    ) -> tuple[tuple[Loop, ...], Loop, tuple[Loop, ...]]:
-        """`loop` for iterations of both, the others on their own; folds go from one to the next."""
-        first, second = way.first, way.second
-        loop = replace(loop, range=shift.both(first, second))
-        lead: tuple[Loop, ...] = ()
-        rest: list[Loop] = []
-        if ends := shift.lead(first):
-            names = self.names(first)
-            lead = (replace(rename(first, names), range=ends, span=None),)
-            loop = _starting(loop, {a.name: names[a.name] for a in first.accs})
-        for alone, ends in (
-            (first, shift.first_alone(first, second)), (second, shift.second_alone(first, second)),
-        ):
-            if ends is None:
-                continue
-            names = self.names(alone)
-            goes_on = {a.name: names[a.name] for a in alone.accs}
-            loop = rename(loop, goes_on)
-            own = rename(alone, {n: m for n, m in names.items() if n not in goes_on})
-            rest.append(_starting(replace(own, range=ends, span=None), goes_on))
+        if way.shift is None:
+            return (), loop, ()
+        lead, loop, rest = peeled(loop, way, way.shift, self.names)
         self.leftover += (*lead, *rest)
-        return lead, loop, tuple(rest)
+        return lead, loop, rest
 
     def names(self, loop: Loop) -> dict[str, str]:
         """A new name for each that `loop` binds."""
@@ -283,15 +272,6 @@ class _Fuser:
         if first.span and second.span:
             lines = self.lines.setdefault(first.span.line, [first.span.line])
             lines.append(second.span.line)
-
-
-def _starting(loop: Loop, values: Mapping[str, str]) -> Loop:
-    """`loop`, whose accumulators start from what these names stand for."""
-    accs = (
-        replace(a, init=Var(values[a.name], a.init.dtype)) if a.name in values else a
-        for a in loop.accs
-    )
-    return replace(loop, accs=tuple(accs))
 
 
 def _variables(loop: Loop) -> frozenset[str]:

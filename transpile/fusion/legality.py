@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from loopir.analysis.access import accesses
+from loopir.analysis.access import Access, accesses
 from loopir.analysis.dependence import Overlap, may_share
 from loopir.names import used
 from loopir.nodes import Call, Check, Guard, Load, Loop, Stmt, Var
@@ -32,7 +32,9 @@ Condition = Callable[[Pair], Iterator[Rejection]]
 
 def judge(p: Pair) -> tuple[Rejection, ...]:
     """Every reason why the two loops must stay two; none where they may become one."""
-    return tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
+    found = tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
+    draws = tuple(r for r in found if r.code == "FUSE_REJECT_EFFECTS_RNG")
+    return draws or found  # for all else the code of the generator is to blame
 
 
 def uncounted(first: Stmt, second: Stmt) -> Iterator[Rejection]:
@@ -83,11 +85,13 @@ def no_alias(p: Pair) -> Iterator[Rejection]:
 
 
 def effects_rng(p: Pair) -> Iterator[Rejection]:
-    """Neither loop draws random numbers, as an operation named ``random…`` does."""
-    for call in _calls(p):
-        if call.op.startswith("random"):
-            why = "the order in which random numbers are drawn would change"
-            yield reject(p, "FUSE_REJECT_EFFECTS_RNG", why, *label(call.span, "draws one"))
+    """Neither loop draws random numbers: by an operation named ``random…``, or from a state."""
+    touched = (a for loop in (p.first, p.second) for a in accesses((loop,)))
+    draws: list[Call | Access] = [c for c in _calls(p) if c.op.startswith("random")]
+    draws += [a for a in touched if a.array in p.gates.drawn and not a.is_write][:1]
+    for draw in draws:
+        why = "the order in which random numbers are drawn would change"
+        yield reject(p, "FUSE_REJECT_EFFECTS_RNG", why, *label(draw.span, "draws one"))
 
 
 def effects_unknown(p: Pair) -> Iterator[Rejection]:

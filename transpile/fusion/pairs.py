@@ -19,11 +19,14 @@ __all__ = [
 
 @record(frozen=True, slots=True, kw_only=True)
 class Gates:
-    """What is admitted. ``private``: arrays that nobody sees when the call ends in an exception."""
+    """What is admitted. ``private``: arrays that nobody sees when the call ends in an exception;
+    ``drawn``: states of random generators.
+    """
 
     control_flow_simple: bool = True
     broadcast_identity: bool = True
     private: frozenset[str] = frozenset()
+    drawn: frozenset[str] = frozenset()
 
 
 @record(frozen=True, slots=True)
