@@ -16,7 +16,7 @@ from loopir.types import DTYPES
 from loopir.verify import verify
 from transpile.fusion import Fusion, fuse_kernel, legality
 
-__all__ = ["agree", "codes", "fused", "kernel", "nest", "plainly"]
+__all__ = ["agree", "codes", "forced", "fused", "kernel", "nest", "plainly"]
 
 SIZES = (0, 1, 2, 5)
 ROOM = 16  # elements that every axis has beyond n
@@ -56,6 +56,15 @@ def plainly() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("transpile.fusion.fusing.ways", lambda *_: ())
         patched.setattr(legality, "CONDITIONS", legal)
+        yield
+
+
+@contextmanager
+def forced() -> Iterator[None]:
+    """All neighbouring loops are joined, whatever comes of it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(legality, "CONDITIONS", ())
+        patched.setattr("transpile.fusion.fusing._Fuser.tighten", lambda *_: None)
         yield
 
 

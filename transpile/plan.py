@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopir.record import record
 
-from .bindings import Binding
+from .bindings import Binding, Fresh, Slot
 from .returned import Returned
 
 if TYPE_CHECKING:
@@ -97,6 +97,11 @@ class Plan:
     told: str | None = None
     homes: tuple[Home, ...] = ()
     short: str | None = None
+
+    @property
+    def made(self) -> frozenset[str]:
+        """Arrays that the function makes: nobody sees them if a call ends in an exception."""
+        return frozenset(b.name for b in self.bindings if isinstance(b, (Fresh, Slot)))
 
     @property
     def drawn(self) -> frozenset[str]:

@@ -157,6 +157,7 @@ def compile_stages(
         allow_control_flow_simple=options.allow_control_flow_simple,
         allow_broadcast_identity=options.allow_broadcast_identity,
         temporaries=plan.temporaries,
+        private=plan.made,
         drawn=plan.drawn,
     )
     fusion = replace(fusion, contracted=gone + fusion.contracted)
