@@ -157,7 +157,8 @@ class _Writer:
                 self.say(f"{c} = {self.pick(*ARRAYS)}[{self.rng.randrange(4)}] * 2")
                 self.scalars.append(c)
             case 1:
-                self.say(f"{self.pick(*ARRAYS)}[{self.rng.randrange(4)}] = {self.pick(*self.scalars)}")
+                to = f"{self.pick(*ARRAYS)}[{self.rng.randrange(4)}]"
+                self.say(f"{to} = {self.pick(*self.scalars)}")
 
 
 def sequence_text(program: bytes) -> str:

@@ -20,7 +20,7 @@ from transpile import fuse
 from transpile.options import Options
 from transpile.rejections import Refused
 from transpile.signature import type_of
-from transpile.stages import Stages, compile_stages
+from transpile.stages import compile_stages
 
 FUSED_SHARE = 0.3
 
@@ -60,7 +60,7 @@ class Run:
                 self.counts["calls"] += 1
                 self.counts["replays"] += got is None
                 assert got is None or same(got, wanted), (
-                    f"{'loops vectors code'.split()[k]}\n{text}\n{got}\nnot {wanted}"
+                    f"{['loops', 'vectors', 'code'][k]}\n{text}\n{got}\nnot {wanted}"
                 )
 
     def told(self) -> str:

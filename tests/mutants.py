@@ -1,0 +1,132 @@
+"""``python -m tests.mutants [name …]``: fusion with one thing wrong at a time, and what sees it.
+
+Exit status 1 where one stays unseen. As a plugin of pytest, it is what puts the mutant in.
+"""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from loopir.nodes import Loop
+from transpile.fusion import aligning, conflicts, domains, fusing, legality, neighbours, profit
+
+TESTS = (
+    "test_fusion_pairs.py", "test_fusion.py", "test_fusion_random.py", "test_legality.py",
+    "test_random_sequences.py",
+)
+_NAME = "TRANSPILE_TEST_MUTANT"
+
+Mutant = Callable[[], None]
+
+
+def without(condition: str) -> Mutant:
+    """The condition is not asked."""
+
+    def put() -> None:
+        kept = tuple(c for c in legality.CONDITIONS if c.__name__ != condition)
+        assert len(kept) < len(legality.CONDITIONS)
+        legality.CONDITIONS = kept
+
+    return put
+
+
+def other(owner: Any, name: str, make: Callable[[Any], Any]) -> Mutant:
+    """What `make` gives for it stands in the place of ``owner.name``."""
+    return lambda: setattr(owner, name, make(getattr(owner, name)))
+
+
+def _one_less(shift: Any) -> Any:
+    """The second loop comes an iteration too early."""
+
+    def found(*args: Any) -> Any:
+        s = shift(*args)
+        return replace(s, delay=s.delay - 1) if s and s.delay else s
+
+    return found
+
+
+def _kept_whole(turned: Any) -> Any:
+    return lambda loop: loop
+
+
+def _no_rest(peeled: Any) -> Any:
+    def main(*args: Any) -> Any:
+        lead, loop, _ = peeled(*args)
+        return lead, loop, ()
+
+    return main
+
+
+def _no_lead(peeled: Any) -> Any:
+    def main(*args: Any) -> Any:
+        _, loop, rest = peeled(*args)
+        return (), loop, rest
+
+    return main
+
+
+def _whole_range(peeled: Any) -> Any:
+    def main(loop: Loop, way: Any, *args: Any) -> Any:
+        lead, _, rest = peeled(loop, way, *args)
+        return lead, loop, rest
+
+    return main
+
+
+MUTANTS: dict[str, Mutant] = {
+    **{c.__name__: without(c.__name__) for c in legality.CONDITIONS},
+    "one iteration early is in order": other(
+        conflicts, "_is_reversed", lambda f: lambda apart: f(apart) and apart < -1
+    ),
+    "what must be apart is not guarded": other(
+        fusing._Fuser, "tighten", lambda f: lambda self, p: None
+    ),
+    "a fold's step reads late": other(
+        fusing._Fuser, "early", lambda f: lambda self, p: ([], [*p.first.accs])
+    ),
+    "names of the second are not new": other(
+        fusing, "fresh", lambda f: lambda name, taken: name
+    ),
+    "ranges are equal if their starts are": other(domains, "more", lambda f: lambda *args: 0),
+    "what stands between goes up": other(neighbours, "_cause", lambda f: lambda *args: None),
+    "delayed by one less": other(aligning, "_shift", _one_less),
+    "any loop may be turned": other(aligning, "_turns", lambda f: lambda kernel, loop: True),
+    "turned loops are not": other(aligning, "_turned", _kept_whole),
+    "the rest is left out": other(fusing, "peeled", _no_rest),
+    "the lead is left out": other(fusing, "peeled", _no_lead),
+    "the joined loop runs on": other(fusing, "peeled", _whole_range),
+    "all loads go in vectors": other(profit, "_in_vectors", lambda f: lambda p, loop: False),
+}
+
+
+def pytest_configure(config: Any) -> None:
+    MUTANTS[os.environ[_NAME]]()
+
+
+def main(names: list[str]) -> int:
+    unseen = []
+    for name in names or MUTANTS:
+        seen = _seen_by(name)
+        print(f"{name:40} {'; '.join(seen) or 'unseen'}", flush=True)
+        unseen += [] if seen else [name]
+    print(f"mutants: {len(unseen)} of {len(names or MUTANTS)} unseen", *unseen)
+    return int(bool(unseen))
+
+
+def _seen_by(name: str) -> list[str]:
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "tests.mutants",
+               "-p", "no:cacheprovider", "--tb=no", "--maxfail=3", *(str(here / t) for t in TESTS)]
+    run = subprocess.run(command, env=os.environ | {_NAME: name}, capture_output=True, text=True,
+                         check=False, cwd=here.parent)
+    return re.findall(r"^FAILED \S*::(.*?)(?: - |$)", run.stdout, re.MULTILINE)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
