@@ -240,3 +240,31 @@ def test_folds_of_lists_of_both(fold: str, start: str, tmp_path: Path) -> None:
             for given in ((x, a, b), (x * 0.5, a / 2, b / 2)):
                 assert_same(outcome(fused, given), outcome(function, given), given)
     assert fused.stats.compiled > 20
+
+
+STEPS = ("s = max(s, {})", "s = max({}, s)", "s = min(s, {})", "u = {}\n    s = u if u > s else s",
+         "w = {}\n    if w < s:\n        s = w", "s = max(min(s, {}), -3)")
+EITHER = ("max(1.5, v)", "min(v, 2.5)", "v if v > 3 else 1.5", "(v if v > 0 else -1) + 0", "v",
+          "2.5", "max(v, min(1.5, s))", "abs(v) if v < 2 else max(2.5, v)")
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("value", EITHER)
+@pytest.mark.parametrize("step", STEPS)
+def test_extremes_of_both(step: str, value: str, tmp_path: Path) -> None:
+    """What wins is what it was: also where each value may be either."""
+    starts = {"zero": "0.0", "first": "x[0]", "none": "-9.0"}
+    text = "".join(
+        f"def {name}(x):\n  s = {start}\n  for v in x:\n    {step.format(value)}\n  return s\n\n"
+        for name, start in starts.items()
+    )
+    module = written(tmp_path, text)
+    data = [[1, 1, 1], [1.5], [2, 2.5, 2.5], [5, 1], [3, 9, 2], [-1, 2.5, -3], [1.5, 2, 1.5]]
+    for name in starts:
+        function = getattr(module, name)
+        for reassociate in (False, True):
+            fused = fuse(function, on_reject="silent", reassociate=reassociate)
+            for x in map(np.array, data):
+                for given in ((x * 1.0,), (x.astype(np.float32),)):
+                    assert_same(outcome(fused, given), outcome(function, given), text)
+            assert fused.stats.compiled

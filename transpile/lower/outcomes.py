@@ -6,7 +6,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from loopir.nodes import Accum, Call, Const, Expr, Load, Var
+from loopir.nodes import Accum, Call, Const, Expr, Var
 from loopir.types import DTYPES
 
 from ..infer import FALSE, TRUE, Num, cast, fits, logic
@@ -66,22 +66,24 @@ class Outcomes(Carries):
         """Whether the step is ``max(acc, NumPy value)``: the final value tells if it ever won."""
         match end.ir:
             case Call("max" | "min", (first, _), _) if first == c.var:
-                return self._is_weak_by_itself(c, end.weak_now)
+                return self._but(c, end.weak_now) == FALSE
             case _:
                 return False
 
-    def _is_weak_by_itself(self, c: Carry, weak: Expr) -> bool:
-        """Whether a name is Python's by what it has been, and by no other value's flag."""
+    def _but(self, c: Carry, weak: Expr) -> Expr:
+        """When a name is Python's though it was not before the step."""
         match weak:
+            case Var(name) if weak == c.flag:
+                return FALSE
             case Var(name) if name in self.b.values:
-                return self._is_weak_by_itself(c, self.b.values[name])
-            case Var():
-                return weak == c.flag
-            case Load():
-                return False
-            case Call(args=args):
-                return all(self._is_weak_by_itself(c, a) for a in args if a.dtype == "bool")
-        return True
+                known = self.b.values[name]
+                return weak if (found := self._but(c, known)) == known else found
+            case Call("and" | "or" | "not" as op, args):
+                return logic(op, *(self._but(c, a) for a in args))
+            case Call("select", (cond, a, b), "bool"):
+                a, b = self._but(c, a), self._but(c, b)
+                return a if a == b else Call("select", (cond, a, b), "bool")
+        return weak
 
     def _after(
         self,
