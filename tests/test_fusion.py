@@ -437,11 +437,9 @@ for i in loop(0, n):
         out[i, j] = t[i, j + 1]
 """
     )
-    with plainly():
-        f = fused(k)
+    f = fused(k)
     assert (f.fused, codes(f)) == (1, {"DEPENDENCE"})
     assert sum(isinstance(n, Loop) for n in walk(f.kernel)) == 3
-    assert not codes(fused(k))  # a column late
 
 
 def test_a_fold_of_each_row_and_its_use() -> None:

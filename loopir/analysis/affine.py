@@ -108,11 +108,23 @@ def affine(
 
 
 def unclipped(r: Interval) -> Expr:
-    """The end of ``[0, n)`` for ``[0, max(n, 0))``, which is empty exactly where that is."""
+    """The end of ``[0, n)`` for ``[0, max(n, 0))``, which is empty exactly where that is; and of
+    ``[0, n - 1)`` for ``[0, max(max(n, 0) - 1, 0))``.
+    """
     match r.lo, r.hi:
-        case Const() as lo, Call(op="max", args=(n, Const() as least)) if lo == least:
-            return n
+        case Const(int(lo)), Call("max", (n, Const(int(least)))) if lo == least:
+            return _unclipped(n, least)
     return r.hi
+
+
+def _unclipped(n: Expr, least: int) -> Expr:
+    """What is `n` wherever one of the two is more than `least`."""
+    match n:
+        case Call("sub", (Call("max", (m, Const(int(low)))), Const(int(off))), dtype) if (
+            low - off <= least
+        ):
+            return Call("sub", (_unclipped(m, low), Const(off, dtype)), dtype)
+    return n
 
 
 def _affine(expr: Expr, known: Bindings) -> Affine | None:

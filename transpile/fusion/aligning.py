@@ -16,7 +16,7 @@ from loopir.analysis.access import accesses
 from loopir.analysis.affine import Bindings, unclipped
 from loopir.analysis.dependence import Alias, dependences
 from loopir.names import rename, substitute
-from loopir.nodes import Append, Expr, Interval, Kernel, Loop, Var, While
+from loopir.nodes import Append, Const, Expr, Interval, Kernel, Loop, Var, While
 from loopir.record import record
 from loopir.tree import walk
 from loopir.types import INDEX
@@ -42,46 +42,52 @@ class Way:
 @record(frozen=True, slots=True)
 class Shift:
     """Iteration ``i`` of the first loop goes with ``i - delay`` of the second, for those that both
-    have; ``longer``: how many the second has behind the last of the first, None if that is not
-    known.
+    have; ``earlier``: how many the first has ahead of them; ``longer``: how many the second has
+    behind the last of the first, None if that is not known.
     """
 
     delay: int
+    earlier: int
     longer: int | None
 
-    def lead(self, first: Loop) -> Interval | None:
+    def lead(self, first: Loop, second: Loop) -> Interval | None:
         """Iterations of the first loop ahead of those of both."""
-        hi = _end(first)
-        return Interval(integer(0), least(hi, self.delay)) if self.delay else None
+        if not self.earlier:
+            return None
+        return Interval(_ends(first)[0], least(_ends(first)[1], self._begin(second)))
 
     def both(self, first: Loop, second: Loop) -> Interval:
         """Iterations of both loops, as the first counts them."""
-        return Interval(integer(self.delay), self._both_end(first, second))
+        return Interval(self._begin(second), self._both_end(first, second))
+
+    def _begin(self, second: Loop) -> Expr:
+        return plus(_ends(second)[0], self.delay)
 
     def _both_end(self, first: Loop, second: Loop) -> Expr:
-        hi, delayed = _end(first), plus(_end(second), self.delay)
+        hi, delayed = _ends(first)[1], plus(_ends(second)[1], self.delay)
         if self.longer is None:
             return least(hi, delayed)
         return hi if self.longer >= 0 else delayed
 
     def first_alone(self, first: Loop, second: Loop) -> Interval | None:
         """Iterations of the first loop behind those of both."""
-        hi = _end(first)
+        lo, hi = _ends(first)
         if self.longer is not None and self.longer >= 0:
             return None
-        return Interval(most(least(plus(_end(second), self.delay), hi), 0), hi)
+        return Interval(most(least(plus(_ends(second)[1], self.delay), hi), lo), hi)
 
     def second_alone(self, first: Loop, second: Loop) -> Interval | None:
         """Iterations of the second loop behind those of both, as it counts them itself."""
         if self.longer is not None and self.longer <= 0:
             return None
-        hi = self._both_end(first, second) if self.longer is None else _end(first)
-        return Interval(most(minus(hi, self.delay), 0), _end(second))
+        end = self._both_end(first, second) if self.longer is None else _ends(first)[1]
+        lo, hi = _ends(second)
+        return Interval(most(minus(end, self.delay), lo), hi)
 
     def delayed(self, second: Loop) -> Loop:
         """The second loop as the first counts."""
         back = {second.var: minus(Var(second.var, INDEX), self.delay)} if self.delay else {}
-        ends = Interval(integer(self.delay), plus(_end(second), self.delay))
+        ends = Interval(self._begin(second), plus(_ends(second)[1], self.delay))
         steps = tuple(replace(a, step=substitute(a.step, back)) for a in second.accs)
         body = tuple(substitute(s, back) for s in second.body)
         return replace(second, range=ends, body=body, accs=steps)
@@ -98,8 +104,17 @@ def ways(
         if k:
             yield Way(a, b)
         found = conflicts(kernel, a, b, outer, known, None)
-        if shift := _shift(kernel, a, b, found, known):
+        shift = None if _in_nest(a, b, outer) else _shift(kernel, a, b, found, known)
+        if shift:
             yield Way(a, b, shift)
+
+
+def _in_nest(first: Loop, second: Loop, outer: Sequence[str]) -> bool:
+    """Whether the loops walk rows of what loops over `outer` walk; to peel each row costs more than
+    it saves.
+    """
+    touched = (f for a in accesses((first, second), outer) for f in a.index if f)
+    return any(not f.variables.isdisjoint(outer) for f in touched)
 
 
 def _shift(
@@ -108,21 +123,24 @@ def _shift(
     """The least delay after which nothing is touched too early; None where none is known, or so
     much of the loops would be peeled off that it is not worth it.
     """
-    if not (_from_zero(first) and _from_zero(second)):
+    start, other = _start(first), _start(second)
+    if start is None or other is None or not _share(first, second):
         return None
+    begins = other - start
     same = [c.apart for c in found if c.alias is Alias.SAME]
     late = [-apart for apart in same if isinstance(apart, int)]
     if len(late) < len(same):
         return None
-    delay = max(late, default=0)
-    longer = more(kernel, second.range, first.range, known)
-    if delay > _FAR or not _share(first, second):
+    delay = max(-begins, max(late, default=-begins), 0)
+    earlier, longer = begins + delay, more(kernel, second.range, first.range, known)
+    if delay > _FAR or earlier > _FAR:
         return None
     if longer is None:
-        return Shift(delay, None) if innermost(first) and innermost(second) else None
-    if abs(longer + delay) > _FAR:
+        return Shift(delay, earlier, None) if innermost(first) and innermost(second) else None
+    longer += earlier
+    if abs(longer) > _FAR:
         return None
-    return Shift(delay, longer + delay) if delay or longer else None
+    return Shift(delay, earlier, longer) if delay or earlier or longer else None
 
 
 def peeled(
@@ -135,7 +153,7 @@ def peeled(
     loop = replace(loop, range=shift.both(first, second))
     lead: tuple[Loop, ...] = ()
     rest: list[Loop] = []
-    if ends := shift.lead(first):
+    if ends := shift.lead(first, second):
         new = names(first)
         lead = (replace(rename(first, new), range=ends, span=None),)
         loop = _starting(loop, {a.name: new[a.name] for a in first.accs})
@@ -172,9 +190,16 @@ def _from_zero(loop: Loop) -> bool:
     return isinstance(loop.range, Interval) and loop.range.lo == integer(0)
 
 
-def _end(loop: Loop) -> Expr:
+def _start(loop: Loop) -> int | None:
+    match loop.range:
+        case Interval(Const(int(lo))):
+            return lo
+    return None
+
+
+def _ends(loop: Loop) -> tuple[Expr, Expr]:
     assert isinstance(loop.range, Interval)
-    return loop.range.hi
+    return loop.range.lo, loop.range.hi
 
 
 def _turns(kernel: Kernel, loop: Loop) -> bool:

@@ -104,7 +104,7 @@ class _Fuser:
     rejections: list[Rejection] = field(default_factory=list)
     lines: dict[int, list[int]] = field(default_factory=dict)
     tightened: list[tuple[str, str]] = field(default_factory=list)
-    leftover: list[Loop] = field(default_factory=list)
+    leftover: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.known = bindings(self.kernel)
@@ -113,22 +113,25 @@ class _Fuser:
     def block(
         self, stmts: tuple[Stmt, ...], outer: tuple[str, ...], counted: bool = True
     ) -> tuple[Stmt, ...]:
-        """`stmts`, inside loops over `outer`, with neighbouring loops joined: below, then here."""
+        """`stmts`, inside loops over `outer`, with neighbouring loops joined: below, then here; as
+        they count, then those that another order of the iterations lets join.
+        """
         out = [self.within(s, outer) for s in stmts]
-        several: set[int] = set()  # places of joined loops
-        here = self.next_loop(out, 0)
-        while (there := self.next_loop(out, here + 1)) < len(out):
-            joined = self.join(out[here], out[here + 1 : there], out[there], outer, counted)
-            if joined is None:
-                here = there
-                continue
-            above, loop, below = joined
-            out[here : there + 1] = [*above, loop, *below]
-            several.discard(here)
-            here += len(above)
-            several.add(here)
-        last = several if outer else range(len(out))
-        return tuple(self.settled(s, outer) if k in last else s for k, s in enumerate(out))
+        several: set[str] = set()  # variables of joined loops
+        for in_order in (True, False):
+            here = self.next_loop(out, 0)
+            while (there := self.next_loop(out, here + 1)) < len(out):
+                part = out[here : there + 1]
+                joined = self.join(part[0], part[1:-1], part[-1], outer, counted, in_order)
+                if joined is None:
+                    here = there
+                    continue
+                above, loop, below = joined
+                out[here : there + 1] = [*above, loop, *below]
+                here += len(above)
+                several.add(loop.var)
+        return tuple(self.settled(s, outer) if several & {*_counts(s)} or not outer else s
+                     for s in out)
 
     def next_loop(self, stmts: list[Stmt], start: int) -> int:
         """The place of the first loop from `start` on that none has been peeled to; the length
@@ -136,7 +139,7 @@ class _Fuser:
         """
         places = (
             k for k in range(start, len(stmts))
-            if isinstance(stmts[k], LoopLike) and not any(s is stmts[k] for s in self.leftover)
+            if isinstance(stmts[k], LoopLike) and not self.leftover & set(_counts(stmts[k]))
         )
         return next(places, len(stmts))
 
@@ -152,15 +155,18 @@ class _Fuser:
         return s
 
     def join(
-        self, first: Stmt, between: list[Stmt], second: Stmt, outer: tuple[str, ...], counted: bool
+        self, first: Stmt, between: list[Stmt], second: Stmt, outer: tuple[str, ...],
+        counted: bool, in_order: bool,
     ) -> tuple[tuple[Stmt, ...], Loop, tuple[Stmt, ...]] | None:
         """What replaces two loops and what stands between them; None where they stay."""
         if not (isinstance(first, Loop) and isinstance(second, Loop)):
-            self.rejections += uncounted(first, second)
+            self.rejections += () if in_order else uncounted(first, second)
             return None
         way = Way(first, self.aligned(first, second))
         p = self.pair(way, between, outer)
         if found := judge(p):
+            if in_order:
+                return None
             other = self.other_way(way, between, outer, found)
             if other is None:
                 self.reject(first, second, found)
@@ -233,13 +239,14 @@ class _Fuser:
         if way.shift is None:
             return (), loop, ()
         lead, loop, rest = peeled(loop, way, way.shift, self.names)
-        self.leftover += (*lead, *rest)
+        self.leftover.update(alone.var for alone in (*lead, *rest))
         return lead, loop, rest
 
     def names(self, loop: Loop) -> dict[str, str]:
         """A new name for each that `loop` binds."""
         new = {name: fresh(name, self.taken) for name in sorted(bound(loop))}
         self.taken.update(new.values())
+        self.leftover.update(new[name] for name in self.leftover & new.keys())
         return new
 
     def early(self, p: Pair) -> tuple[list[Stmt], list[Accum]]:
@@ -272,6 +279,10 @@ class _Fuser:
         if first.span and second.span:
             lines = self.lines.setdefault(first.span.line, [first.span.line])
             lines.append(second.span.line)
+
+
+def _counts(s: Stmt) -> tuple[str, ...]:
+    return (s.var,) if isinstance(s, Loop) else ()
 
 
 def _variables(loop: Loop) -> frozenset[str]:
