@@ -69,7 +69,7 @@ def smooth(a: Array, t: Array, out: Array) -> None:
     for i in range(len(a) - 1):
         t[i] = a[i] * 0.5
     for i in range(len(a) - 1):
-        out[i] = t[i + 1]
+        out[i] = t[i + 1] - t[i]
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ def smooth(a: NDArray[np.float32], t: NDArray[np.float32], out: NDArray[np.float
     for i in range(len(a) - 1):
         t[i] = a[i] * a[i]
     for i in range(len(a) - 1):
-        out[i] = t[i + 1]
+        out[i] = t[i + 1] - t[i]
 
 def plain(x, out):
     for i in range(len(x)):

@@ -148,7 +148,7 @@ def dependence(p: Pair) -> Iterator[Rejection]:
     """The second loop touches no element in an earlier iteration than the first."""
     for c in p.same_array:
         if isinstance(c.apart, int):
-            help = "shift one loop against the other, or keep both; each is vectorised on its own"
+            help = "compute it anew in the second one, or keep both; each is vectorised on its own"
             code = "FUSE_REJECT_DEPENDENCE"
             yield reject(p, code, words(c), *both(c), note=meeting(p, c), help=help)
 
