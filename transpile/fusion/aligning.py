@@ -184,8 +184,6 @@ def _share(first: Loop, second: Loop) -> bool:
     return not one.isdisjoint(other)
 
 
-
-
 def _from_zero(loop: Loop) -> bool:
     return isinstance(loop.range, Interval) and loop.range.lo == integer(0)
 
