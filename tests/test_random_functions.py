@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, seed, settings
-from hypothesis import strategies as st
+from at_length import at_length
 from random_arguments import arguments
 from random_functions import HELPERS, function_text
 from traps.trap import Seen, nearly, seen
@@ -161,18 +160,9 @@ def test_random_functions(
 ) -> None:
     monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
     run = Run(tmp_path)
-    count = 20_000 if request.config.getoption("--long") else 40
-    say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled
 
-    @seed(start)
-    @settings(max_examples=count, derandomize=False)
-    @given(st.binary(min_size=300, max_size=300), st.binary(min_size=40, max_size=40))
-    def every(program: bytes, data: bytes) -> None:
+    def judge(program: bytes, data: bytes) -> None:
         run.judge(function_text(program), data)
 
-    try:
-        every()
-    finally:
-        with say():
-            print(f"\nseed {start}: {run.told()}")
+    at_length(request, start, 40, (300, 40), judge, run.told)
     assert run.compiled >= COMPILED_SHARE * run.functions, run.told()

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import same
-from hypothesis import given, seed, settings
-from hypothesis import strategies as st
+from at_length import at_length
 from random_sequences import PARAMETERS, calls, sequence_text
 from staged import Replayed, interpreted, through
 from written import written
@@ -85,20 +84,11 @@ def test_random_sequences(
 ) -> None:
     monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
     run = Run(tmp_path)
-    count = 20_000 if request.config.getoption("--long") else 60
-    say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled
 
-    @seed(start)
-    @settings(max_examples=count, derandomize=False)
-    @given(st.binary(min_size=16, max_size=16), st.binary(min_size=8, max_size=8))
-    def every(program: bytes, data: bytes) -> None:
+    def judge(program: bytes, data: bytes) -> None:
         run.judge(sequence_text(program), data)
 
-    try:
-        every()
-    finally:
-        with say():
-            print(f"\nseed {start}: {run.told()}")
+    at_length(request, start, 60, (16, 8), judge, run.told)
     assert run.counts["fused"] >= FUSED_SHARE * run.counts["functions"], run.told()
 
 
