@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 ARRAYS = ("a", "b", "t")
-EXAMPLES = 40
+EXAMPLES = 20
 
 
 def statement(write: tuple[str, int], reads: list[tuple[str, int]]) -> str:
