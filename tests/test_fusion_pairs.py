@@ -142,6 +142,6 @@ def test_a_refusal_has_a_counterexample(name: str, tmp_path: Path) -> None:
         ours = as_python(s, joined)
         got = [(answer(ours, make), answer(f, make)) for make in CALLS]
         differs = any(g is not None and not same(g, w, 4) for g, w in got)
-    except (KeyError, NotImplementedError, AssertionError):
-        differs = True  # there is no such loop
+    except KeyError:  # it reads a name that is not bound yet
+        differs = bool(PAIRS[name][0] & {"SCALAR_LIVE", "NOT_ADJACENT"})
     assert differs == (PAIRS[name][0] != {"UNPROFITABLE"})

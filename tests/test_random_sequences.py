@@ -1,7 +1,6 @@
 """Random sequences of loops: joined or apart, each gives Python's answer, whatever overlaps."""
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -90,8 +89,3 @@ def test_random_sequences(
 
     at_length(request, start, 60, (16, 8), judge, run.told)
     assert run.counts["fused"] >= FUSED_SHARE * run.counts["functions"], run.told()
-
-
-def test_the_same_bytes_give_the_same_function() -> None:
-    program = random.Random(3).randbytes(16)
-    assert sequence_text(program) == sequence_text(program)
