@@ -37,6 +37,8 @@ KEPT = {
     "the limit moves": ["s += x[j]", "n -= 1"],
     "the count moves": ["s += x[j]", "if x[j] > 2:", "    j += 1"],
     "the list grows": ["s += x[j]", "if len(w) < 9:", "    w.append(s)"],
+    "another name grows it": ["s += x[j]", "if len(v) < 9:", "    v.append(s)"],
+    "a slice of it grows": ["s += x[j]", "if len(w) < 9:", "    w[:1] = [s, s]"],
     "the list shrinks": ["s += x[j]", "if len(w) > 4:", "    w.pop()"],
     "continue": ["if x[j] > 3:", "    j += 2", "    continue", "s += x[j]"],
     "what it walks is another": ["s += x[j]", "x = x[:-1]"],
@@ -45,7 +47,9 @@ KEPT = {
 
 
 def function(start: str, test: str, step: str, body: list[str], folder: Path) -> Any:
-    lines = ["s = 0.0", "w = [0.0, 1.0, 2.0, 3.0, 4.0]", start, f"while {test}:"]
+    lines = ["s = 0.0", "w = [0.0, 1.0, 2.0, 3.0, 4.0]"]
+    lines += ["v = w"] if any("v.append" in x for x in body) else []
+    lines += [start, f"while {test}:"]
     lines += [f"    {x}" for x in [*body, step]]
     text = "\n".join(f"    {x}" for x in [*lines, "return s, j, n, len(w)"])
     return written(folder, f"def f(x, out, k, n):\n{text}\n").f

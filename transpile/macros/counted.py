@@ -5,8 +5,8 @@ import ast
 from collections.abc import Sequence
 
 from ..below import below
-from .calls import RESIZING
 from .context import Context
+from .loops import resized
 from .names import bound
 from .ways import NotStructured, ways_of
 
@@ -61,7 +61,7 @@ def while_counted(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     if not (cx.fact(counts).is_int and cx.means("range")):
         return None
-    if not _stays(limit, {name, *changed}, _resized(body), cx):
+    if not _stays(limit, {name, *changed}, body, cx):
         return None
     steps = "" if by == 1 else f", {by}"
     sign_of, size = ("+", by) if by > 0 else ("-", -by)
@@ -103,37 +103,46 @@ def _is_odd(body: Sequence[ast.stmt]) -> bool:
         return True
 
 
-def _stays(limit: ast.expr, changed: set[str], resized: set[str], cx: Context) -> bool:
+def _stays(
+    limit: ast.expr, changed: set[str], body: Sequence[ast.stmt], cx: Context
+) -> bool:
     """Whether `limit` is the same int in every iteration, and nobody sees how often it is asked."""
     match limit:
         case ast.Constant(int()) | ast.Name():
             plain = limit
         case ast.Call(args=[ast.Name() as plain], keywords=[]) if cx.builtin(limit) == "len":
-            return plain.id not in changed | resized and cx.fact(plain).rank is not None
+            return plain.id not in changed and _keeps_length(plain, body, cx)
         case ast.Subscript(ast.Attribute(ast.Name() as plain, "shape"), ast.Constant(int())):
-            return plain.id not in changed | resized and cx.fact(plain).array is not None
+            return plain.id not in changed and _keeps_shape(plain, body, cx)
         case ast.Attribute(ast.Name() as plain, "size"):
-            return plain.id not in changed | resized and cx.fact(plain).array is not None
+            return plain.id not in changed and _keeps_shape(plain, body, cx)
         case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult(), right):
-            return all(_stays(x, changed, resized, cx) for x in (left, right))
+            return all(_stays(x, changed, body, cx) for x in (left, right))
         case ast.BinOp(left, ast.FloorDiv(), ast.Constant(int(by))) if by:
-            return _stays(left, changed, resized, cx)
+            return _stays(left, changed, body, cx)
         case _:
             return False
     known = not isinstance(plain, ast.Name) or plain.id not in changed
     return known and cx.fact(plain).is_int
 
 
-def _resized(body: Sequence[ast.stmt]) -> set[str]:
-    """Names whose length the body may change."""
-    calls = (n.func for s in body for n in ast.walk(s) if isinstance(n, ast.Call))
-    found = {
-        f.value.id for f in calls
-        if isinstance(f, ast.Attribute) and f.attr in RESIZING and isinstance(f.value, ast.Name)
-    }
-    slices = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Subscript))
-    return found | {
-        n.value.id for n in slices
-        if isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Slice)
-        and isinstance(n.value, ast.Name)
-    }
+def _keeps_shape(of: ast.Name, body: Sequence[ast.stmt], cx: Context) -> bool:
+    return cx.fact(of).array is not None and of.id not in resized([*body])
+
+
+def _keeps_length(of: ast.Name, body: Sequence[ast.stmt], cx: Context) -> bool:
+    """A list may have other names, and be handed on: nothing is resized, and it gives elements."""
+    if _keeps_shape(of, body, cx):
+        return True
+    inside = [*below(*body)]
+    given = (n.value for n in inside if isinstance(n, ast.Subscript) and not _is_cut(n))
+    calls = (n for n in inside if isinstance(n, ast.Call) and n.args)
+    asked = (n.args[0] for n in calls if cx.builtin(n) == "len")
+    fine = {id(e) for es in (given, asked) for e in es}
+    used = [n for n in inside if isinstance(n, ast.Name) and n.id == of.id]
+    plain = cx.fact(of).rank == 1 and not resized([*body])
+    return plain and all(id(n) in fine for n in used)
+
+
+def _is_cut(n: ast.Subscript) -> bool:
+    return isinstance(n.slice, ast.Slice) and not isinstance(n.ctx, ast.Load)

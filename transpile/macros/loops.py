@@ -11,7 +11,7 @@ from .nests import unless
 from .ranges import numpy_range
 from .streams import Element, Stream, stream
 
-__all__ = ["for_loop", "list_walked", "pairs"]
+__all__ = ["for_loop", "list_walked", "pairs", "resized"]
 
 
 def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
@@ -56,7 +56,7 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         index = cx.fresh("i")
         bind = cx.code("TARGET = NP.int64(I)", TARGET=node.target, NP=numbers[0], I=index)
         return [_loop(node, index, numbers[1], bind, cx)]
-    if not free_of(node.iter, _resized(node.body)):
+    if not free_of(node.iter, resized(node.body)):
         return None
     backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"
     iterable = _only_argument(node.iter) if backward else node.iter
@@ -85,7 +85,7 @@ def list_walked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.For(target=target, iter=ast.Name(id=name) as of, body=body) if (
-            name in _resized(body) - bound(*body) and is_list(of, cx) and cx.means("len")
+            name in resized(body) - bound(*body) and is_list(of, cx) and cx.means("len")
         ):
             text = """
                 I = 0
@@ -99,7 +99,7 @@ def list_walked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             lines[-1].orelse = node.orelse
             return lines
         case ast.For(iter=ast.Subscript(ast.Name(id=name), ast.Slice()) as of, body=body) if (
-            name in _resized(body) and is_list(of, cx) and cx.means("list")
+            name in resized(body) and is_list(of, cx) and cx.means("list")
         ):
             own = cx.fresh(name)
             node.iter = cx.expr("OWN", OWN=own)
@@ -179,7 +179,7 @@ def _only_argument(call: ast.expr) -> ast.expr | None:
     return None
 
 
-def _resized(body: list[ast.stmt]) -> set[str]:
+def resized(body: list[ast.stmt]) -> set[str]:
     """Names whose length the body may change."""
     return {
         call.func.value.id
