@@ -11,7 +11,7 @@ from ..tree import counters, walk
 from ..types import INDEX
 from .blocks import map_stmts
 
-__all__ = ["unroll", "unroll_loop"]
+__all__ = ["is_written_out", "unroll", "unroll_loop"]
 
 TRIPS = 8  # one for all machines: what is written out folds in order, and not in lanes
 SIZE = 600  # nodes of the unrolled code: beyond, a loop is the better code
@@ -41,14 +41,15 @@ def unroll(kernel: Kernel) -> Kernel:
     fresh = Fresh(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
-        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or not _is_small(s):
+        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or not is_written_out(s):
             return s
         return unroll_loop(s, trips(s.range) or 0, fresh)
 
     return map_stmts(kernel, edit)
 
 
-def _is_small(loop: Loop) -> bool:
+def is_written_out(loop: Loop) -> bool:
+    """Whether all iterations of `loop` are known, and few."""
     count = trips(loop.range) if isinstance(loop.range, Interval) else None
     if count is None or count > TRIPS or not _can_unroll(loop):
         return False
