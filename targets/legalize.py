@@ -92,7 +92,8 @@ def _halved(
     lo, hi = ends(loop.range)
     group = loop.group or 1
     frozen = not any(isinstance(n, ir.Load) for n in walk(loop.range))
-    if group <= target.model.latency * loop.width or not (shares_loops(loop) and frozen):
+    few = group <= target.model.latency * loop.width or bool(loop.accs)
+    if few or not (shares_loops(loop) and frozen):
         return (loop,)
     length = ir.Call("max", (ir.Call("sub", (hi, lo), INDEX), integer(0)), INDEX)
     groups = ir.Call("floordiv", (length, integer(group)), INDEX)

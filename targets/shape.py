@@ -66,7 +66,7 @@ def unroll(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 def shares_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
     """Whether registers side by side can run the loops in `loop` together."""
     inside = [n for s in loop.body for n in walk(s) if isinstance(n, ir.LoopLike)]
-    plain = isinstance(loop, ir.VecLoop) and not loop.accs and loop.tail is None
+    plain = isinstance(loop, ir.VecLoop) and loop.until is None and loop.tail is None
     return plain and bool(inside) and all(isinstance(n, ir.Loop | ir.While) for n in inside)
 
 

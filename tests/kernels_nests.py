@@ -157,8 +157,32 @@ class _Maker:
             op = self.one_of("add", "add", "max")
             carried = ir.Accum(acc.name, start, call(op, acc, kept))
             rng = self.range(self.sizes[int(v.name[1:])])
-            body, kept = (ir.Loop(v.name, rng, body, (carried,)),), acc
+            body = (ir.Loop(v.name, rng, body, (carried,)),)
+            kept = acc if self.exact else self.one_of(acc, call("mul", acc, acc))
         return self.nested(axes, (*body, ir.Store(out.name, axes, kept)))
+
+    def columns(self) -> tuple[ir.Stmt, ...]:
+        """A fold over the columns of what is folded down each of them."""
+        if len(self.loops) < 2:
+            return self.folded()
+        *outer, j, i = self.draw(st.permutations(self.loops))
+        total, acc = (ir.Var(self.name("s"), self.dtype) for _ in "ji")
+        term: ir.Expr = self.load(self.array((i, j)), self.near((i, j)))
+        if outer and self.one_of(False, True):
+            axes = (outer[-1], i)
+            term = call("mul", self.load(self.array(axes), self.near(axes)), term)
+        start = ir.Const(0 if self.dtype[0] == "i" else 0.0, self.dtype)
+        body: tuple[ir.Stmt, ...] = ()
+        step = call("add", acc, term)
+        for v, into in ((i, acc), (j, total)):
+            rng = self.range(self.sizes[int(v.name[1:])])
+            body = (ir.Loop(v.name, rng, body, (ir.Accum(into.name, start, step),)),)
+            kept = acc if self.exact else self.one_of(acc, call("mul", acc, acc))
+            step = call(self.one_of("add", "add", "max"), total, kept)
+        axes = (outer[-1],) if outer else (j,)
+        out = self.array(axes, written=True)
+        place = axes if outer else (integer(self.one_of(0, 1)),)
+        return self.nested(outer[-1:], (*body, ir.Store(out.name, place, total)))
 
     def pairs(self) -> tuple[ir.Stmt, ...]:
         """A fold along the last axis of two arrays, for pairs of their rows or for each one."""
@@ -273,8 +297,9 @@ class _Maker:
 
     def kernel(self) -> ir.Kernel:
         kinds = [
-            self.product, self.product, self.folded, self.folded, self.pairs, self.stencil,
-            self.chosen, self.matrices, self.matrices, self.edged, self.edged, self.nearest,
+            self.product, self.product, self.folded, self.folded, self.columns, self.columns,
+            self.pairs, self.stencil, self.chosen, self.matrices, self.matrices, self.edged,
+            self.edged, self.nearest,
         ]
         body = [s for _ in range(self.one_of(1, 1, 2)) for s in self.one_of(*kinds)()]
         written = {p.name for p in self.params if p.written}

@@ -8,6 +8,7 @@ from ..algebra.rules import rewrite
 from ..algebra.values import raised
 from ..analysis.folds import Fold, checks_of, fold_of
 from ..analysis.memory import Memory
+from ..analysis.varying import Varying
 from ..analysis.zeros import unsigned
 from ..names import Fresh
 from ..nodes import (
@@ -41,7 +42,7 @@ from .scans import with_prefixes
 from .search import sought
 from .ties import is_settled, settled
 
-__all__ = ["Reason", "explain", "refusals", "vectorize"]
+__all__ = ["Reason", "explain", "folded", "refusals", "vectorize"]
 
 GROUP_BYTES = 256  # what one set of accumulators takes: four AVX-512 registers
 HEAVY_GROUP_BYTES = 64  # one register, where the body itself needs many
@@ -84,7 +85,7 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
             return s
         if s.until:
             strict.update(raised(s))
-        return tuple(_vectorised(s, memory, fresh, calm))
+        return tuple(folded(s, memory, fresh, calm))
 
     done = map_stmts(kernel, edit)
     classes = tuple(c for c in STATUS if c in strict)
@@ -108,19 +109,19 @@ def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, R
     return tuple((n, reason) for n, reason in found if reason is not None)
 
 
-def _vectorised(
-    loop: Loop, memory: Memory, fresh: Fresh, calm: frozenset[str]
+def folded(
+    loop: Loop, memory: Memory, fresh: Fresh, calm: frozenset[str], varying: Varying | None = None
 ) -> Iterator[Stmt]:
-    """The vector loop, what must be known before it, and what becomes of its accumulators.
+    """`loop` as a vector loop, what must be known before it, and what becomes of its accumulators.
 
-    `calm`: names whose zeros may have either sign.
+    `calm`: names whose zeros may have either sign; `varying`: of a loop around others.
     """
     loop, before = _started(loop, fresh)
     loop = with_prefixes(loop, memory, fresh)
     yield from before
     folds = tuple(f for a in loop.accs if (f := fold_of(a, loop)) is not None)
     lanes = {f.acc.name: fresh.name(f.acc.name) for f in folds}
-    vector = _vector_loop(loop, folds, lanes)
+    vector = _vector_loop(loop, folds, lanes, varying)
     yield vector
     for f in folds:
         total = Var(lanes[f.acc.name], f.dtype, vector.group or 1)
@@ -139,10 +140,11 @@ def _started(loop: Loop, fresh: Fresh) -> tuple[Loop, tuple[Assign, ...]]:
 
 
 def _vector_loop(
-    loop: Loop, folds: tuple[Fold, ...], lanes: dict[str, str]
+    loop: Loop, folds: tuple[Fold, ...], lanes: dict[str, str], varying: Varying | None
 ) -> VecLoop | PredLoop:
-    lift, counts = Lift(loop, lanes), counters(loop)
-    narrow = predicated(loop, folds)
+    known = {name: name for name in varying.names} if varying else {}
+    lift, counts = Lift(loop, {**known, **lanes}, varying), counters(loop)
+    narrow = None if varying else predicated(loop, folds)
     body = lift.block(narrow.body if narrow else loop.body)
     accs = [
         VecAccum(lanes[f.acc.name], f.start, wide(lift.expr(f.step(_acc(f)))), span=f.acc.span)

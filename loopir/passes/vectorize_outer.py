@@ -1,13 +1,19 @@
 """Outer loops as vectors: their lanes run the inner loops together, each in Python's order."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..algebra.values import trips
 from ..analysis.dependence import dependences
+from ..analysis.folds import checks_of, fold_of
+from ..analysis.memory import Memory
 from ..analysis.varying import Varying
+from ..analysis.zeros import unsigned
 from ..loopset import loop_set
+from ..names import Fresh
 from ..nodes import (
+    Accum,
     Assign,
     Check,
     If,
@@ -25,6 +31,8 @@ from ..nodes import (
 from ..tree import ends, map_children, walk
 from .legality import SMALL, explain
 from .lift import WIDTH, Lift, is_choice
+from .ties import is_settled
+from .vectorize import folded
 
 __all__ = ["inner_loops", "lanes_of", "may_run_together", "vectorised", "vectorize_outer"]
 
@@ -55,10 +63,13 @@ def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
                     c[i, j:W] = s
     """
 
+    memory, fresh, calm = Memory(kernel), Fresh(kernel), unsigned(kernel)
+
     def visit(n: Any) -> Any:
         if isinstance(n, Loop) and _is_nest(n):
-            lanes = lanes_of(n, kernel, reassociate=reassociate)
-            return vectorised(n) if n.var in lanes else map_children(n, visit)
+            if n.var not in lanes_of(n, kernel, reassociate=reassociate):
+                return map_children(n, visit)
+            return tuple(folded(n, memory, fresh, calm, Varying(n))) if n.accs else vectorised(n)
         return map_children(n, visit) if isinstance(n, (*_AROUND, Kernel)) else n
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
@@ -71,7 +82,8 @@ def lanes_of(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> frozens
         return frozenset() if explain(loop, kernel, reassociate=reassociate) else mine
     below = [lanes_of(n, kernel, reassociate=reassociate) for n in inner_loops(loop)]
     inside = frozenset().union(*below)
-    if not may_run_together(loop, kernel):
+    able = may_run_together(replace(loop, accs=()), kernel)
+    if not able or not all(_is_fold(a, loop, reassociate) for a in loop.accs):
         return inside
     nest = loop_set(loop, kernel)
     return mine if nest.cost(mine) < nest.cost(inside) else inside
@@ -89,6 +101,15 @@ def inner_loops(n: Any) -> list[Loop]:
 
 
 _AROUND = (Loop, If, While, Zip)
+
+
+def _is_fold(acc: Accum, loop: Loop, reassociate: bool) -> bool:
+    """Whether each lane may fold for itself, and nothing asks what comes of it on the way."""
+    fold = fold_of(acc, loop)
+    if fold is None or checks_of(acc, loop) or not is_settled(fold):
+        return False
+    plain = not any(isinstance(n, Load) for n in walk(acc.step))
+    return plain and (reassociate or not fold.is_inexact)
 
 
 def may_run_together(loop: Loop, kernel: Kernel, least: int = SMALL) -> bool:

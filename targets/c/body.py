@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -21,7 +21,7 @@ from .vecops import operation
 
 __all__ = [
     "Block", "Vectored", "accumulator_type", "predicated_bodies", "reads", "register_body",
-    "vector_accs",
+    "together", "vector_accs",
 ]
 
 Block: TypeAlias = Callable[..., Iterator[str]]
@@ -79,8 +79,20 @@ def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> 
         yield "}"
 
 
+def together(n: Vectored, scopes: Sequence[Scope], block: Block) -> Iterator[str]:
+    """The lines for the registers that `scopes` describe, which share the loops in the body."""
+    yield from block(n.body, *scopes)
+    for s in scopes:
+        yield from _stepped(n, s)
+
+
 def _acting(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
     yield from block(n.body, s)
+    yield from _stepped(n, s)
+
+
+def _stepped(n: Vectored, s: Scope) -> Iterator[str]:
+    """The accumulators' new values."""
     width = s.region.lanes if s.region else 1
     accs = vector_accs(n)
     types = [accumulator_type(a, width, s) for a in accs]

@@ -10,7 +10,7 @@ from loopir.types import DTYPES, INDEX
 
 from ..shape import aligned_store, in_registers, shares_loops, streams
 from ..target import Vec, mask_type, stored
-from .body import Block, Vectored, accumulator_type, register_body, vector_accs
+from .body import Block, Vectored, accumulator_type, register_body, together, vector_accs
 from .expressions import expr, place, pointer, stride
 from .prefix import begin
 from .scope import Region, Registers, Scope
@@ -157,8 +157,8 @@ class _VectorLoop:
             yield from acting_groups(self.n, self.i, self.end, beside)
             return
         yield f"for (; {self.end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
-        if self.count > 1 and shares_loops(self.n):
-            yield from self._side_by_side(lambda to, block: block(self.n.body, *to), s)
+        if self.count > 1 and shares_loops(self.n) and (self.written_out or not self.vectors):
+            yield from self._side_by_side(partial(together, self.n), s)
         elif self.written_out:
             for k in range(self.count):
                 yield from self._register(s, k, f"{self.i} + {k * self.width}" if k else self.i)

@@ -219,3 +219,44 @@ def nearest_centre(x, c):
                 k = j
         labels[i] = k
     return labels
+
+
+@program(
+    f64=shaped((TALL, LARGEST), (TALL,), fill=whole),
+    f32=shaped((TALL, LARGEST), (TALL,), dtype=F32, fill=whole),
+)
+def total_of_column_sums(x, w):
+    total = 0.0
+    count = 0
+    for j in range(x.shape[1]):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i, j] * w[i]
+        total += s * s
+        count += s > 0
+    return total, count
+
+
+@program(f64=shaped((TALL, DEEP), (DEEP, LARGEST), fill=whole))
+def norm_of_a_product(a, b):
+    rows = np.zeros(a.shape[0])
+    for i in range(a.shape[0]):
+        s = 0.0
+        for j in range(b.shape[1]):
+            d = 0.0
+            for k in range(a.shape[1]):
+                d += a[i, k] * b[k, j]
+            s += d * d
+        rows[i] = s
+    return rows
+
+
+@program(f64=shaped((TALL, LARGEST), fill=whole))
+def every_column_falls(x):
+    for j in range(x.shape[1]):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i, j]
+        if s > 0:
+            return False
+    return True

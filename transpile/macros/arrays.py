@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -191,6 +192,9 @@ def stored(
     if where is not None and _reads_elsewhere(into, mask, cx.fact(target).owner, cx):
         mask = materialised(cx.expr("NP.copy(E)", NP=cx.numpy, E=where), cx)
     cx.at_once()
+    whole = [v for v in (of, mask) if len(v.shape) == len(into.shape)]
+    unfit = [c for v in whole for c in unlike(into.shape[:exact], v.shape, cx)]
+    of, mask = (_as_long(v, into, exact) for v in (of, mask))
     both = broadcast([into, of, mask], lambda parts: parts[1], cx)
     test = broadcast([into, of, mask], lambda parts: parts[2], cx)
     if list(map(ast.dump, both.shape)) != list(map(ast.dump, into.shape)):
@@ -205,10 +209,14 @@ def stored(
         lines = cx.code("PLACE = E", PLACE=place, E=e)
         return lines if where is None else cx.code("if C: LINES", C=test.at(at), LINES=lines)
 
-    whole = [v for v in (of, mask) if len(v.shape) == len(into.shape)]
-    unfit = [c for v in whole for c in unlike(into.shape[:exact], v.shape, cx)]
     lines = nest(_lengths(into, of), body, cx, ty.rank > 1 and ty.unit == 0)
     return unless([*misfits(value, of, ty.dtype, cx), *both.checks, *unfit], s, lines, cx)
+
+
+def _as_long(v: View, into: View, exact: int) -> View:
+    """`v`, along its first `exact` axes said to be as long as `into`."""
+    whole = len(v.shape) == len(into.shape)
+    return replace(v, shape=(*into.shape[:exact], *v.shape[exact:])) if whole else v
 
 
 def _regathered(
