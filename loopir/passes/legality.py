@@ -35,7 +35,7 @@ from ..types import DTYPES
 from .scans import running
 from .ties import follows, is_repeatable, is_settled
 
-__all__ = ["STRAIGHT", "Reason", "explain"]
+__all__ = ["STRAIGHT", "Reason", "explain", "wraps_in_order"]
 
 SMALL = 4  # trips below which vectors do not pay
 
@@ -157,7 +157,7 @@ def _carried(case: _Case) -> Reason | None:
             continue
         if fold is None:
             text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
-        elif _wraps_in_order(acc, loop):
+        elif wraps_in_order(acc, loop):
             text = f"whether `{acc.name}` overflows on the way depends on the order"
         elif not is_settled(fold) and (other := follows(fold, loop)):
             text = f"which zero stays in `{acc.name}` depends on `{other}`, iteration by iteration"
@@ -181,7 +181,7 @@ def _moving_steps(loop: Loop) -> list[Expr]:
     return [a.step for a in loop.accs if a.step != a.current]
 
 
-def _wraps_in_order(acc: Accum, loop: Loop) -> bool:
+def wraps_in_order(acc: Accum, loop: Loop) -> bool:
     """Whether the overflow of a narrow sum is watched: lanes of their own would tell another."""
     narrow = DTYPES[acc.init.dtype].kind in "iu" and DTYPES[acc.init.dtype].bytes < 4
     return narrow and any(_mentions(s, acc.name) for s in loop.body if isinstance(s, Check))

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..algebra.values import trips
 from ..analysis.dependence import dependences
-from ..analysis.folds import checks_of, fold_of
+from ..analysis.folds import fold_of
 from ..analysis.memory import Memory
 from ..analysis.varying import Varying
 from ..analysis.zeros import unsigned
@@ -29,7 +29,7 @@ from ..nodes import (
     Zip,
 )
 from ..tree import ends, map_children, walk
-from .legality import SMALL, explain
+from .legality import SMALL, explain, wraps_in_order
 from .lift import WIDTH, Lift, is_choice
 from .ties import is_settled
 from .vectorize import folded
@@ -106,7 +106,7 @@ _AROUND = (Loop, If, While, Zip)
 def _is_fold(acc: Accum, loop: Loop, reassociate: bool) -> bool:
     """Whether each lane may fold for itself, and nothing asks what comes of it on the way."""
     fold = fold_of(acc, loop)
-    if fold is None or checks_of(acc, loop) or not is_settled(fold):
+    if fold is None or wraps_in_order(acc, loop) or not is_settled(fold):
         return False
     plain = not any(isinstance(n, Load) for n in walk(acc.step))
     return plain and (reassociate or not fold.is_inexact)

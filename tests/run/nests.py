@@ -224,6 +224,8 @@ def nearest_centre(x, c):
 @program(
     f64=shaped((TALL, LARGEST), (TALL,), fill=whole),
     f32=shaped((TALL, LARGEST), (TALL,), dtype=F32, fill=whole),
+    i64=shaped((TALL, LARGEST), (TALL,), dtype=np.int64),
+    u8=shaped((TALL, LARGEST), (TALL,), dtype=np.uint8),
 )
 def total_of_column_sums(x, w):
     total = 0.0
