@@ -19,6 +19,8 @@ from loopir.nodes import (
 )
 from loopir.tree import bottom_up, walk
 
+from .filtering import without_appends
+
 __all__ = ["contract", "loads"]
 
 
@@ -37,6 +39,7 @@ def contract(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[
             out[i] = t_here + 1.0
     """
     read = loads(kernel)
+    kernel = without_appends(kernel, frozenset(temporaries) - read)
     other = {n.array for n in walk(kernel) if isinstance(n, Append | Scan)}
     gone = frozenset(temporaries) - read - other
     kernel = bottom_up(kernel, lambda n: _without(n, gone))

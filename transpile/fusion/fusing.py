@@ -22,6 +22,7 @@ from ..rejections import Rejection
 from .aligning import Way, peeled, ways
 from .contraction import contract, loads
 from .domains import bindings, nest
+from .filtering import over_kept
 from .forwarding import forward
 from .legality import judge, uncounted
 from .pairs import Gates, Pair, pair
@@ -162,7 +163,8 @@ class _Fuser:
         if not (isinstance(first, Loop) and isinstance(second, Loop)):
             self.rejections += () if in_order else uncounted(first, second)
             return None
-        way = Way(first, self.aligned(first, second))
+        second = self.aligned(first, second)
+        way = Way(first, over_kept(self.kernel, first, second, self.name) or second)
         p = self.pair(way, between, outer)
         if found := judge(p):
             if in_order:
@@ -241,6 +243,12 @@ class _Fuser:
         lead, loop, rest = peeled(loop, way, way.shift, self.names)
         self.leftover.update(alone.var for alone in (*lead, *rest))
         return lead, loop, rest
+
+    def name(self, like: str) -> str:
+        """A new name."""
+        name = fresh(like, self.taken)
+        self.taken.add(name)
+        return name
 
     def names(self, loop: Loop) -> dict[str, str]:
         """A new name for each that `loop` binds."""

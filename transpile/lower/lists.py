@@ -141,7 +141,7 @@ class Lists(Loops):
         built = self.lists.get(name)
         if built is None or b.env.get(name) != ListRef(name):
             refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
-        if b.forks and self._one_each(name):
+        if self._one_each(name) and (b.forks or (b.frames and self._room(b.frames[-1].trips))):
             raise IsCounted(name)
         number = self.number(item)
         if isinstance(number, Pair) or (built.target or built.dtype) in PARTS:
@@ -209,12 +209,25 @@ class Lists(Loops):
         """How often a statement at this place is executed, at most."""
         factors = []
         for frame in self.b.frames:
-            trips = known_ahead(frame.trips, self.b)
-            if trips is None:
+            trips, room = known_ahead(frame.trips, self.b), self._room(frame.trips)
+            if trips is not None:
+                factors.append(as_python(Call("max", (trips, integer(0)), "i64")))
+            elif room:
+                factors.append(f"({' + '.join(room)})")
+            else:
                 said = f"the length of `{built.source}` is not known before the loop"
                 unforeseen(built.source, said, stmt)
-            factors.append(as_python(Call("max", (trips, integer(0)), "i64")))
         return " * ".join(factors)
+
+    def _room(self, trips: Expr) -> tuple[str, ...]:
+        """That of a finished list, where a loop goes through its items."""
+        for name, built in self.lists.items():
+            counter = self.b.env.get(f"#{name}")
+            if not isinstance(counter, Num) or name in self.open_lists:
+                continue
+            if trips in (counter.ir, Call("max", (counter.ir, integer(0)), "i64")):
+                return built.room
+        return ()
 
     def _new_buffer(self, name: str, dtype: str, length: str) -> str:
         text = f"_np.empty({length}, '{ELEMENTS[dtype].numpy.str}')"

@@ -1,0 +1,180 @@
+"""Loops over what another loop keeps: their bodies go to where it is kept (filter, then fold).
+
+    for i in loop(0, n, k=0):               for i in loop(0, n, k=0, s=0.0):
+        if x[i] > m:                            if x[i] > m:
+            append(w, k, x[i])                      append(w, k, x[i])
+    for j in loop(0, k, s=0.0):         →       if x[i] > m:
+        s = step(s + w[j])                          kept = x[i]
+                                                    s_1 = give(s + kept)
+                                                else:
+                                                    s_1 = give(s)
+                                                s = step(s_1)
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from loopir.algebra.index import plus
+from loopir.algebra.values import integer
+from loopir.analysis.memory import Memory, loaded, written
+from loopir.names import Fresh, bound, reads, rename
+from loopir.nodes import (
+    Append,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    Stmt,
+    Store,
+    Var,
+    Yield,
+)
+from loopir.passes.blocks import needed
+from loopir.tree import map_children, walk
+from loopir.types import INDEX
+
+from .profit import innermost
+
+__all__ = ["over_kept", "without_appends"]
+
+Block = tuple[Stmt, ...]
+Names = Callable[[str], str]
+"""Makes a new name like an old one."""
+
+
+def over_kept(kernel: Kernel, first: Loop, second: Loop, new: Names) -> Loop | None:
+    """`second`, which folds all that `first` appends to an array, over the iterations of `first`;
+    None where it is no such loop. Both have one variable.
+
+    It computes anew what is appended and where, of what `first` does not write.
+    """
+    appends = _appended(first, _count(second))
+    if not appends or any(isinstance(n, Store | LoopLike) for s in second.body for n in walk(s)):
+        return None
+    at = (Var(second.var, INDEX),)
+    kept = {a.array: Assign(new("kept"), a.value, span=a.span) for a in appends}
+
+    def taken(n: Any) -> Any:
+        if isinstance(n, Load) and n.index == at and n.array in kept:
+            return Var(kept[n.array].name, n.dtype)
+        return map_children(n, taken)
+
+    body = tuple(taken(s) for s in second.body)
+    moved = [a for a in second.accs if a.step != a.current]
+    steps: Mapping[str, Expr] = {a.name: taken(a.step) for a in moved}
+    code = (*body, *steps.values())
+    if kept.keys() & loaded(code) or {second.var, *(a.count for a in appends)} & reads(*code):
+        return None
+    values = tuple(s for s in kept.values() if s.name in reads(*code))
+    alone, _ = _around(first.body, appends[0], values, {}, new)
+    if Memory(kernel).overlap(loaded(alone), written((first,))):
+        return None
+    body, steps = _around(first.body, appends[0], (*values, *body), steps, new)
+    own = bound(first) - {first.var}
+    names = {name: new(name) for name in sorted(bound(*body) & own)}
+    body = tuple(rename(s, names) for s in body)
+    accs = tuple(
+        replace(a, step=rename(steps[a.name], names)) if a in moved else a for a in second.accs
+    )
+    if own & reads(*body, *(a.step for a in accs)):
+        return None  # what is kept hangs on more than elements
+    return replace(second, range=first.range, body=body, accs=accs)
+
+
+def _count(loop: Loop) -> str:
+    """The name of the number of iterations of `loop`; empty where it has none."""
+    match loop.range:
+        case Interval(lo, Var(name=name) | Call(op="max", args=(Var(name=name), _))) if (
+            lo == integer(0)
+        ):
+            return name
+    return ""
+
+
+def _appended(loop: Loop, count: str) -> list[Append]:
+    """The statement that appends what `loop` counts by this name, then those that append as often;
+    none where that is not so simple.
+    """
+    inside = [n for s in loop.body for n in walk(s)]
+    begin = {a.name for a in loop.accs if a.init == integer(0)}
+    times = Counter(x for n in inside if isinstance(n, Append) for x in (n.array, n.count))
+    if loop.until is not None or not innermost(loop):
+        return []
+    blocks = [loop.body, *(b for n in inside if isinstance(n, If) for b in (n.then, n.orelse))]
+    for block in blocks:
+        alike = [s for s in block if isinstance(s, Append) and s.count in begin]
+        alike = [s for s in alike if times[s.count] == times[s.array] == 1]
+        if any(s.count == count for s in alike):
+            return sorted(alike, key=lambda s: s.count != count)
+    return []
+
+
+def _around(
+    block: Block, append: Append, inner: Block, steps: Mapping[str, Expr], new: Names
+) -> tuple[Block, Mapping[str, Expr]]:
+    """Only `inner`, in the place of `append`, under the branches that are around it; with `steps`,
+    the values that accumulators come to there. And the values that they come to at its end.
+    """
+    at, s = next((k, s) for k, s in enumerate(block) if any(n is append for n in walk(s)))
+    if isinstance(s, If):
+        then = any(n is append for x in s.then for n in walk(x))
+        inside, values = _around(s.then if then else s.orelse, append, inner, steps, new)
+        names = {name: new(name) for name in values}
+        yields = tuple(
+            Yield(names[name], *((e, Var(name, e.dtype)) if then else (Var(name, e.dtype), e)))
+            for name, e in values.items()
+        )
+        branch = replace(
+            s, then=inside if then else (), orelse=() if then else inside, yields=yields
+        )
+        inner = (branch,)
+        steps = {name: Var(names[name], e.dtype) for name, e in values.items()}
+    return (*needed(block[:at], *inner), *inner), steps
+
+
+def without_appends(kernel: Kernel, arrays: frozenset[str]) -> Kernel:
+    """`kernel`, where what its innermost loops append to `arrays` is merely counted."""
+    fresh = Fresh(kernel)
+
+    def visit(n: Any) -> Any:
+        n = map_children(n, visit)
+        if isinstance(n, Loop) and innermost(n):
+            counts = {a.name for a in n.accs if a.step == a.current}
+            code = (*n.body, *(a.step for a in n.accs if a.name not in counts))
+            inside = [x for c in code for x in walk(c)]
+            seen = {x.name for x in inside if isinstance(x, Var)}
+            here = {x.count for x in inside if isinstance(x, Append) and x.array in arrays}
+            for count in sorted(here & counts - seen):
+                body, last = _counting(n.body, Var(count, INDEX), fresh)
+                accs = (replace(a, step=last) if a.name == count else a for a in n.accs)
+                n = replace(n, body=body, accs=tuple(accs))
+        return n
+
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _counting(block: Block, count: Var, fresh: Fresh) -> tuple[Block, Expr]:
+    """`block`, which counts instead of appending, and what it has counted to."""
+    done: list[Stmt] = []
+    value: Expr = count
+    for s in block:
+        appends = [n for n in walk(s) if isinstance(n, Append) and n.count == count.name]
+        if isinstance(s, If) and appends:
+            then, a = _counting(s.then, count, fresh)
+            orelse, b = _counting(s.orelse, count, fresh)
+            y = Yield(fresh.name(count.name), a, b)
+            done.append(replace(s, then=then, orelse=orelse, yields=(*s.yields, y)))
+            value = Var(y.name, INDEX)
+        elif appends:
+            value = plus(value, 1)
+        else:
+            done.append(s)
+    return tuple(done), value
