@@ -1,8 +1,8 @@
 """Random functions of two to six neighbouring loops over shared arrays, from bytes.
 
-Loops go up, down, in steps, over rows and columns, over slices and whole arrays; they map, fold,
-scan, scatter and take branches; what stands between them are scalars and elements. Arguments are
-arrays that may be one, or overlap.
+Loops go up, down, in steps, over rows and columns, over slices and whole arrays, over what another
+has kept; they map, fold, scan, filter, scatter and take branches; what stands between them are
+scalars and elements. Arguments are arrays that may be one, or overlap.
 """
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class _Writer:
         self.scalars = ["1.5"]
         self.made: list[str] = []
         self.folds: list[str] = []
+        self.kept: list[str] = []
+        self.places: list[str] = []
 
     def pick(self, *of: str) -> str:
         return self.rng.choice(of)
@@ -86,7 +88,7 @@ class _Writer:
         )
 
     def loop(self) -> None:
-        match self.rng.randrange(14):
+        match self.rng.randrange(17):
             case 0 | 1:
                 self.fold()
             case 2:
@@ -99,6 +101,10 @@ class _Writer:
                 self.scan()
             case 6:
                 self.grows()
+            case 7 | 8:
+                self.keeps()
+            case 9 if self.kept:
+                self.goes_through(self.pick(*self.kept))
             case _:
                 body = [x for _ in range(self.rng.randint(1, 2)) for x in self.store()]
                 self.say(self.head(), *(f"    {x}" for x in body))
@@ -121,6 +127,38 @@ class _Writer:
         x = f"l{len(self.made)}"
         self.say(f"{x} = []", "for i in range(n):", f"    {x}.append({self.pick(*ARRAYS)}[i] * 2)")
         self.made.append(x)
+
+    def keeps(self) -> None:
+        x, a = f"l{len(self.made) + len(self.kept)}_", self.pick(*ARRAYS)
+        cond, value = f"{self.element()} > {self.pick('0', '1', '9')}", self.value()
+        lines = [f"{x} = []", self.head(), f"    if {cond}:", f"        {x}.append({value})"]
+        match self.rng.randrange(6):
+            case 0:
+                lines = [f"{x} = [v * 2 for v in {a} if v > 0]"]
+            case 1:
+                lines = [f"{x} = [i for i in range(n - 12) if {cond}]"]
+                self.places.append(x)
+            case 2:
+                lines += ["    else:", f"        {x}.append({self.element()})"]
+            case 3:
+                lines.insert(3, f"        {self.pick(*ARRAYS)}[{self.at()}] = {self.element()}")
+            case 4 if self.kept:
+                lines = [f"{x} = [v + 1 for v in {self.pick(*self.kept)} if v != 3]"]
+        self.say(*lines)
+        self.kept.append(x)
+        if self.rng.randrange(3):
+            self.goes_through(x)
+
+    def goes_through(self, x: str) -> None:
+        """A loop over what is kept."""
+        s, a = f"s{len(self.folds)}", self.pick(*ARRAYS)
+        step = self.pick(f"{s} += v", f"{s} = max({s}, v)", f"{s} = {s} * 0.5 + v",
+                         f"{s} += v * {a}[2]", f"{s} += v > 2")
+        if x in self.places:
+            step = self.pick(f"{s} += {a}[v]", f"{a}[v] += 1", f"{s} += {a}[v] * v")
+        head = self.pick(f"for v in {x}:", f"for v in {x}:", f"for j, v in enumerate({x}):")
+        self.say(f"{s} = 0.0", head, f"    {step}")
+        self.folds.append(s)
 
     def nest(self) -> None:
         w, m = self.rng.sample(MATRICES, 2)
@@ -170,7 +208,8 @@ def sequence_text(program: bytes) -> str:
         w.loop()
     if w.rng.randrange(6) == 0:
         w.say("if k > 3:", "    k = 3")
-    lines = ["n = len(a)", *w.lines, f"return {', '.join(['n', *w.folds, *w.made])}"]
+    made = [*w.folds, *w.made, *(x for x in w.kept if w.rng.randrange(2))]
+    lines = ["n = len(a)", *w.lines, f"return {', '.join(['n', *made])}"]
     return f"def f({', '.join(PARAMETERS)}):\n" + "\n".join(f"    {x}" for x in lines) + "\n"
 
 

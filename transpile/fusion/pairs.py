@@ -3,10 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from loopir.analysis.access import accesses
 from loopir.analysis.affine import Bindings
 from loopir.analysis.dependence import Alias, alias, trip_count
 from loopir.nodes import Kernel, Loop, Span, Stmt
 from loopir.record import record
+from loopir.types import DTYPES
 
 from ..rejections import Label, Rejection
 from .conflicts import Conflict, conflicts, in_place, witness
@@ -95,6 +97,17 @@ def pair(
     )
 
 
+def _saved(p: Pair) -> int:
+    """Bytes that an iteration of both loops moves once, and in two loops twice."""
+    dtypes = {q.name: q.dtype for q in p.kernel.params}
+    inmost = []
+    for loop in (p.first, p.second):
+        found = accesses((loop,))
+        depth = max((len(a.loops) for a in found), default=0)
+        inmost.append({a.array for a in found if len(a.loops) == depth})
+    return sum(DTYPES[dtypes[a]].bytes for a in set.intersection(*inmost) if a in dtypes)
+
+
 def _distinct(found: Iterable[Conflict]) -> Iterator[Conflict]:
     """Of the conflicts between the same arrays the worst: opaque ones, then the farthest apart."""
     by_arrays: dict[tuple[str, str], list[Conflict]] = {}
@@ -118,9 +131,13 @@ def reject(
     note: str | None = None,
     help: str | None = None,
 ) -> Rejection:
-    """A rejection at the second loop, which cannot join the first because of `why`."""
+    """A rejection at the second loop, which cannot join the first because of `why`; to `help` comes
+    what it would be good for.
+    """
     where = f"the loop at line {p.first.span.line}" if p.first.span else "the loop before it"
     message = f"cannot join {where}: {why}"
+    if help and (saved := _saved(p)):
+        help = f"{help}\none pass would move {saved} B less an element"
     return Rejection(code, message, p.second.span, labels, note, help)
 
 

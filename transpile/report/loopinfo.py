@@ -38,13 +38,14 @@ def loop_infos(legal: Kernel, scalar: Kernel, target: Target) -> tuple[LoopInfo,
     Where a loop has become several (a vector loop and the scalar one of its remainder), the widest
     one speaks for it.
     """
-    theirs = [loop.span for loop in _innermost(scalar) if loop.span is not None]
+    apart = {loop.span: _bytes(loop) for loop in _innermost(scalar) if loop.span is not None}
+    theirs = [*apart]
     spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     found: dict[Span, LoopInfo] = {}
     for loop in _innermost(legal):
         own = [loop.span] if loop.span is not None and loop.span in spans else []
         if origins := _origins(loop, theirs) or own:  # what was inmost may have been written out
-            info = _info(loop, origins, target)
+            info = _info(loop, origins, target, sum(apart.get(span, 0) for span in origins))
             known = found.get(info.span)
             if known is None or (info.lanes or 0) > (known.lanes or 0):
                 found[info.span] = info
@@ -120,7 +121,7 @@ def _within(inner: Span, outer: Span) -> bool:
     return (outer.line, outer.col) <= start and end <= (outer.end_line, outer.end_col)
 
 
-def _info(loop: LoopLike, origins: Sequence[Span], target: Target) -> LoopInfo:
+def _info(loop: LoopLike, origins: Sequence[Span], target: Target, apart: int) -> LoopInfo:
     lanes = loop.width if isinstance(loop, (VecLoop, PredLoop)) else 1
     wide = isinstance(lanes, int) and lanes > 1
     return LoopInfo(
@@ -130,6 +131,7 @@ def _info(loop: LoopLike, origins: Sequence[Span], target: Target) -> LoopInfo:
         isa=target.name if wide else "scalar",
         fused_with=tuple(span.line for span in origins[1:]),
         bytes=_bytes(loop),
+        apart=apart,
         flops=_flops(loop),
         notes=(f"mask form {loop.form.value}",) if isinstance(loop, PredLoop) and loop.form else (),
     )

@@ -27,7 +27,7 @@ class LoopInfo:
 
     ``what``: map, fold, filter, scan, …; ``lanes``: elements in a vector, None for scalar code;
     ``fused_with``: lines of the loops that share its pass over memory; ``bytes`` and ``flops``: for
-    one iteration.
+    one iteration; ``apart``: bytes that they would move as loops of their own.
     """
 
     span: Span
@@ -36,6 +36,7 @@ class LoopInfo:
     isa: str = "scalar"
     fused_with: tuple[int, ...] = ()
     bytes: int = 0
+    apart: int = 0
     flops: int = 0
     notes: tuple[str, ...] = ()
 
@@ -162,7 +163,8 @@ def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[Row]:
     words = max((len(loop.what) for loop in loops), default=0)
     for loop in loops:
         vector = f"{loop.lanes} lanes, {loop.isa}" if loop.lanes else "scalar"
-        cost = f"{loop.bytes} B and {_count(loop.flops, 'flop')} an element"
+        less = f" instead of {loop.apart}" if loop.apart > loop.bytes and loop.fused_with else ""
+        cost = f"{loop.bytes} B{less} and {_count(loop.flops, 'flop')} an element"
         parts = [cost] if loop.bytes else []
         if loop.fused_with:
             lines = ", ".join(map(str, loop.fused_with))
