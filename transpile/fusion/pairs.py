@@ -137,7 +137,7 @@ def reject(
     where = f"the loop at line {p.first.span.line}" if p.first.span else "the loop before it"
     message = f"cannot join {where}: {why}"
     if help and (saved := _saved(p)):
-        help = f"{help}\none pass would move {saved} B less an element"
+        help = f"{help};\none pass would move {saved} B less an element"
     return Rejection(code, message, p.second.span, labels, note, help)
 
 
