@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from loopir.nodes import Loop
-from transpile.fusion import aligning, conflicts, domains, fusing, legality, neighbours, profit
+from transpile.fusion import (
+    aligning,
+    conflicts,
+    domains,
+    filtering,
+    fusing,
+    legality,
+    neighbours,
+    profit,
+)
 
 TESTS = (
     "test_fusion_pairs.py", "test_fusion.py", "test_fusion_random.py", "test_legality.py",
@@ -101,6 +110,12 @@ MUTANTS: dict[str, Mutant] = {
     "the rest is left out": other(fusing, "peeled", _no_rest),
     "the lead is left out": other(fusing, "peeled", _no_lead),
     "the joined loop runs on": other(fusing, "peeled", _whole_range),
+    "what is kept is not overwritten": other(
+        filtering, "_overwrites", lambda f: lambda *args: False
+    ),
+    "nobody asks for the place of what is kept": other(
+        filtering, "_asks_more", lambda f: lambda *args: False
+    ),
     "all loads go in vectors": other(profit, "_in_vectors", lambda f: lambda p, loop: False),
 }
 

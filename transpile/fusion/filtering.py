@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from loopir.nodes import (
     Load,
     Loop,
     LoopLike,
+    Node,
     Stmt,
     Store,
     Var,
@@ -56,7 +57,11 @@ def over_kept(kernel: Kernel, first: Loop, second: Loop, new: Names) -> Loop | N
 
     It computes anew what is appended and where, of what `first` does not write.
     """
-    appends = _appended(first, _count(second))
+    match second.range:
+        case Interval(lo, end) if lo == integer(0):
+            appends = _appended(first, end)
+        case _:
+            return None
     if not appends or any(isinstance(n, Store | LoopLike) for s in second.body for n in walk(s)):
         return None
     at = (Var(second.var, INDEX),)
@@ -71,11 +76,11 @@ def over_kept(kernel: Kernel, first: Loop, second: Loop, new: Names) -> Loop | N
     moved = [a for a in second.accs if a.step != a.current]
     steps: Mapping[str, Expr] = {a.name: taken(a.step) for a in moved}
     code = (*body, *steps.values())
-    if kept.keys() & loaded(code) or {second.var, *(a.count for a in appends)} & reads(*code):
+    if _asks_more(code, appends, second.var):
         return None
     values = tuple(s for s in kept.values() if s.name in reads(*code))
     alone, _ = _around(first.body, appends[0], values, {}, new)
-    if Memory(kernel).overlap(loaded(alone), written((first,))):
+    if _overwrites(kernel, first, alone):
         return None
     body, steps = _around(first.body, appends[0], (*values, *body), steps, new)
     own = bound(first) - {first.var}
@@ -89,20 +94,32 @@ def over_kept(kernel: Kernel, first: Loop, second: Loop, new: Names) -> Loop | N
     return replace(second, range=first.range, body=body, accs=accs)
 
 
-def _count(loop: Loop) -> str:
-    """The name of the number of iterations of `loop`; empty where it has none."""
-    match loop.range:
-        case Interval(lo, Var(name=name) | Call(op="max", args=(Var(name=name), _))) if (
-            lo == integer(0)
-        ):
-            return name
-    return ""
+def _asks_more(code: Iterable[Node], appends: Sequence[Append], var: str) -> bool:
+    """Whether `code` asks what else is kept, how much, or in which place, which `var` counts."""
+    code = tuple(code)
+    arrays, names = {a.array for a in appends}, {var, *(a.count for a in appends)}
+    return bool(arrays & loaded(code) or names & reads(*code))
 
 
-def _appended(loop: Loop, count: str) -> list[Append]:
-    """The statement that appends what `loop` counts by this name, then those that append as often;
-    none where that is not so simple.
-    """
+def _overwrites(kernel: Kernel, loop: Loop, code: Block) -> bool:
+    """Whether `loop` may write what `code` loads."""
+    return Memory(kernel).overlap(loaded(code), written((loop,)))
+
+
+def _counts(e: Expr) -> frozenset[str]:
+    """The names of which `e` is the least; none where it is something else."""
+    match e:
+        case Var(name=name):
+            return frozenset((name,))
+        case Call(op="max", args=(n, zero)) if zero == integer(0):
+            return _counts(n)
+        case Call(op="min", args=(a, b)) if (some := _counts(a)) and (others := _counts(b)):
+            return some | others
+    return frozenset()
+
+
+def _appended(loop: Loop, end: Expr) -> list[Append]:
+    """The statements that append as often as `end` says; none where that is not so simple."""
     inside = [n for s in loop.body for n in walk(s)]
     begin = {a.name for a in loop.accs if a.init == integer(0)}
     times = Counter(x for n in inside if isinstance(n, Append) for x in (n.array, n.count))
@@ -112,8 +129,8 @@ def _appended(loop: Loop, count: str) -> list[Append]:
     for block in blocks:
         alike = [s for s in block if isinstance(s, Append) and s.count in begin]
         alike = [s for s in alike if times[s.count] == times[s.array] == 1]
-        if any(s.count == count for s in alike):
-            return sorted(alike, key=lambda s: s.count != count)
+        if frozenset() < _counts(end) <= {s.count for s in alike}:
+            return alike
     return []
 
 
