@@ -62,7 +62,8 @@ def over_kept(kernel: Kernel, first: Loop, second: Loop, new: Names) -> Loop | N
             appends = _appended(first, end)
         case _:
             return None
-    if not appends or any(isinstance(n, Store | LoopLike) for s in second.body for n in walk(s)):
+    stores = any(isinstance(n, Store | LoopLike) for s in second.body for n in walk(s))
+    if not appends or stores or second.until is not None:
         return None
     at = (Var(second.var, INDEX),)
     kept = {a.array: Assign(new("kept"), a.value, span=a.span) for a in appends}
