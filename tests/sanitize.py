@@ -23,8 +23,11 @@ LEFT = (
     "test_kernels.py::test_generated_is_by_hand[neon]",
     "test_build.py::test_a_compiler_that_fails",
     "test_cli.py::test_assembly_is_the_targets_own",
+    "test_rejections.py::test_the_bad_program_gives_the_code[BUILD_FAILED]",
+    "test_bench.py::test_a_case_is_timed",
 )
-"""Tests of other compilers, of one that dies, and of the text of code without sanitizers."""
+"""Tests of other compilers, of one that dies, of the text of code without sanitizers, and of times.
+"""
 
 _FINDING = re.compile(
     r"(?:ERROR: AddressSanitizer: \S+|\S+: runtime error: .*)(?:\n\s*#0 \S+ in \S+)?"
