@@ -10,6 +10,7 @@ as it is lowered, and as it is run. All are checked to give the same.
 from __future__ import annotations
 
 import argparse
+import functools
 import inspect
 import os
 import tempfile
@@ -261,15 +262,21 @@ def by_jax(function: Callable[..., Any], args: tuple[Any, ...]) -> Run:
 
 def by_pythran(function: Callable[..., Any], args: tuple[Any, ...]) -> Run:
     """With vectors for this machine."""
+    kinds = (f"float64[{', '.join([':'] * a.ndim)}]" if isinstance(a, np.ndarray) else "float"
+             for a in args)
+    compiled = _pythran(function, ", ".join(kinds))
+    return lambda: compiled(*args)
+
+
+@functools.cache
+def _pythran(function: Callable[..., Any], kinds: str) -> Callable[..., Any]:
     import importlib.util
 
     import pythran
 
-    kinds = (f"float64[{', '.join([':'] * a.ndim)}]" if isinstance(a, np.ndarray) else "float"
-             for a in args)
     text = textwrap.dedent(inspect.getsource(function))
     name = f"by_pythran_{function.__name__}"
-    export = f"# pythran export {function.__name__}({', '.join(kinds)})"
+    export = f"# pythran export {function.__name__}({kinds})"
     folder = tempfile.mkdtemp()
     made = pythran.compile_pythrancode(
         name, f"{export}\nimport numpy as np\n{text}", output_file=f"{folder}/{name}.so",
@@ -280,8 +287,8 @@ def by_pythran(function: Callable[..., Any], args: tuple[Any, ...]) -> Run:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    compiled = getattr(module, function.__name__)
-    return lambda: compiled(*args)
+    compiled: Callable[..., Any] = getattr(module, function.__name__)
+    return compiled
 
 
 def runs(p: Program, ours: Any, args: tuple[Any, ...]) -> dict[str, Run]:

@@ -117,9 +117,9 @@ def _reordered(
     function: Callable[..., Any], args: tuple[Any, ...], got: _Outcome, wanted: _Outcome
 ) -> bool:
     """Whether no great difference comes of the order of a fold, or of last bits that Python's own
-    answer depends on as much.
+    answer depends on as much; none is where what is left of larger numbers is nothing but rounding.
     """
-    if _difference(got, wanted, 1e-5) is not None:
+    if _difference(got, wanted, 1e-5, 1e-13) is not None:
         return False
     ordered = _outcome(fuse(function, on_reject="silent", reassociate=False), args)
     if _difference(ordered, wanted, _tolerance(args)) is None:
@@ -187,37 +187,43 @@ def _tolerance(args: tuple[Any, ...]) -> float:
     return _SINGLE if any(getattr(a, "dtype", None) == np.float32 for a in args) else 1e-9
 
 
-def _difference(got: _Outcome, wanted: _Outcome, rtol: float = 1e-9) -> str | None:
+def _difference(
+    got: _Outcome, wanted: _Outcome, rtol: float = 1e-9, least: float = 0.0
+) -> str | None:
     if got.error != wanted.error:
         return f"raises {got.error}, Python {wanted.error}"
-    if wanted.error is None and not _same(got.value, wanted.value, rtol):
+    if wanted.error is None and not _same(got.value, wanted.value, rtol, least):
         return f"gives {got.value!r}, Python {wanted.value!r}"
-    if not _same(got.left, wanted.left, rtol):
+    if not _same(got.left, wanted.left, rtol, least):
         return f"leaves {got.left!r}, Python {wanted.left!r}"
     if got.warned != wanted.warned:
         return f"warns {sorted(map(str, got.warned))}, Python {sorted(map(str, wanted.warned))}"
     return None
 
 
-def _same(a: Any, b: Any, rtol: float) -> bool:
-    """The same types and values; floats as near as folds in another order leave them."""
+def _same(a: Any, b: Any, rtol: float, least: float) -> bool:
+    """The same types and values; floats as near as folds in another order leave them, `least` at
+    least.
+    """
     if type(a) is not type(b):
         return False
     if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(_same(x, y, rtol) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(
+            _same(x, y, rtol, least) for x, y in zip(a, b, strict=True)
+        )
     if isinstance(a, dict):
-        return list(a) == list(b) and all(_same(a[k], b[k], rtol) for k in a)
+        return list(a) == list(b) and all(_same(a[k], b[k], rtol, least) for k in a)
     if isinstance(a, (np.ndarray, np.generic)):
         alike = a.dtype == b.dtype and a.shape == b.shape
-        return alike and _near(np.asarray(a), np.asarray(b), rtol)
+        return alike and _near(np.asarray(a), np.asarray(b), rtol, least)
     if isinstance(a, (float, complex)):
-        return _near(np.asarray(a), np.asarray(b), rtol)
+        return _near(np.asarray(a), np.asarray(b), rtol, least)
     if isinstance(a, (int, str, bool, type(None), slice, range)):
         return bool(a == b)
     return True
 
 
-def _near(a: np.ndarray, b: np.ndarray, rtol: float) -> bool:
+def _near(a: np.ndarray, b: np.ndarray, rtol: float, least: float) -> bool:
     if a.dtype.kind not in "fc":
         return bool(np.array_equal(a, b)) if not a.dtype.hasobject else True
     single = a.dtype.itemsize // (2 if a.dtype.kind == "c" else 1) <= 4
@@ -225,7 +231,8 @@ def _near(a: np.ndarray, b: np.ndarray, rtol: float) -> bool:
     scale = float(finite.max()) if finite.size else 0.0
     rtol = max(rtol, _SINGLE) if single else rtol
     with np.errstate(all="ignore"):
-        return bool(np.allclose(a, b, rtol=rtol, atol=rtol * min(scale, 1.0), equal_nan=True))
+        atol = max(rtol * min(scale, 1.0), least)
+        return bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True))
 
 
 _ODD = (ast.Dict, ast.DictComp, ast.Set, ast.SetComp, ast.Try, ast.With, ast.Yield, ast.YieldFrom,
