@@ -40,7 +40,8 @@ __all__ = ["inner_loops", "lanes_of", "may_run_together", "vectorised", "vectori
 def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """A loop around others becomes a vector loop, where that is cheaper than vectors inside it.
 
-    What is the same in all lanes stays scalar. Before::
+    What is the same in all lanes stays scalar; what the loop folds, each lane folds for itself.
+    Before::
 
         def k(a: f32[:, ::1], b: f32[:, ::1], c: mut(f32[:, ::1])):
             disjoint(a, c)
