@@ -25,6 +25,7 @@ LEFT = (
     "test_cli.py::test_assembly_is_the_targets_own",
     "test_rejections.py::test_the_bad_program_gives_the_code[BUILD_FAILED]",
     "test_bench.py::test_a_case_is_timed",
+    "test_bench.py::test_a_program_is_timed",
 )
 """Tests of other compilers, of one that dies, of the text of code without sanitizers, and of times.
 """

@@ -127,7 +127,8 @@ def _reordered(
     with _roughly(function):
         rough = _outcome(function, args)
     near = _outcome(function, tuple(map(_next, args)))
-    return _apart(got, wanted) <= _MUCH * max(_apart(n, wanted) for n in (near, rough))
+    far = _apart(got, wanted)
+    return far < math.inf and far <= _MUCH * max(_apart(n, wanted) for n in (near, rough))
 
 
 _MUCH = 100.0
@@ -135,9 +136,7 @@ _MUCH = 100.0
 
 def _apart(a: _Outcome, b: _Outcome) -> float:
     """The greatest difference of two numbers; infinite where other things differ."""
-    if a.error != b.error or a.warned != b.warned:
-        return math.inf
-    if _difference(a, b, math.inf, math.inf) is not None:
+    if _difference(a, b, least=math.inf) is not None:
         return math.inf
     pairs = zip(_numbers((a.value, a.left)), _numbers((b.value, b.left)), strict=True)
     with np.errstate(all="ignore"):
@@ -178,7 +177,7 @@ class _Rough:
 def _roughly(function: Callable[..., Any]) -> Iterator[None]:
     """While it runs, `function` and all that it knows by name are given such functions."""
     rough, kept = _Rough(), list[tuple[dict[str, Any], str, Any]]()
-    waiting, seen = [function.__globals__], list[dict[str, Any]]()
+    waiting, seen = [function.__globals__], [globals()]
     while waiting:
         names = waiting.pop()
         if any(names is known for known in seen):

@@ -216,8 +216,7 @@ class _Fuser:
         clashing = bound(second) & bound(first) - results - shared - {second.var}
         names = {second.var: first.var}
         for name in sorted(clashing):
-            names[name] = fresh(name, self.taken)
-            self.taken.add(names[name])
+            names[name] = self.name(name)
         return rename(second, names)
 
     def tighten(self, p: Pair) -> None:
@@ -265,8 +264,7 @@ class _Fuser:
         def name_loads(n: Any) -> Any:
             if not isinstance(n, Load) or not self.touched(n.array, written):
                 return n
-            name = fresh(f"{n.array}_before", self.taken)
-            self.taken.add(name)
+            name = self.name(f"{n.array}_before")
             bound_here.append(Assign(name, n, span=n.span))
             return Var(name, n.dtype)
 
