@@ -13,7 +13,7 @@ from loopir.record import record
 
 __all__ = [
     "Place", "column", "is_at_once", "is_fold", "is_search", "is_step", "mark_at_once", "mark_fold",
-    "mark_search", "mark_step", "place_of", "put",
+    "mark_search", "mark_step", "place_of", "put", "spot",
 ]
 
 _SEARCH = 1 << 16
@@ -89,6 +89,14 @@ def _mark(node: ast.AST, mark: int) -> None:
 
 def _end(node: ast.AST) -> int:
     return getattr(node, "end_col_offset", None) or 0
+
+
+def spot(e: ast.AST, at: ast.AST) -> ast.AST:
+    """A node that stands where `e` does; it is a step where `at`, in whose place it is made, is."""
+    found = ast.copy_location(ast.Pass(), e if hasattr(e, "lineno") else at)
+    if is_step(at):
+        mark_step(found)
+    return found
 
 
 def put(node: ast.AST, at: ast.AST, place: int) -> None:

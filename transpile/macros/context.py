@@ -122,6 +122,11 @@ class Context:
         """For a macro on an expression: `statements` run before the one it stands in."""
         self._before.extend(statements)
 
+    @property
+    def held(self) -> int:
+        """How many statements were given to `before` since `take_before`."""
+        return len(self._before)
+
     def take_before(self) -> list[ast.stmt]:
         """The statements given to `before` since the last call."""
         taken, self._before = self._before, []

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import ops
+from ..places import spot
 from ..types import ELEMENTS, PARTS
 from .context import Context
 from .flat import in_another_shape, is_reshaped
@@ -15,6 +16,7 @@ from .formulas import NAMES, applied, formula_view
 from .gathering import is_gathered
 from .integers import integer_constant
 from .moved import is_moved, moved
+from .operands import operands_by_index, recurring
 from .sequences import is_sequence
 from .views import View, broadcast, is_viewable, misfits, unique, view
 
@@ -79,11 +81,12 @@ def elementwise(e: ast.expr, cx: Context) -> View | None:
         of = view(operands[0], cx)
         own = isinstance(e, ast.Call) and len(e.args) == 0  # x.copy() is in C order
         return replace(of, order="C") if of and own else of
-    pairs = [(operand, of) for operand in operands if (of := view(operand, cx)) is not None]
-    whole = broadcast([of for _, of in pairs], lambda parts: _call(function, parts, cx), cx)
+    parts = operands_by_index(operands, cx, recurring(operands, cx))
+    whole = broadcast(parts, lambda elements: _call(function, elements, e, cx), cx)
     ty = cx.fact(e).array
     if ty is None or cx.resolve(function) is np.where:
         return whole
+    pairs = zip(operands, parts, strict=True)
     misfit = [check for operand, of in pairs for check in misfits(operand, of, ty.dtype, cx)]
     return replace(whole, checks=tuple(unique((*misfit, *whole.checks))))
 
@@ -142,9 +145,10 @@ def _operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast.expr]
     return None
 
 
-def _call(function: ast.expr, elements: list[ast.expr], cx: Context) -> ast.expr:
-    call = ast.Call(function, elements, [])
-    return ast.copy_location(call, cx.at)
+def _call(
+    function: ast.expr, elements: list[ast.expr], e: ast.expr, cx: Context
+) -> ast.expr:
+    return ast.copy_location(ast.Call(function, elements, []), spot(e, cx.at))
 
 
 def _all_bool(e: ast.expr, cx: Context) -> bool:

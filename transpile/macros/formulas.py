@@ -8,13 +8,16 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..places import spot
 from ..types import ELEMENTS, PARTS, ScalarType
 from .arguments import Arguments, arguments, flag
 from .context import Context
 from .integers import integer_constant
 from .nests import dtype
+from .operands import operands_by_index, recurring
 from .repeating import Applied, isin, polyval, selected
-from .views import View, broadcast, held, is_viewable, view
+from .template import expression
+from .views import View, broadcast, is_viewable
 
 __all__ = ["NAMES", "ROWS", "Applied", "applied", "formula", "formula_view", "told"]
 
@@ -276,18 +279,15 @@ def formula_view(e: ast.expr, cx: Context) -> View | None:
     found, to = applied(e, cx), cx.fact(e).array
     if found is None or found.text is None or to is None:
         return None
-    text, parts = found.text, []
-    for name, operand in zip("ABCDEFGHIJKLM", found.operands, strict=False):
-        again = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(ast.parse(text))) > 1
-        part = view(held(operand, "a", cx) if again and _is_made(operand) else operand, cx)
-        if part is None:
-            return None
-        parts.append(part)
-    of = dtype(to.dtype, cx)
+    text, of = found.text, dtype(to.dtype, cx)
+    used = [n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)]
+    pairs = enumerate(zip("ABCDEFGHIJKLM", found.operands, strict=False))
+    again = {k for k, (name, e) in pairs if used.count(name) > 1 and _is_made(e)}
+    parts = operands_by_index(found.operands, cx, again | recurring(found.operands, cx))
 
     def combine(elements: list[ast.expr]) -> ast.expr:
         names = dict(zip("ABCDEFGHIJKLM", elements, strict=False))
-        return cx.expr(text, NP=cx.numpy, T=of, **names)
+        return expression(text, spot(e, cx.at), {"NP": cx.numpy, "T": of, **names})
 
     return broadcast(parts, combine, cx)
 

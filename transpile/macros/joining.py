@@ -9,7 +9,8 @@ from .arguments import function_named
 from .context import Context
 from .integers import integer_constant, plus
 from .nests import allocated, nest, unless
-from .views import View, element, view
+from .operands import operands_by_index
+from .views import View, element, is_viewable
 
 __all__ = ["array_joined"]
 
@@ -95,11 +96,12 @@ def _of_a_rank(name: str, parts: list[ast.expr], cx: Context) -> list[ast.expr]:
 
 def _lines(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast.stmt] | None:
     ty = cx.fact(node).array
-    parts = [view(p, cx) for p in join.parts]
-    known = [_with_axis(p, join.axis) if join.new else p for p in parts if p is not None]
-    if ty is None or len(known) < len(parts) or ty.unit not in (0, ty.rank - 1):
+    viewable = all(is_viewable(cx.fact(p)) for p in join.parts)
+    if ty is None or not viewable or ty.unit not in (0, ty.rank - 1):
         return None
-    if ty.rank > 2 and {p.order for p in parts if p is not None} != {"C"}:
+    parts = operands_by_index(join.parts, cx)
+    known = [_with_axis(p, join.axis) if join.new else p for p in parts]
+    if ty.rank > 2 and {p.order for p in parts} != {"C"}:
         return None  # the axes of what is joined lie in an order of their own
     first, back = known[0], ty.rank > 1 and ty.unit == 0
     checks = [c for p in known for c in p.checks]

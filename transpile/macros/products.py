@@ -70,6 +70,7 @@ def array_outer(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Call(func=func, args=[a, b], keywords=[]) if cx.is_numpy(func, "outer"):
             if _vector(a, cx) and _vector(b, cx):
+                cx.steps()  # NumPy's warning is of a line of its own
                 return cx.expr("NP.multiply(A[:, None], B[None, :])", NP=cx.numpy, A=a, B=b)
     return None
 
