@@ -17,6 +17,8 @@ __all__ = ["operands_by_index", "recurring"]
 _DEAR = {op.run for op in OPS.values() if op.weight > 3}
 """Functions that take longer than it does to load what they give."""
 
+_SILENT = {"abs", "bool", "float", "int", "len", "max", "min"}
+
 
 def operands_by_index(
     operands: Sequence[ast.expr], cx: Context, apart: Collection[int] = ()
@@ -68,7 +70,7 @@ def _may_warn(e: ast.expr, cx: Context) -> bool:
     def quiet(n: ast.AST) -> bool:
         types = cx.fact(n).types if isinstance(n, (ast.BinOp, ast.UnaryOp)) else ()
         numbers = all(isinstance(t, ScalarType) and t.weak for t in types)
-        return numbers and not isinstance(n, ast.Call)
+        return numbers and (not isinstance(n, ast.Call) or cx.builtin(n) in _SILENT)
 
     return not all(map(quiet, ast.walk(e)))
 
