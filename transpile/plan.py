@@ -79,7 +79,8 @@ class Plan:
     or whether any does. ``temporaries``: fresh arrays that do not escape. ``told``: an array in
     which element k + 1 says when ``sources[k]`` raised first, as the how-manieth of them; 0: it did
     not. ``homes``: names that are read before all else, in order. ``short``: the slot that tells
-    that a list had too little room; the call is then done again with more.
+    that a list had too little room; the call is then done again with more. ``typed``: names that
+    the function binds, each with the types that it has, in words.
     """
 
     kernel: Kernel
@@ -97,6 +98,7 @@ class Plan:
     told: str | None = None
     homes: tuple[Home, ...] = ()
     short: str | None = None
+    typed: tuple[tuple[str, str], ...] = ()
 
     @property
     def made(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from .ahead import ahead
 from .appends import appends
 from .bits import bits
 from .block import block
+from .branchless import branchless
 from .canonical import canonical
 from .carry import carry
 from .counts import counts
@@ -125,6 +126,7 @@ PIPELINE = (
     Pass(rows, "jam is for the rows of one strip, here too", fits=True),
     Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
     Pass(abreast, "these have no folds, which jam is for; the next shares their loads", fits=True),
+    Pass(branchless, "what lanes hold is settled: the loops that are left stay scalar"),
     Pass(reuse, "iterations side by side load the same"),
     Pass(simplify, "names that only scalar code needed"),
     Pass(bits, "no other pass needs to see a loop twice", fits=True),

@@ -157,8 +157,10 @@ smooth(np.ones(8), np.zeros(8), np.zeros(8))
         title="one loop would take longer than two",
         why="Two loops that take several iterations at once would become one that goes element by "
             "element: what is stored as part of a vector cannot be loaded as part of another one "
-            "until both stores have reached the cache. Or folds that share what they load, as in a "
-            "matrix product, would have to go one by one.",
+            "until both stores have reached the cache. Or one of them waits for its own result in "
+            "each iteration, and the other, which filters or divides, would have to wait with it. "
+            "Or folds that share what they load, as in a matrix product, would have to go one by "
+            "one.",
         bad="""\
 @fuse
 def step(a, t, out):

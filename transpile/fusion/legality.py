@@ -5,7 +5,6 @@ Each yields a rejection where its condition fails; `judge` collects them all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain
 
 from loopir.analysis.access import Access, accesses
 from loopir.analysis.dependence import Overlap, may_share
@@ -31,10 +30,13 @@ Condition = Callable[[Pair], Iterator[Rejection]]
 
 
 def judge(p: Pair) -> tuple[Rejection, ...]:
-    """Every reason why the two loops must stay two; none where they may become one."""
-    found = tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
-    draws = tuple(r for r in found if r.code == "FUSE_REJECT_EFFECTS_RNG")
-    return draws or found  # for all else the code of the generator is to blame
+    """Every reason why the two loops must stay two; where there is none, why they had better."""
+    found: list[Rejection] = []
+    for condition in CONDITIONS:
+        if condition is not worthwhile or not found:  # it is dear to tell
+            found += condition(p)
+    draws = [r for r in found if r.code == "FUSE_REJECT_EFFECTS_RNG"]
+    return tuple(draws or found)  # for all else the code of the generator is to blame
 
 
 def uncounted(first: Stmt, second: Stmt) -> Iterator[Rejection]:

@@ -2,15 +2,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
+from math import inf
 
 from loopir.analysis.access import Access, accesses, unit_stride
 from loopir.analysis.dependence import dependences, distance
 from loopir.analysis.folds import fold_of
+from loopir.analysis.memory import Memory
 from loopir.names import reads
-from loopir.nodes import Loop, LoopLike
+from loopir.nodes import (
+    Append,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    Param,
+    PredLoop,
+    Store,
+    Var,
+    VecLoop,
+)
+from loopir.ops import OPS
+from loopir.passes.branchless import CHEAP, by_elements
+from loopir.passes.pipeline import optimise
+from loopir.passes.strip_mine import longest
 from loopir.passes.unroll import is_written_out
-from loopir.tree import walk
+from loopir.tree import children, walk
 
 from ..rejections import Rejection
 from .domains import nest
@@ -18,13 +41,16 @@ from .pairs import Pair, label, reject
 
 __all__ = ["innermost", "worthwhile"]
 
+AT_ONCE = 3.0  # operations that a core does in a cycle
+_FLOAT, _INT = 4.0, 1.0  # cycles until an operation has its result
 _SOON = 64  # iterations in which a store may not have left the core's buffer
 
 
 def worthwhile(p: Pair) -> Iterator[Rejection]:
-    """One loop has the vectors that the two have."""
+    """One loop has the vectors that the two have; of loops that may become one."""
     yield from _stored_just_now(p)
     yield from _folds_in_any_order(p)
+    yield from _scalar_for_the_other(p)
 
 
 def _stored_just_now(p: Pair) -> Iterator[Rejection]:
@@ -56,6 +82,91 @@ def _folds_in_any_order(p: Pair) -> Iterator[Rejection]:
         if access is not None and _is_free(mine, 1):
             why = f"folds over `{access.array}` could no longer go in another order, or in blocks"
             yield reject(p, "FUSE_REJECT_UNPROFITABLE", why, *label(access.span, "folded"))
+
+
+def _scalar_for_the_other(p: Pair) -> Iterator[Rejection]:
+    """A loop in vectors, which would go element by element beside the other.
+
+    Unless what it does is little, and that one waits for its own results meanwhile.
+    """
+    loops = p.first, p.second
+    if not all(map(innermost, loops)) or all(_is_plain(p, loop) for loop in loops):
+        return
+    joined = replace(
+        p.first, body=(*p.first.body, *p.second.body), accs=(*p.first.accs, *p.second.accs)
+    )
+    if _is_all_vectors(p.kernel, joined):
+        return
+    fast = [loop for loop in loops if _is_all_vectors(p.kernel, loop)]
+    rest = [loop for loop in loops if loop not in fast]
+    if fast and not (rest and _waits(p, joined)):
+        which, other = ("the first", "the second") if fast[0] is p.first else ("this", "the first")
+        why = f"{which} loop runs in vectors, and could not with what {other} does in between"
+        yield reject(p, "FUSE_REJECT_UNPROFITABLE", why)
+
+
+def _is_plain(p: Pair, loop: Loop) -> bool:
+    """Whether `loop` surely is one in vectors, alone and beside others."""
+    straight = all(isinstance(s, Assign | Store) for s in loop.body)
+    return straight and _in_vectors(p, loop)
+
+
+def _is_all_vectors(kernel: Kernel, loop: Loop) -> bool:
+    """Whether no long loop comes out of the passes as scalar code, with `loop` alone in the kernel.
+    """
+    kept = {a.name: Param(f"{a.name}_kept", a.init.dtype, 0, written=True) for a in loop.accs}
+    ends = (Store(p.name, (), Var(name, p.dtype)) for name, p in kept.items())
+    alone = replace(kernel, params=(*kernel.params, *kept.values()), body=(loop, *ends))
+    loops = [n for s in optimise(alone).body for n in walk(s) if isinstance(n, LoopLike)]
+    return all(
+        isinstance(n, VecLoop | PredLoop) or (isinstance(n, Loop) and not _is_long(n))
+        for n in loops
+    )
+
+
+def _is_long(loop: Loop) -> bool:
+    """Whether `loop` may have many iterations, with no loop in them, and goes on to the end."""
+    count = longest(loop.range) if isinstance(loop.range, Interval) else None
+    return innermost(loop) and loop.until is None and (count is None or count > _SOON)
+
+
+def _waits(p: Pair, loop: Loop) -> bool:
+    """Whether an iteration of `loop`, a scalar one, takes as long as what it carries to the next;
+    the rest is done meanwhile.
+    """
+    branches = [s for s in loop.body if isinstance(s, If)]
+    work = [n for s in (*loop.body, *(a.step for a in loop.accs)) for n in walk(s)]
+    weights = [OPS[n.op].weight for n in work if isinstance(n, Call)]
+    memory = [n for n in work if isinstance(n, Load | Store)]
+    return (
+        len(by_elements(loop, Memory(p.kernel))) == len(branches)
+        and not any(isinstance(n, Append) for n in work)
+        and max(weights, default=0) <= CHEAP
+        and sum(weights) + len(memory) <= AT_ONCE * _latency(loop)
+    )
+
+
+def _latency(loop: Loop) -> float:
+    """Cycles until an accumulator has its next value, the slowest one's."""
+    known: dict[str, float] = {}
+
+    def after(e: Expr) -> float:
+        if isinstance(e, Var):
+            return known.get(e.name, -inf)
+        step = _FLOAT if e.dtype in ("f64", "f32") else _INT
+        return max(map(after, children(e)), default=-inf) + step  # type: ignore[arg-type]
+
+    def chain(name: str, step: Expr) -> float:
+        known.clear()
+        known[name] = 0.0
+        for s in loop.body:
+            if isinstance(s, Assign):
+                known[s.name] = after(s.value)
+            for y in s.yields if isinstance(s, If) else ():
+                known[y.name] = max(after(y.then), after(y.orelse))
+        return after(step)
+
+    return max((chain(a.name, a.step) for a in loop.accs), default=-inf)
 
 
 def _is_free(loop: Loop, levels: int) -> bool:

@@ -67,7 +67,7 @@ class Builder(Sources):
     ``forks``: how often it is asked around here which of several arrays a name is. ``unsure``:
     conditions of elements of views that may have none at all, not even the first. ``copied``: what
     is written must be brought back where Python has to decide. ``asked``: loops whose checks stand
-    before them, too.
+    before them, too. ``typed``: names, each with the types that it has had.
     """
 
     env: dict[str, Value] = field(default_factory=dict)
@@ -94,6 +94,7 @@ class Builder(Sources):
     asked: set[Loop] = field(default_factory=set)
     unsure: set[Expr] = field(default_factory=set)
     made: dict[ast.Call, tuple[ArrayRef, ...]] = field(default_factory=dict)
+    typed: dict[tuple[str, str], None] = field(default_factory=dict)
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:

@@ -10,6 +10,7 @@ from loopir.nodes import Const, Expr, Var
 
 from ..infer import FALSE, Num, logic
 from ..macros.liveness import left_to_python, raises, reads_on
+from ..macros.names import bound
 from ..pair import Pair
 from .arrays import makes_array
 from .cases import narrowed
@@ -20,6 +21,7 @@ from .joint import forked
 from .lists import ARRAY_OF
 from .parts import PARTS_OF, PYTHON_PARTS_OF, IsComplex
 from .refusal import refuse, unforeseen
+from .typed import type_texts
 from .values import Cases, ListRef, Made, Scalar, Unbound, Value
 
 __all__ = ["Statements"]
@@ -59,7 +61,20 @@ class Statements(Forks):
                 k += 2
             else:
                 self.statement(block[k], live | on[k + 1])
+                self._note_types(block[k])
                 k += 1
+
+    def _note_types(self, stmt: ast.stmt) -> None:
+        """What the names that `stmt` itself binds stand for after it."""
+        targets: list[ast.expr] = []
+        match stmt:
+            case ast.Assign(targets=targets):
+                pass
+            case ast.AugAssign(target=target) | ast.For(target=target):
+                targets = [target]
+        for name in bound(*targets):
+            for text in type_texts(self.b.env.get(name)):
+                self.b.typed[name, text] = None
 
     def statement(self, stmt: ast.stmt, live: frozenset[str]) -> None:
         match stmt:

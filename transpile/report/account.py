@@ -1,6 +1,7 @@
 """What became of a function, as a Report: what the stages made of it, or why they did not."""
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -51,6 +52,7 @@ def account(
         regions=1,
         loops=loops,
         temporaries=tuple(sorted(stages.fusion.contracted)),
+        names=_names(stages),
         stats=stats,
         source=lines,
     )
@@ -102,12 +104,22 @@ def account_of_parts(
         regions=sum(report.regions for report in regions),
         loops=tuple(sorted(loops, key=lambda loop: (loop.span.line, loop.span.col))),
         temporaries=tuple(sorted(temporaries)),
+        names={name: held for report in regions for name, held in report.names.items()},
     )
 
 
 def _words(source: Source) -> frozenset[str]:
     """Every name in the function."""
     return frozenset(re.findall(r"\w+", source.text))
+
+
+def _names(stages: Stages) -> dict[str, str]:
+    """The function's own names that it binds, where they are first bound, with what they hold."""
+    stored = [n for n in ast.walk(stages.source.tree) if isinstance(n, ast.Name)]
+    stored = [n for n in stored if isinstance(n.ctx, ast.Store)]
+    own = dict.fromkeys(n.id for n in sorted(stored, key=lambda n: (n.lineno, n.col_offset)))
+    held = {name: [t for n, t in stages.plan.typed if n == name] for name in own}
+    return {name: " or ".join(texts) for name, texts in held.items() if texts}
 
 
 def _unvectorised(stages: Stages) -> Kernel:

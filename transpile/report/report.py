@@ -52,7 +52,8 @@ class Report:
 
     ``accepted``: every loop is compiled. ``fused``: fusions done. ``vectorized``: loops that run in
     vectors. ``guards``: what is tested before the first store. ``regions``: how many stretches of
-    the body are compiled. ``temporaries``: arrays that are never allocated. ``assumed``: where the
+    the body are compiled. ``temporaries``: arrays that are never allocated. ``names``: what the
+    function's own names hold: ``f64[:, :]``, ``float``, ``f64 or int``. ``assumed``: where the
     types come from when no call gave them. ``stats``: the calls so far, None where there were none.
     """
 
@@ -69,6 +70,7 @@ class Report:
     regions: int = 0
     loops: tuple[LoopInfo, ...] = ()
     temporaries: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
     assumed: str | None = None
     stats: Mapping[str, object] | None = None
     source: Mapping[int, str] = field(default_factory=dict, repr=False)
@@ -133,6 +135,8 @@ def _report_rows(report: Report) -> Iterator[Row]:
         yield row("   ", (report.assumed, "faint"))
     yield _verdict(report)
     yield from _loop_rows(report.loops)
+    if report.names:
+        yield row("   types: ", "; ".join(f"{name} {held}" for name, held in report.names.items()))
     if report.temporaries:
         yield row("   never allocated: ", ", ".join(report.temporaries))
     if report.guards:
