@@ -144,6 +144,7 @@ _ROWS = (
     Op(name="or", sig="mm:m", run=np.logical_or, c="({0} | {1})", spellings=("numpy.logical_or",), kinds="b", unit=0, idempotent=True),
     Op(name="xor", sig="mm:m", run=np.logical_xor, c="({0} ^ {1})", spellings=("numpy.logical_xor",), kinds="b", unit=0),
     Op(name="not", sig="m:m", run=np.logical_not, c="({0} ^ 1)", spellings=("not", "numpy.logical_not"), kinds="b"),
+    Op(name="blend", sig="maa:a", run=np.where, c="tp_blend_{d}({0}, {1}, {2})", kinds="iuf", exact=True),
     Op(name="select", sig="maa:a", run=np.where, c="({0} ? {1} : {2})", spellings=("if", "numpy.where"), kinds="biuf", exact=True),
     # bits
     Op(name="bitand", sig="aa:a", run=np.bitwise_and, c="({t})({0} & {1})", spellings=("&", "numpy.bitwise_and"), kinds="iu", unit=-1, idempotent=True),

@@ -56,6 +56,7 @@ def plainly() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("transpile.fusion.fusing.ways", lambda *_: ())
         patched.setattr(legality, "CONDITIONS", legal)
+        patched.setattr(legality, "keeps_vectors", lambda _: ())
         yield
 
 
@@ -64,6 +65,7 @@ def forced() -> Iterator[None]:
     """All neighbouring loops are joined, whatever comes of it."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(legality, "CONDITIONS", ())
+        patched.setattr(legality, "keeps_vectors", lambda _: ())
         patched.setattr("transpile.fusion.fusing._Fuser.tighten", lambda *_: None)
         yield
 

@@ -80,7 +80,7 @@ class Facts:
         found = exact(e.op, [self.span(x) for x in e.args])
         return found is not None and within(found, whole(e.dtype))
 
-    def gap(self, a: Expr, b: Expr) -> int:
+    def gap(self, a: Expr | Term, b: Expr | Term) -> int:
         """What ``a - b`` is at most, of 64-bit integers."""
         (p, k), (q, m) = self.form(a), self.form(b)
         rest = {t: c for t in p | q if (c := p.get(t, 0) - q.get(t, 0))}
@@ -160,10 +160,20 @@ class Facts:
                 yield from ((v, a, 0), (v, b, 0))
             case Call("max" | "maximum", (a, b)):
                 yield from ((a, v, 0), (b, v, 0))
+            case Call("select", (_, a, b)):
+                for x in self._near(a) | self._near(b):
+                    yield v, x, max(self.gap(a, x), self.gap(b, x))
+                    yield x, v, max(self.gap(x, a), self.gap(x, b))
             case Call("bitand", args):
                 yield from ((v, p, 0) for p in args if self.span(p)[0] >= 0)
             case Call("floordiv" | "shr" | "mod" as op, (a, b)):
                 yield from self._shares(v, op, a, b)
+
+    def _near(self, e: Expr) -> set[Term]:
+        """What is known to be not far below or above what `e` is a sum of."""
+        terms = set(self.form(e)[0])
+        above = {x for x, row in self.most.items() if terms & row.keys()}
+        return terms.union(above, *(self.most.get(t, ()) for t in terms))
 
     def _shares(
         self, v: Var, op: str, a: Expr, b: Expr

@@ -1,20 +1,23 @@
 """Branchless code: a loop that stays scalar chooses values where the data would foil prediction."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
+from typing import Any
 
 from ..analysis.memory import Memory, loaded, written
-from ..names import Fresh, bound, reads
+from ..names import Fresh, reads
 from ..nodes import Assign, Call, Expr, If, Kernel, Loop, LoopLike, Stmt
 from ..ops import OPS
-from ..tree import walk
+from ..tree import map_children, walk
 from .blocks import map_stmts
 from .if_convert import flattened
 
 __all__ = ["CHEAP", "branchless", "by_elements"]
 
 CHEAP = 3.0  # weight up to which an operation may be done in vain
+FLOATS = frozenset(("f64", "f32"))
+BLENDED = FLOATS | {"i64", "i32", "u64", "u32"}
 MOST = 8.0  # weight that a branch may have in all: about what half a misprediction costs
 
 
@@ -64,27 +67,57 @@ def branchless(kernel: Kernel) -> Kernel:
         if not isinstance(s, Loop) or any(isinstance(n, LoopLike) for x in s.body for n in walk(x)):
             return s
         chosen = by_elements(s, memory)
-        if not chosen:
-            return s
-        body = [flattened((x,), fresh) if x in chosen else (x,) for x in s.body]
-        return replace(s, body=tuple(new for made in body for new in made))
+        if chosen:
+            body = [flattened((x,), fresh) if x in chosen else (x,) for x in s.body]
+            s = replace(s, body=tuple(new for made in body for new in made))
+        return _blended(s, memory)
 
     return map_stmts(kernel, edit)
 
 
+def _blended(loop: Loop, memory: Memory) -> Loop:
+    """`loop` with blends where an accumulator's next value is chosen, by elements, of such as need
+    this one's: for these a C compiler would branch.
+    """
+    stores, found = written(loop.body), set[Expr]()
+    for a in loop.accs:
+        for n in (n for e in _origin(loop, [a.step]) for n in walk(e)):
+            if isinstance(n, Call) and n.op == "select" and n.dtype in BLENDED and n not in found:
+                own = {a.name} if n.dtype in FLOATS else set[str]()
+                carried = a.name in reads(*_origin(loop, n.args[1:]))
+                if carried and _by_elements(loop, [n.args[0]], own, stores, memory):
+                    found.add(n)
+
+    def edit(n: Any) -> Any:
+        new = map_children(n, edit)
+        return replace(new, op="blend") if isinstance(n, Call) and n in found else new
+
+    return map_children(loop, edit) if found else loop
+
+
 def by_elements(loop: Loop, memory: Memory) -> list[Stmt]:
-    """The branches of `loop` that are cheap, and that elements decide, but nothing that comes of
-    the branch itself.
+    """The branches of `loop` that are cheap, and that elements decide; floats in them not by what
+    comes of the branch itself, for this takes long.
     """
     stores, found = written(loop.body), list[Stmt]()
     for s in loop.body:
         if isinstance(s, If) and _is_cheap(s):
-            origin = _origin(loop, [n.cond for n in walk(s) if isinstance(n, If)])
-            elements = loaded(origin)
-            own = memory.overlap(elements, stores) or bound(s) & reads(*origin)
-            if elements and not own:
+            conds = [n.cond for n in walk(s) if isinstance(n, If)]
+            floats = {y.name for y in s.yields if y.then.dtype in FLOATS}
+            if _by_elements(loop, conds, floats, stores, memory):
                 found.append(s)
     return found
+
+
+def _by_elements(
+    loop: Loop, conds: Sequence[Expr], given: Set[str], stores: frozenset[str], memory: Memory
+) -> bool:
+    """Whether the `conds` come of elements that the loop does not write, and not of what is `given`
+    by them.
+    """
+    origin = _origin(loop, conds)
+    elements = loaded(origin)
+    return bool(elements) and not memory.overlap(elements, stores) and not given & reads(*origin)
 
 
 def _origin(loop: Loop, code: Sequence[Expr]) -> list[Expr]:

@@ -215,6 +215,36 @@ static inline T tp_choose_D(uint8_t c, T a, T b)
     return c ? a : b;
 }
 
+/* iu: without the branch that GCC makes of a choice on x86 */
+static inline T tp_blend_D(uint8_t c, T a, T b)
+{
+#if defined __x86_64__
+    if (sizeof(T) >= 4) {
+        __asm__("testb %2, %2\n\tcmovne %1, %0" : "+r"(b) : "r"(a), "q"(c) : "cc");
+        return b;
+    }
+#endif
+    return c ? a : b;
+}
+/* f: likewise */
+static inline T tp_blend_D(uint8_t c, T a, T b)
+{
+#if defined __AVX__
+    union { long long bits; T value; } mask = {-(long long)c};
+    T r;
+    __asm__("vblendvpSUFFIX %3, %2, %1, %0" : "=x"(r) : "x"(b), "x"(a), "x"(mask.value));
+    return r;
+#elif defined __SSE2__
+    typedef T V __attribute__((vector_size(16)));
+    typedef long long M __attribute__((vector_size(16)));
+    V x = {a}, y = {b};
+    M mask = {-(long long)c};
+    return ((V)(((M)x & mask) | ((M)y & ~mask)))[0];
+#else
+    return c ? a : b;
+#endif
+}
+
 /* f */
 static inline T tp_pow_D(T a, T b) { return __builtin_powF(a, b); }
 /* f */

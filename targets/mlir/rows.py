@@ -62,6 +62,7 @@ _ROWS = (
     Row(op="ne", kinds="biu", text="arith.cmpi ne,"),
     Row(op="isnan", kinds="f", text="arith.cmpf uno, {0}, {0}"),
     Row(op="select", kinds="biuf", text="arith.select"),
+    Row(op="blend", kinds="iuf", text="arith.select"),
     # logic and bits
     Row(op="and", kinds="b", text="arith.andi"),
     Row(op="or", kinds="b", text="arith.ori"),

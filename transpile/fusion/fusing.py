@@ -76,6 +76,7 @@ def fuse_kernel(
         control_flow_simple=allow_control_flow_simple,
         broadcast_identity=allow_broadcast_identity,
         private=private | temporaries,
+        temporaries=temporaries,
         drawn=drawn,
     )
     fuser = _Fuser(kernel, gates)

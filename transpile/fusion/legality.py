@@ -5,6 +5,7 @@ Each yields a rejection where its condition fails; `judge` collects them all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from loopir.analysis.access import Access, accesses
 from loopir.analysis.dependence import Overlap, may_share
@@ -18,7 +19,7 @@ from .conflicts import in_place
 from .domains import same_depth, same_domain
 from .flow import broadcasts, obstruction, repeated
 from .pairs import Pair, both, label, meeting, reject, words
-from .profit import worthwhile
+from .profit import keeps_vectors, worthwhile
 
 __all__ = [
     "CONDITIONS", "access_pattern", "broadcast", "control_flow", "dependence", "domain_match",
@@ -31,12 +32,11 @@ Condition = Callable[[Pair], Iterator[Rejection]]
 
 def judge(p: Pair) -> tuple[Rejection, ...]:
     """Every reason why the two loops must stay two; where there is none, why they had better."""
-    found: list[Rejection] = []
-    for condition in CONDITIONS:
-        if condition is not worthwhile or not found:  # it is dear to tell
-            found += condition(p)
-    draws = [r for r in found if r.code == "FUSE_REJECT_EFFECTS_RNG"]
-    return tuple(draws or found)  # for all else the code of the generator is to blame
+    found = tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
+    draws = tuple(r for r in found if r.code == "FUSE_REJECT_EFFECTS_RNG")
+    if draws:
+        return draws  # for all else the code of the generator is to blame
+    return found or tuple(keeps_vectors(p))
 
 
 def uncounted(first: Stmt, second: Stmt) -> Iterator[Rejection]:

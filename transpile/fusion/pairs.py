@@ -15,19 +15,21 @@ from .conflicts import Conflict, conflicts, in_place, witness
 from .neighbours import Between, sort
 
 __all__ = [
-    "Gates", "Pair", "both", "label", "meeting", "pair", "reject", "words",
+    "Gates", "Pair", "both", "label", "meeting", "pair", "reject", "saved", "words",
 ]
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Gates:
     """What is admitted. ``private``: arrays that nobody sees when the call ends in an exception;
+    ``temporaries``: those among them that are not there in the end if nothing loads them;
     ``drawn``: states of random generators.
     """
 
     control_flow_simple: bool = True
     broadcast_identity: bool = True
     private: frozenset[str] = frozenset()
+    temporaries: frozenset[str] = frozenset()
     drawn: frozenset[str] = frozenset()
 
 
@@ -97,7 +99,7 @@ def pair(
     )
 
 
-def _saved(p: Pair) -> int:
+def saved(p: Pair) -> int:
     """Bytes that an iteration of both loops moves once, and in two loops twice."""
     dtypes = {q.name: q.dtype for q in p.kernel.params}
     inmost = []
@@ -136,8 +138,8 @@ def reject(
     """
     where = f"the loop at line {p.first.span.line}" if p.first.span else "the loop before it"
     message = f"cannot join {where}: {why}"
-    if help and (saved := _saved(p)):
-        help = f"{help};\none pass would move {saved} B less an element"
+    if help and (less := saved(p)):
+        help = f"{help};\none pass would move {less} B less an element"
     return Rejection(code, message, p.second.span, labels, note, help)
 
 

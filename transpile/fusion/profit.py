@@ -12,6 +12,7 @@ from loopir.analysis.folds import fold_of
 from loopir.analysis.memory import Memory
 from loopir.names import reads
 from loopir.nodes import (
+    Accum,
     Append,
     Assign,
     Call,
@@ -22,6 +23,7 @@ from loopir.nodes import (
     Load,
     Loop,
     LoopLike,
+    Node,
     Param,
     PredLoop,
     Store,
@@ -37,9 +39,9 @@ from loopir.tree import children, walk
 
 from ..rejections import Rejection
 from .domains import nest
-from .pairs import Pair, label, reject
+from .pairs import Pair, label, reject, saved
 
-__all__ = ["innermost", "worthwhile"]
+__all__ = ["innermost", "keeps_vectors", "worthwhile"]
 
 AT_ONCE = 3.0  # operations that a core does in a cycle
 _FLOAT, _INT = 4.0, 1.0  # cycles until an operation has its result
@@ -47,10 +49,36 @@ _SOON = 64  # iterations in which a store may not have left the core's buffer
 
 
 def worthwhile(p: Pair) -> Iterator[Rejection]:
-    """One loop has the vectors that the two have; of loops that may become one."""
+    """Folds keep their order, and loads do not wait for stores."""
     yield from _stored_just_now(p)
     yield from _folds_in_any_order(p)
-    yield from _scalar_for_the_other(p)
+
+
+def keeps_vectors(p: Pair) -> Iterator[Rejection]:
+    """No loop in vectors goes element by element for the sake of the other; of loops that may be
+    one, for it is dear to tell.
+
+    Unless what it does is little, and that one waits for its own results meanwhile, or both load an
+    element; or an array vanishes, which costs more.
+    """
+    loops = p.first, p.second
+    if not all(map(innermost, loops)) or all(_is_plain(p, loop) for loop in loops):
+        return
+    made, read = ({a.array for a in accesses((loop,)) if a.is_write is w}
+                  for loop, w in ((p.first, True), (p.second, False)))
+    if made & read & p.gates.temporaries:
+        return
+    joined = replace(
+        p.first, body=(*p.first.body, *p.second.body), accs=(*p.first.accs, *p.second.accs)
+    )
+    if _is_all_vectors(p.kernel, joined):
+        return
+    fast = [loop for loop in loops if _is_all_vectors(p.kernel, loop)]
+    rest = [loop for loop in loops if loop not in fast]
+    if fast and not (rest and _is_little(p, joined) and (saved(p) or _waits(joined))):
+        which, other = ("the first", "the second") if fast[0] is p.first else ("this", "the first")
+        why = f"{which} loop runs in vectors, and could not with what {other} does in between"
+        yield reject(p, "FUSE_REJECT_UNPROFITABLE", why)
 
 
 def _stored_just_now(p: Pair) -> Iterator[Rejection]:
@@ -84,27 +112,6 @@ def _folds_in_any_order(p: Pair) -> Iterator[Rejection]:
             yield reject(p, "FUSE_REJECT_UNPROFITABLE", why, *label(access.span, "folded"))
 
 
-def _scalar_for_the_other(p: Pair) -> Iterator[Rejection]:
-    """A loop in vectors, which would go element by element beside the other.
-
-    Unless what it does is little, and that one waits for its own results meanwhile.
-    """
-    loops = p.first, p.second
-    if not all(map(innermost, loops)) or all(_is_plain(p, loop) for loop in loops):
-        return
-    joined = replace(
-        p.first, body=(*p.first.body, *p.second.body), accs=(*p.first.accs, *p.second.accs)
-    )
-    if _is_all_vectors(p.kernel, joined):
-        return
-    fast = [loop for loop in loops if _is_all_vectors(p.kernel, loop)]
-    rest = [loop for loop in loops if loop not in fast]
-    if fast and not (rest and _waits(p, joined)):
-        which, other = ("the first", "the second") if fast[0] is p.first else ("this", "the first")
-        why = f"{which} loop runs in vectors, and could not with what {other} does in between"
-        yield reject(p, "FUSE_REJECT_UNPROFITABLE", why)
-
-
 def _is_plain(p: Pair, loop: Loop) -> bool:
     """Whether `loop` surely is one in vectors, alone and beside others."""
     straight = all(isinstance(s, Assign | Store) for s in loop.body)
@@ -114,14 +121,29 @@ def _is_plain(p: Pair, loop: Loop) -> bool:
 def _is_all_vectors(kernel: Kernel, loop: Loop) -> bool:
     """Whether no long loop comes out of the passes as scalar code, with `loop` alone in the kernel.
     """
-    kept = {a.name: Param(f"{a.name}_kept", a.init.dtype, 0, written=True) for a in loop.accs}
-    ends = (Store(p.name, (), Var(name, p.dtype)) for name, p in kept.items())
-    alone = replace(kernel, params=(*kernel.params, *kept.values()), body=(loop, *ends))
+    left = _read_outside(kernel, loop)
+    kept = [Param(f"{a.name}_kept", a.init.dtype, 0, written=True) for a in left]
+    ends = (Store(p.name, (), a.current) for a, p in zip(left, kept, strict=True))
+    alone = replace(kernel, params=(*kernel.params, *kept), body=(loop, *ends))
     loops = [n for s in optimise(alone).body for n in walk(s) if isinstance(n, LoopLike)]
     return all(
         isinstance(n, VecLoop | PredLoop) or (isinstance(n, Loop) and not _is_long(n))
         for n in loops
     )
+
+
+def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
+    """The accumulators of `loop` that something else in the kernel reads."""
+    names = {a.name for a in loop.accs}
+
+    def read(n: Node) -> frozenset[str]:
+        if isinstance(n, Loop) and names & {a.name for a in n.accs}:
+            return frozenset()
+        inner = frozenset[str]().union(*map(read, children(n)))
+        return inner | ({n.name} if isinstance(n, Var) else frozenset())
+
+    found = frozenset[str]().union(*map(read, kernel.body))
+    return [a for a in loop.accs if a.name in found]
 
 
 def _is_long(loop: Loop) -> bool:
@@ -130,20 +152,25 @@ def _is_long(loop: Loop) -> bool:
     return innermost(loop) and loop.until is None and (count is None or count > _SOON)
 
 
-def _waits(p: Pair, loop: Loop) -> bool:
-    """Whether an iteration of `loop`, a scalar one, takes as long as what it carries to the next;
-    the rest is done meanwhile.
-    """
+def _is_little(p: Pair, loop: Loop) -> bool:
+    """Whether `loop` has no slow operations as scalar code, and no branches."""
     branches = [s for s in loop.body if isinstance(s, If)]
-    work = [n for s in (*loop.body, *(a.step for a in loop.accs)) for n in walk(s)]
-    weights = [OPS[n.op].weight for n in work if isinstance(n, Call)]
-    memory = [n for n in work if isinstance(n, Load | Store)]
+    work = [n for s in loop.body for n in walk(s)]
     return (
         len(by_elements(loop, Memory(p.kernel))) == len(branches)
         and not any(isinstance(n, Append) for n in work)
-        and max(weights, default=0) <= CHEAP
-        and sum(weights) + len(memory) <= AT_ONCE * _latency(loop)
+        and not any(isinstance(n, Call) and OPS[n.op].weight > CHEAP for n in work)
     )
+
+
+def _waits(loop: Loop) -> bool:
+    """Whether an iteration of `loop`, a scalar one, takes as long as what it carries to the next;
+    the rest is done meanwhile.
+    """
+    work = [n for s in (*loop.body, *(a.step for a in loop.accs)) for n in walk(s)]
+    weight = sum(OPS[n.op].weight for n in work if isinstance(n, Call))
+    memory = sum(isinstance(n, Load | Store) for n in work)
+    return weight + memory <= AT_ONCE * _latency(loop)
 
 
 def _latency(loop: Loop) -> float:
