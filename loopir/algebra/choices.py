@@ -44,12 +44,16 @@ def _logic(c: Expr, a: Expr, b: Expr) -> Expr | None:
 
 
 def same_choice(e: Call) -> Expr | None:
-    """``select(c, select(c, a, x), b)`` → ``select(c, a, b)``."""
+    """``select(c, select(c, a, x), b)`` → ``select(c, a, b)``; ``select(c, select(d, a, b), b)`` →
+    ``select(c & d, a, b)``.
+    """
     c, a, b = e.args
     if isinstance(a, Call) and a.op == "select" and a.args[0] == c:
         return Call("select", (c, a.args[1], b), e.dtype)
     if isinstance(b, Call) and b.op == "select" and b.args[0] == c:
         return Call("select", (c, a, b.args[2]), e.dtype)
+    if isinstance(a, Call) and a.op == "select" and a.args[2] == b:
+        return Call("select", (Call("and", (c, a.args[0]), "bool"), a.args[1], b), e.dtype)
     return None
 
 

@@ -3,21 +3,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
-from typing import Any
 
+from ..algebra.choices import extremum
 from ..analysis.memory import Memory, loaded, written
 from ..names import Fresh, reads
-from ..nodes import Assign, Call, Expr, If, Kernel, Loop, LoopLike, Stmt
+from ..nodes import Assign, Call, Expr, If, Kernel, Loop, LoopLike, Stmt, Yield
 from ..ops import OPS
-from ..tree import map_children, walk
+from ..tree import walk
 from .blocks import map_stmts
 from .if_convert import flattened
 
-__all__ = ["CHEAP", "branchless", "by_elements"]
+__all__ = ["CHEAP", "FLOATS", "branchless", "by_elements", "of_elements", "origin"]
 
 CHEAP = 3.0  # weight up to which an operation may be done in vain
 FLOATS = frozenset(("f64", "f32"))
-BLENDED = FLOATS | {"i64", "i32", "u64", "u32"}
 MOST = 8.0  # weight that a branch may have in all: about what half a misprediction costs
 
 
@@ -68,59 +67,55 @@ def branchless(kernel: Kernel) -> Kernel:
             return s
         chosen = by_elements(s, memory)
         if chosen:
-            body = [flattened((x,), fresh) if x in chosen else (x,) for x in s.body]
+            body = [_straight(x, fresh) if x in chosen else (x,) for x in s.body]
             s = replace(s, body=tuple(new for made in body for new in made))
-        return _blended(s, memory)
+        return s
 
     return map_stmts(kernel, edit)
 
 
-def _blended(loop: Loop, memory: Memory) -> Loop:
-    """`loop` with blends where an accumulator's next value is chosen, by elements, of such as need
-    this one's: for these a C compiler would branch.
-    """
-    stores, found = written(loop.body), set[Expr]()
-    for a in loop.accs:
-        for n in (n for e in _origin(loop, [a.step]) for n in walk(e)):
-            if isinstance(n, Call) and n.op == "select" and n.dtype in BLENDED and n not in found:
-                own = {a.name} if n.dtype in FLOATS else set[str]()
-                carried = a.name in reads(*_origin(loop, n.args[1:]))
-                if carried and _by_elements(loop, [n.args[0]], own, stores, memory):
-                    found.add(n)
+def _straight(branch: Stmt, fresh: Fresh) -> tuple[Stmt, ...]:
+    """`branch` without a branch."""
+    assert isinstance(branch, If)
+    extrema = {y.name: e for y in branch.yields if (e := _extremum(branch, y)) is not None}
+    others = tuple(y for y in branch.yields if y.name not in extrema)
+    flat = flattened((replace(branch, yields=others),), fresh, *extrema.values())
+    return (*flat, *(Assign(name, e, span=branch.span) for name, e in extrema.items()))
 
-    def edit(n: Any) -> Any:
-        new = map_children(n, edit)
-        return replace(new, op="blend") if isinstance(n, Call) and n in found else new
 
-    return map_children(loop, edit) if found else loop
+def _extremum(branch: If, y: Yield) -> Expr | None:
+    """What the branch gives `y`, if it is the lesser, or greater, of the two."""
+    return extremum(Call("select", (branch.cond, y.then, y.orelse), y.then.dtype))
 
 
 def by_elements(loop: Loop, memory: Memory) -> list[Stmt]:
     """The branches of `loop` that are cheap, and that elements decide; floats in them not by what
-    comes of the branch itself, for this takes long.
+    comes of the branch itself, for this takes long, unless it is an extremum.
     """
     stores, found = written(loop.body), list[Stmt]()
     for s in loop.body:
         if isinstance(s, If) and _is_cheap(s):
             conds = [n.cond for n in walk(s) if isinstance(n, If)]
-            floats = {y.name for y in s.yields if y.then.dtype in FLOATS}
-            if _by_elements(loop, conds, floats, stores, memory):
+            floats = {
+                y.name for y in s.yields if y.then.dtype in FLOATS and _extremum(s, y) is None
+            }
+            if of_elements(loop, conds, floats, stores, memory):
                 found.append(s)
     return found
 
 
-def _by_elements(
+def of_elements(
     loop: Loop, conds: Sequence[Expr], given: Set[str], stores: frozenset[str], memory: Memory
 ) -> bool:
     """Whether the `conds` come of elements that the loop does not write, and not of what is `given`
     by them.
     """
-    origin = _origin(loop, conds)
-    elements = loaded(origin)
-    return bool(elements) and not memory.overlap(elements, stores) and not given & reads(*origin)
+    code = origin(loop, conds)
+    elements = loaded(code)
+    return bool(elements) and not memory.overlap(elements, stores) and not given & reads(*code)
 
 
-def _origin(loop: Loop, code: Sequence[Expr]) -> list[Expr]:
+def origin(loop: Loop, code: Sequence[Expr]) -> list[Expr]:
     """`code` with all that its values come of, in this iteration and those before."""
     made: dict[str, tuple[Expr, ...]] = {a.name: (a.step,) for a in loop.accs}
     for s in (n for x in loop.body for n in walk(x)):

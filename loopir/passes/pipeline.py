@@ -11,6 +11,7 @@ from .abreast import abreast
 from .ahead import ahead
 from .appends import appends
 from .bits import bits
+from .blends import blends
 from .block import block
 from .branchless import branchless
 from .canonical import canonical
@@ -129,6 +130,7 @@ PIPELINE = (
     Pass(branchless, "what lanes hold is settled: the loops that are left stay scalar"),
     Pass(reuse, "iterations side by side load the same"),
     Pass(simplify, "names that only scalar code needed"),
+    Pass(blends, "no other pass knows them, and names are settled"),
     Pass(bits, "no other pass needs to see a loop twice", fits=True),
 )
 

@@ -41,6 +41,13 @@ typedef union {
 #define TP_QUIET(a, b) (void)0
 #endif
 
+/* b = a where `test`, which compares x and y, holds; `cc` is how the instruction says so. */
+#if defined __x86_64__
+#define TP_CMOV(cc, test, x, y, a, b) __asm__("cmp %3, %2\n\tcmov" cc " %1, %0" : "+r"(b) : "r"(a), "r"(x), "r"(y) : "cc")
+#else
+#define TP_CMOV(cc, test, x, y, a, b) b = (test) ? a : b
+#endif
+
 /* The lanes of two vectors in another order; `indices` is the type of a vector of their numbers. */
 #ifdef __clang__
 #define TP_SHUFFLE(indices, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)

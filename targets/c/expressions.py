@@ -1,6 +1,8 @@
 """Expressions of legal IR as C, scalar and vector."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loopir import nodes as ir
 from loopir.algebra.values import may_raise, raising
 from loopir.ops import OPS
@@ -43,6 +45,10 @@ def expr(e: ir.Expr, s: Scope) -> str:
             if op == "select" and any(map(raising, args[1:])):
                 bits = "u16" if dtype == "f16" else dtype  # no register of floats has a uint16_t
                 return f"tp_choose_{bits}({', '.join(map(plain, given))})"
+            if op == "blend" and (test := _compared(args[0], dtype)) is not None:
+                compared = (expr(a, s) for a in test.args)
+                texts = ", ".join(map(plain, (*compared, *given[1:])))
+                return f"tp_blend_{test.op}_{dtype}({texts})"
             if op == "cast" and DTYPES[dtype].kind in "iu" and _is_chosen(args[0]):
                 given = (f"TP_CHOSEN({plain(given[0])})",)
             return scalar_operation(op, given, _operand(e), dtype)
@@ -77,6 +83,15 @@ def decisive(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
         return args[1:]  # of no use beside a NaN
     of_range = op == "cast" and args[0].dtype == "bool"  # which it knows
     return args if of_range or (op in ("and", "or") and not all(map(raising, args))) else ()
+
+
+def _compared(cond: ir.Expr, dtype: str) -> ir.Call | None:
+    """`cond`, if it compares numbers of that `dtype` in a way that a blend knows."""
+    known = ("lt", "le") if DTYPES[dtype].kind == "f" else ("lt", "le", "eq", "ne")
+    match cond:
+        case ir.Call(op, (a, _)) if op in known and a.dtype == dtype:
+            return cond
+    return None
 
 
 def _kept(text: str, e: ir.Expr) -> str:
@@ -183,6 +198,8 @@ def loaded_together(e: ir.Load, names: tuple[str, str], s: Scope) -> str:
 
 def _vector_call(e: ir.Call, s: Scope) -> str:
     assert isinstance(e.lanes, int)
+    if e.op == "blend":
+        return _vector_call(replace(e, op="select"), s)
     operand = _operand(e)
     if e.op == "cast" and operand == "bool" and e.dtype == "u8":
         return _bytes(e.args[0], s)

@@ -218,30 +218,78 @@ static inline T tp_choose_D(uint8_t c, T a, T b)
 /* iu: without the branch that GCC makes of a choice on x86 */
 static inline T tp_blend_D(uint8_t c, T a, T b)
 {
-#if defined __x86_64__
-    if (sizeof(T) >= 4) {
-        __asm__("testb %2, %2\n\tcmovne %1, %0" : "+r"(b) : "r"(a), "q"(c) : "cc");
-        return b;
-    }
-#endif
-    return c ? a : b;
+    if (sizeof(T) < 4) return c ? a : b;
+    TP_CMOV("ne", c, (int)c, 0, a, b);
+    return b;
 }
 /* f: likewise */
 static inline T tp_blend_D(uint8_t c, T a, T b)
 {
+    union { int64_t bits; T value; } mask = {-(int64_t)c};
 #if defined __AVX__
-    union { long long bits; T value; } mask = {-(long long)c};
-    T r;
-    __asm__("vblendvpSUFFIX %3, %2, %1, %0" : "=x"(r) : "x"(b), "x"(a), "x"(mask.value));
-    return r;
+    __asm__("vblendvpSUFFIX %2, %1, %0, %0" : "+x"(b) : "x"(a), "x"(mask.value));
+    return b;
 #elif defined __SSE2__
-    typedef T V __attribute__((vector_size(16)));
-    typedef long long M __attribute__((vector_size(16)));
-    V x = {a}, y = {b};
-    M mask = {-(long long)c};
-    return ((V)(((M)x & mask) | ((M)y & ~mask)))[0];
+    __asm__("andpSUFFIX %1, %0" : "+x"(a) : "x"(mask.value));
+    __asm__("andnpSUFFIX %1, %0" : "+x"(mask.value) : "x"(b));
+    __asm__("orpSUFFIX %1, %0" : "+x"(a) : "x"(mask.value));
+    return a;
 #else
-    return c ? a : b;
+    return tp_choose_D(c, a, b);
+#endif
+}
+/* iu: the same by a comparison, which takes no way through other registers */
+static inline T tp_blend_lt_D(T x, T y, T a, T b)
+{
+    if (sizeof(T) < 4) return x < y ? a : b;
+    if ((T)-1 < (T)0) TP_CMOV("l", x < y, x, y, a, b);
+    else TP_CMOV("b", x < y, x, y, a, b);
+    return b;
+}
+/* iu */
+static inline T tp_blend_le_D(T x, T y, T a, T b)
+{
+    if (sizeof(T) < 4) return x <= y ? a : b;
+    if ((T)-1 < (T)0) TP_CMOV("le", x <= y, x, y, a, b);
+    else TP_CMOV("be", x <= y, x, y, a, b);
+    return b;
+}
+/* iu */
+static inline T tp_blend_eq_D(T x, T y, T a, T b)
+{
+    if (sizeof(T) < 4) return x == y ? a : b;
+    TP_CMOV("e", x == y, x, y, a, b);
+    return b;
+}
+/* iu */
+static inline T tp_blend_ne_D(T x, T y, T a, T b)
+{
+    if (sizeof(T) < 4) return x != y ? a : b;
+    TP_CMOV("ne", x != y, x, y, a, b);
+    return b;
+}
+/* f */
+static inline T tp_blend_lt_D(T x, T y, T a, T b)
+{
+#if defined __AVX__
+    T mask;
+    __asm__("vcmpsSUFFIX $17, %2, %1, %0" : "=x"(mask) : "x"(x), "x"(y));
+    __asm__("vblendvpSUFFIX %2, %1, %0, %0" : "+x"(b) : "x"(a), "x"(mask));
+    return b;
+#else
+    return tp_blend_D(tp_lt_D(x, y), a, b);
+#endif
+}
+/* f */
+static inline T tp_blend_le_D(T x, T y, T a, T b)
+{
+#if defined __AVX__
+    T mask;
+    __asm__("vcmpsSUFFIX $18, %2, %1, %0" : "=x"(mask) : "x"(x), "x"(y));
+    __asm__("vblendvpSUFFIX %2, %1, %0, %0" : "+x"(b) : "x"(a), "x"(mask));
+    return b;
+#else
+    return tp_blend_D(tp_le_D(x, y), a, b);
 #endif
 }
 
