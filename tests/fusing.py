@@ -61,12 +61,15 @@ def plainly() -> Iterator[None]:
 
 
 @contextmanager
-def forced() -> Iterator[None]:
-    """All neighbouring loops are joined, whatever comes of it."""
+def forced(*, guarded: bool = False) -> Iterator[None]:
+    """All neighbouring loops are joined, whatever comes of it; with the guards of those that may
+    be, or without.
+    """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(legality, "CONDITIONS", ())
         patched.setattr(legality, "keeps_vectors", lambda _: ())
-        patched.setattr("transpile.fusion.fusing._Fuser.tighten", lambda *_: None)
+        if not guarded:
+            patched.setattr("transpile.fusion.fusing._Fuser.tighten", lambda *_: None)
         yield
 
 

@@ -78,8 +78,8 @@ def _carried(loop: Loop, name: str, step: Expr, memory: Memory) -> set[Call]:
     found, stores = set(), written(loop.body)
     for n in (n for e in origin(loop, [step]) for n in walk(e)):
         if isinstance(n, Call) and n.op == "select" and n.dtype in BLENDED:
-            own = {name} if n.dtype in FLOATS else set[str]()
             needs = name in reads(*origin(loop, n.args[1:]))
+            own = {name: n.dtype in FLOATS}
             if needs and of_elements(loop, [n.args[0]], own, stores, memory):
                 found.add(n)
     return found

@@ -1,13 +1,13 @@
 """Branchless code: a loop that stays scalar chooses values where the data would foil prediction."""
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..algebra.choices import extremum
 from ..analysis.memory import Memory, loaded, written
 from ..names import Fresh, reads
-from ..nodes import Assign, Call, Expr, If, Kernel, Loop, LoopLike, Stmt, Yield
+from ..nodes import Assign, Call, Expr, If, Kernel, Load, Loop, LoopLike, Stmt, Yield
 from ..ops import OPS
 from ..tree import walk
 from .blocks import map_stmts
@@ -96,23 +96,25 @@ def by_elements(loop: Loop, memory: Memory) -> list[Stmt]:
     for s in loop.body:
         if isinstance(s, If) and _is_cheap(s):
             conds = [n.cond for n in walk(s) if isinstance(n, If)]
-            floats = {
-                y.name for y in s.yields if y.then.dtype in FLOATS and _extremum(s, y) is None
-            }
-            if of_elements(loop, conds, floats, stores, memory):
+            given = {y.name: y.then.dtype in FLOATS and _extremum(s, y) is None for y in s.yields}
+            if of_elements(loop, conds, given, stores, memory):
                 found.append(s)
     return found
 
 
 def of_elements(
-    loop: Loop, conds: Sequence[Expr], given: Set[str], stores: frozenset[str], memory: Memory
+    loop: Loop, conds: Sequence[Expr], given: Mapping[str, bool], stores: frozenset[str],
+    memory: Memory,
 ) -> bool:
-    """Whether the `conds` come of elements that the loop does not write, and not of what is `given`
-    by them.
+    """Whether the `conds` come of elements that the loop does not write, and of what is `given` by
+    them at most in little time: not by a subscript, nor (True) at all.
     """
     code = origin(loop, conds)
     elements = loaded(code)
-    return bool(elements) and not memory.overlap(elements, stores) and not given & reads(*code)
+    loads = [n for e in code for n in walk(e) if isinstance(n, Load)]
+    slow = {name for name, long in given.items() if long} & reads(*code)
+    slow |= given.keys() & reads(*(e for n in loads for e in n.index))
+    return bool(elements) and not memory.overlap(elements, stores) and not slow
 
 
 def origin(loop: Loop, code: Sequence[Expr]) -> list[Expr]:

@@ -75,7 +75,8 @@ def keeps_vectors(p: Pair) -> Iterator[Rejection]:
         return
     fast = [loop for loop in loops if _is_all_vectors(p.kernel, loop)]
     rest = [loop for loop in loops if loop not in fast]
-    if fast and not (rest and _is_little(p, joined) and (saved(p) or _waits(joined))):
+    little = all(map(_is_little, fast)) and not _branches(p, joined)
+    if fast and not (rest and little and (saved(p) or _waits(joined))):
         which, other = ("the first", "the second") if fast[0] is p.first else ("this", "the first")
         why = f"{which} loop runs in vectors, and could not with what {other} does in between"
         yield reject(p, "FUSE_REJECT_UNPROFITABLE", why)
@@ -152,15 +153,17 @@ def _is_long(loop: Loop) -> bool:
     return innermost(loop) and loop.until is None and (count is None or count > _SOON)
 
 
-def _is_little(p: Pair, loop: Loop) -> bool:
-    """Whether `loop` has no slow operations as scalar code, and no branches."""
-    branches = [s for s in loop.body if isinstance(s, If)]
+def _is_little(loop: Loop) -> bool:
+    """Whether `loop` has no slow operations as scalar code."""
     work = [n for s in loop.body for n in walk(s)]
-    return (
-        len(by_elements(loop, Memory(p.kernel))) == len(branches)
-        and not any(isinstance(n, Append) for n in work)
-        and not any(isinstance(n, Call) and OPS[n.op].weight > CHEAP for n in work)
-    )
+    slow = (n for n in work if isinstance(n, Call) and OPS[n.op].weight > CHEAP)
+    return not any(isinstance(n, Append) for n in work) and not any(slow)
+
+
+def _branches(p: Pair, loop: Loop) -> bool:
+    """Whether `loop`, as scalar code, has branches."""
+    found = sum(isinstance(s, If) for s in loop.body)
+    return found > len(by_elements(loop, Memory(p.kernel)))
 
 
 def _waits(loop: Loop) -> bool:
