@@ -67,6 +67,34 @@ def test_folds_filters_and_nests() -> None:
     assert [loop.bytes for loop in report.loops] == [8, 16, 16]
 
 
+def test_what_names_hold() -> None:
+    @fuse
+    def f(x, k):
+        n = len(x)
+        d = x.reshape(2, -1) * 2
+        z = 1j * k
+        s, best, ok = 0.0, None, False
+        kept = [v for v in x if v > 0.5]
+        for i in range(n):
+            s += x[i]
+            half = np.float32(x[i])
+            if best is None or x[i] > best:
+                best, ok = x[i], True
+            z = z * z + k
+        m = n if s > 3 else s
+        x = x + half
+        return d, s, best, ok, kept, z, m, x
+
+    report = f.report(F64, 3)
+    assert report.names == {
+        "n": "int", "d": "f64[:, :]", "z": "complex", "s": "float or f64", "best": "f64",
+        "ok": "bool", "kept": "list", "i": "int", "half": "f32", "m": "int or f64",
+        "x": "f64[:]",
+    }
+    assert "\n   types: n int; d f64[:, :]; z complex; s float or f64; best f64;" in str(report)
+    assert report.to_dict()["names"] == report.names
+
+
 def test_scalar_loops_are_told_in_the_names_of_the_source() -> None:
     @fuse
     def f(x):

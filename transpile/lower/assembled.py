@@ -68,7 +68,6 @@ def assembled(
         sources=sources,
         copied_up_to=ALL_BYTES if wordless else 0,
         told=b.told,
-        typed=tuple(b.typed),
     )
     copies = plan.wordless or (checked and not stops)
     return replace(plan, snapshot=bool(writes) and copies)

@@ -119,6 +119,7 @@ class _Function(Results):
     ) -> None:
         self.growing, self.short = growing(tree, known.unforeseen), None
         self.holds, self.mixed, self.tried = known.holds, known.mixed, known.tried
+        self.complexes = known.names
         self.buffers = {}
         tree = grown(tree, self.growing)
         self.steady = steady_slices(tree)
@@ -159,7 +160,14 @@ class _Function(Results):
             ),
             objects=tuple(s for n in self.given for s in _shapes(n, self.types[n])),
             short=self.short,
+            typed=(*self.b.typed, *self._complex_types()),
         )
+
+    def _complex_types(self) -> Iterator[tuple[str, str]]:
+        """What names hold that are split in two."""
+        for name, python in self.complexes.items():
+            narrow = (f"{name}_re", "f32") in self.b.typed
+            yield name, "complex" if python else "c64" if narrow else "c128"
 
     def _ask_types(self) -> None:
         """Arguments of which the types alone have decided something are to have them again."""
