@@ -111,9 +111,9 @@ def of_elements(
     """
     code = origin(loop, conds)
     elements = loaded(code)
-    loads = [n for e in code for n in walk(e) if isinstance(n, Load)]
+    places = [e for x in code for n in walk(x) if isinstance(n, Load) for e in n.index]
     slow = {name for name, long in given.items() if long} & reads(*code)
-    slow |= given.keys() & reads(*(e for n in loads for e in n.index))
+    slow |= given.keys() & reads(*origin(loop, places))
     return bool(elements) and not memory.overlap(elements, stores) and not slow
 
 
