@@ -19,7 +19,8 @@ from .conflicts import in_place
 from .domains import same_depth, same_domain
 from .flow import broadcasts, obstruction, repeated
 from .pairs import Pair, both, label, meeting, reject, words
-from .profit import keeps_vectors, worthwhile
+from .profit import worthwhile
+from .vectors import keeps_vectors
 
 __all__ = [
     "CONDITIONS", "access_pattern", "broadcast", "control_flow", "dependence", "domain_match",
