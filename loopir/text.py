@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from . import nodes as ir
 from .exhaustive import unhandled
@@ -12,7 +13,7 @@ from .parse_expr import SYMBOLS
 from .parse_head import OPTIONS
 from .types import DTYPES
 
-__all__ = ["parse", "show"]
+__all__ = ["Line", "lines", "parse", "show"]
 
 ATOM = 9  # binding strength of what needs no parentheses; Python's own order below it
 _SYMBOL_OF = {op: symbol for symbol, (_, ops) in SYMBOLS.items() for op in ops}
@@ -22,7 +23,7 @@ def show(n: ir.Node) -> str:
     """`n` as text; ``parse(show(kernel)) == kernel`` for every well-formed kernel."""
     match n:
         case ir.Kernel():
-            return _kernel(n)
+            return "".join(f"{line.text}\n" for line in lines(n))
         case ir.Param():
             return f"{n.name}: {_type(n)}"
         case ir.Guard(cond, code):
@@ -44,7 +45,7 @@ def show(n: ir.Node) -> str:
         case ir.Broadcast() | ir.Ramp() | ir.HReduce():
             return _expr(n, 0)
         case _:
-            return "\n".join(_stmt(n))
+            return "\n".join(line.text for line in _stmt(n))
 
 
 # -- expressions
@@ -134,73 +135,102 @@ def _commas(nodes: Iterable[ir.Node]) -> str:
 # -- statements, each a list of lines
 
 
-def _stmt(s: ir.Stmt) -> list[str]:
+class Line(NamedTuple):
+    """A line of a kernel's text, and the node that it shows, or begins to."""
+
+    text: str
+    of: ir.Node
+
+
+def lines(k: ir.Kernel) -> list[Line]:
+    """The lines of ``show(k)``."""
+    words = ", ".join(f'"{w}"' for w in k.strict)
+    heads = [f"@strict({words})"] if words else []
+    heads += ["@stops"] if k.stops else []
+    heads.append(f"def {k.name}({_commas(k.params)}):")
+    guards = [Line("    " + show(g), g) for g in k.guards]
+    body = _block(k, k.body) if k.body or not guards else []
+    return [*(Line(text, k) for text in heads), *guards, *body]
+
+
+def _stmt(s: ir.Stmt) -> list[Line]:
+    match s:
+        case ir.If():
+            return _if(s)
+        case ir.Assign() | ir.Local() | ir.Bits() | ir.Store() | ir.Append() | ir.Prefix():
+            return [Line(_write(s), s)]
+        case ir.Check(cond, code):
+            return [Line(f'check({show(cond)}, "{code}")', s)]
+        case ir.Break(cond):
+            return [Line(f"if {show(cond)}: break", s)]
+        case ir.Return():
+            return [Line("return", s)]
+        case _:
+            return _loop(s)
+
+
+def _write(s: ir.Stmt) -> str:
     match s:
         case ir.Assign(name, value):
-            return [f"{name} = {show(value)}"]
+            return f"{name} = {show(value)}"
         case ir.Local(name, dtype, length, lanes):
             row = "" if lanes is None else f", {lanes}"
-            return [f"{name} = local({dtype}, {length}{row})"]
+            return f"{name} = local({dtype}, {length}{row})"
         case ir.Bits(name, array):
-            return [f"{name} = bits({array})"]
+            return f"{name} = bits({array})"
         case ir.Store(array, index, value, mask, axis, step):
             at = _index(index, value.lanes, axis, step)
-            return [f"{array}[{at}] = {_masked(value, mask)}"]
+            return f"{array}[{at}] = {_masked(value, mask)}"
         case ir.Append(array, count, value, mask, only):
             rest = ", only=True" if only else ""
-            return [f"append({array}, {count}, {_masked(value, mask)}{rest})"]
+            return f"append({array}, {count}, {_masked(value, mask)}{rest})"
         case ir.Prefix(name, op, acc, value, before, factor):
             names = name if before is None else f"{name}, {before}"
             times = "" if factor is None else f", {show(factor)}"
-            return [f'{names} = prefix("{op}", {acc}, {show(value)}{times})']
-        case ir.Check(cond, code):
-            return [f'check({show(cond)}, "{code}")']
-        case ir.Break(cond):
-            return [f"if {show(cond)}: break"]
-        case ir.Return():
-            return ["return"]
-        case ir.If():
-            return _if(s)
+            return f'{names} = prefix("{op}", {acc}, {show(value)}{times})'
         case _:
-            return _loop(s)
+            raise AssertionError(f"writes nothing: {s!r}")
 
 
 def _masked(value: ir.Expr, mask: ir.Expr | None) -> str:
     return show(value) if mask is None else f"where({show(mask)}, {show(value)})"
 
 
-def _if(s: ir.If) -> list[str]:
-    then = [f"{y.name} = give({show(y.then)})" for y in s.yields]
-    orelse = [f"{y.name} = give({show(y.orelse)})" for y in s.yields]
-    lines = [f"if {show(s.cond)}:", *_block(s.then, then)]
-    return [*lines, "else:", *_block(s.orelse, orelse)] if s.orelse or s.yields else lines
+def _if(s: ir.If) -> list[Line]:
+    then = [Line(f"{y.name} = give({show(y.then)})", y.then) for y in s.yields]
+    orelse = [Line(f"{y.name} = give({show(y.orelse)})", y.orelse) for y in s.yields]
+    found = [Line(f"if {show(s.cond)}:", s), *_block(s, s.then, then)]
+    if s.orelse or s.yields:
+        found += [Line("else:", s), *_block(s, s.orelse, orelse)]
+    return found
 
 
-def _loop(s: ir.LoopLike) -> list[str]:
+def _loop(s: ir.LoopLike) -> list[Line]:
     match s:
-        case ir.Loop(var, rng, body, accs, until):
-            return [f"for {var} in loop({_head((rng,), accs)}):", *_block(body, _tail(accs, until))]
-        case ir.Zip(var, streams, rng, body, accs):
+        case ir.Loop(var, rng, _, accs):
+            head = f"for {var} in loop({_head((rng,), accs)}):"
+        case ir.Zip(var, streams, rng, _, accs):
             names = ", ".join([var, *(x.name for x in streams)])
-            head = ", ".join([show(rng), *(x.array for x in streams), *map(show, accs)])
-            return [f"for {names} in zip({head}):", *_block(body, _tail(accs, None))]
-        case ir.VecLoop(var, rng, width, body, accs, tail, group, until):
-            head = _head((rng,), accs, width=width, group=group)
-            lines = [f"for {var} in vec({head}):", *_block(body, _tail(accs, until))]
-            return lines + (["else:", *_block((tail,))] if tail else [])
-        case ir.PredLoop(var, rng, width, pred, body, accs, tail, form, group, skips):
+            given = ", ".join([show(rng), *(x.array for x in streams), *map(show, accs)])
+            head = f"for {names} in zip({given}):"
+        case ir.VecLoop(var, rng, width, _, accs, group=group):
+            head = f"for {var} in vec({_head((rng,), accs, width=width, group=group)}):"
+        case ir.PredLoop(var, rng, width, pred, _, accs, _, form, group, skips):
             how = {"form": form.value if form else None, "skips": skips or None}
-            head = _head((rng,), accs, width=width, group=group, **how, where=show(pred))
-            lines = [f"for {var} in pred({head}):", *_block(body, _tail(accs, None))]
-            return lines + (["else:", *_block((tail,))] if tail else [])
+            given = _head((rng,), accs, width=width, group=group, **how, where=show(pred))
+            head = f"for {var} in pred({given}):"
         case ir.Scan(var, rng, op, acc, init, value, array):
             step = ir.Call(op, (ir.Var(acc, value.dtype), value), value.dtype)
             head = f"for {var} in scan({show(rng)}, {acc}={show(init)}):"
-            return [head, f"    {array}[{var}] = {acc} = {show(step)}"]
-        case ir.While(cond, body, accs):
-            return [f"while loop({_head((cond,), accs)}):", *_block(body, _tail(accs, None))]
+            return [Line(head, s), Line(f"    {array}[{var}] = {acc} = {show(step)}", s)]
+        case ir.While(cond, _, accs):
+            head = f"while loop({_head((cond,), accs)}):"
         case _:
             return unhandled(s)
+    until = s.until if isinstance(s, (ir.Loop, ir.VecLoop)) else None
+    found = [Line(head, s), *_block(s, s.body, _tail(s.accs, until))]
+    tail = s.tail if isinstance(s, (ir.VecLoop, ir.PredLoop)) else None
+    return found + ([Line("else:", s), *_block(s, (tail,))] if tail else [])
 
 
 def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) -> str:
@@ -211,31 +241,22 @@ def _head(first: Iterable[ir.Node], accs: Iterable[ir.Node], **options: object) 
     return ", ".join([*map(show, first), *named, *map(show, accs)])
 
 
-def _tail(accs: Iterable[ir.Accum | ir.VecAccum], until: ir.Expr | None) -> list[str]:
+def _tail(accs: Iterable[ir.Accum | ir.VecAccum], until: ir.Expr | None) -> list[Line]:
     """The steps that change something, then the early exit."""
-    steps = [f"{a.name} = step({show(a.step)})" for a in accs if not _idle(a)]
-    return steps + ([f"until({show(until)})"] if until else [])
+    steps = [Line(f"{a.name} = step({show(a.step)})", a.step) for a in accs if not _idle(a)]
+    return steps + ([Line(f"until({show(until)})", until)] if until else [])
 
 
 def _idle(a: ir.Accum | ir.VecAccum) -> bool:
     return isinstance(a.step, ir.Var) and a.step.name == a.name
 
 
-def _block(body: Iterable[ir.Stmt], ending: Iterable[str] = ()) -> list[str]:
-    lines = [line for s in body for line in _stmt(s)] + list(ending)
-    return ["    " + line for line in lines or ["pass"]]
+def _block(of: ir.Node, body: Iterable[ir.Stmt], ending: Iterable[Line] = ()) -> list[Line]:
+    found = [*(line for s in body for line in _stmt(s)), *ending] or [Line("pass", of)]
+    return [Line("    " + text, n) for text, n in found]
 
 
-# -- the kernel
-
-
-def _kernel(k: ir.Kernel) -> str:
-    words = ", ".join(f'"{w}"' for w in k.strict)
-    heads = [f"@strict({words})"] if words else []
-    heads += ["@stops"] if k.stops else []
-    guards = ["    " + show(g) for g in k.guards]
-    body = _block(k.body) if k.body or not guards else []
-    return "\n".join([*heads, f"def {k.name}({_commas(k.params)}):", *guards, *body]) + "\n"
+# -- types
 
 
 def _type(p: ir.Param) -> str:

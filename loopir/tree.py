@@ -10,7 +10,8 @@ from typing import Any, TypeVar, get_args
 from .nodes import Append, Expr, Interval, Node, Prefix, Range, RangeDesc
 
 __all__ = [
-    "N", "bottom_up", "children", "counters", "depth", "ends", "kept", "map_children", "walk",
+    "N", "bottom_up", "children", "counters", "depth", "ends", "kept", "line_of", "map_children",
+    "walk",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -61,6 +62,14 @@ def walk(n: Node) -> Iterator[Node]:
         yield n
         if below := _BELOW[type(n)]:
             waiting += below(n)[::-1]
+
+
+def line_of(n: Node) -> int:
+    """The line of the user's file that `n` comes from: its own, or the first of what is in it; 0
+    where none is known.
+    """
+    spans = (getattr(x, "span", None) for x in walk(n))
+    return next((span.line for span in spans if span is not None), 0)
 
 
 def kept(f: Callable[[Any], T]) -> Callable[[Any], T]:

@@ -84,12 +84,15 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
             return publish(file.read(), name if cache else None)
 
 
-def assembly(source: str, target: Target, *, contract: bool = False) -> str:
-    """The assembly text of what `build` would build on a machine of the target's kind.
+def assembly(
+    source: str, target: Target, *, contract: bool = False, lines: bool = False
+) -> str:
+    """The assembly text of what `build` would build on a machine of the target's kind; with the
+    ``lines`` of the source that its instructions come from, if that is asked for.
 
     Raises NoCompiler and BuildError.
     """
-    flags = (*FLAGS, *_flags(target, contract), *_user_flags(), "-S")
+    flags = (*FLAGS, *_flags(target, contract), *_user_flags(), "-S", *(["-g1"] if lines else []))
     with _scratch("kernel.s") as made:
         run_compiler(find_compiler_for(target.machine), flags, source, made)
         with open(made, errors="replace") as file:

@@ -58,14 +58,16 @@ def served(kernel: Kernel, target: Target) -> Served | None:
     return None
 
 
-def c_text(kernel: Kernel, legal: Kernel, target: Target) -> str:
-    """The C translation unit: `legal` is what became of the scalar `kernel` for `target`."""
+def c_text(kernel: Kernel, legal: Kernel, target: Target, *, marked: bool = False) -> str:
+    """The C translation unit: `legal` is what became of the scalar `kernel` for `target`.
+    ``marked``: with lines ``/* line 5 */``, which say of what lines of Python the next ones come.
+    """
     found = served(kernel, target)
-    text = body(legal, target) + "\n"
+    text = body(legal, target, marked=marked) + "\n"
     by_hand = ""
     if found:
         by_hand = c_source([(found.win.name, found.dtype)], target) + "\n" + _choice(found, legal)
-    last = entry(legal, target)
+    last = entry(legal, target, marked=marked)
     last = last.replace("tp_body(", "tp_chosen(") if found else last
     heads, _, rest = unit(text + last, target).partition(text)
     return f"/* {legal.name}, {target.name} */\n{heads}{text}{by_hand}{rest}"

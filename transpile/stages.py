@@ -69,11 +69,11 @@ class Stages:
 
         return legalize(self.vector, target)
 
-    def c(self, target: Target) -> str:
-        """The kernel as C for `target`."""
+    def c(self, target: Target, *, marked: bool = False) -> str:
+        """The kernel as C for `target`; ``marked`` with comments that say where it comes from."""
         from targets.select import c_text
 
-        return c_text(self.plan.kernel, self.legal(target), target)
+        return c_text(self.plan.kernel, self.legal(target), target, marked=marked)
 
     @property
     def plain(self) -> Kernel:

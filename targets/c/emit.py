@@ -15,7 +15,7 @@ from .expressions import expr
 from .flagging import names_that_flag, overwriting, with_named_conditions
 from .headers import header
 from .scope import Scope
-from .statements import block
+from .statements import block, mark
 
 __all__ = ["body", "emit", "entry", "unit"]
 
@@ -37,21 +37,26 @@ def unit(text: str, target: Target) -> str:
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 
-def body(kernel: ir.Kernel, target: Target) -> str:
-    """The function ``tp_body``, which does the work and returns the status of the checks."""
+def body(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
+    """The function ``tp_body``, which does the work and returns the status of the checks.
+    ``marked``: with the lines of Python that its lines come of.
+    """
     kernel = with_named_conditions(kernel)
-    frame = _Frame(kernel, target)
-    work = [*block(kernel.body, frame.scope), "return status;"]
+    frame = _Frame(kernel, target, marked)
+    work = [*block(kernel.body, frame.scope), *mark(None, frame.scope), "return status;"]
     head = f"static __attribute__((noinline)) int64_t tp_body{_GIVEN}"
     turns = ["uint64_t tp_turns = 0;"] if any(isinstance(n, ir.While) for n in walk(kernel)) else []
     return _function(head, [*frame.locals(), "int64_t status = 0;", *turns, *work])
 
 
-def entry(kernel: ir.Kernel, target: Target) -> str:
+def entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
     """The function ``tp_kernel``: the guards, then ``tp_body``, then the hardware's flags."""
-    head = _Frame(kernel, target)
-    lines = [line for k, g in enumerate(kernel.guards) for line in _guard(g, k, head.scope)]
-    lines += _call(kernel, head.scope)
+    head = _Frame(kernel, target, marked)
+    lines = [
+        line for k, g in enumerate(kernel.guards)
+        for line in (*mark(g, head.scope), *_guard(g, k, head.scope))
+    ]
+    lines += (*mark(None, head.scope), *_call(kernel, head.scope))
     return _function(f"int64_t tp_kernel{_GIVEN}", [*head.locals(), *lines])
 
 
@@ -125,13 +130,13 @@ def _function(head: str, lines: Iterable[str]) -> str:
 class _Frame:
     """Parameters as C locals; only those declared that are used."""
 
-    def __init__(self, kernel: ir.Kernel, target: Target) -> None:
+    def __init__(self, kernel: ir.Kernel, target: Target, marked: bool) -> None:
         arrays = {p.name: p for p in kernel.params if p.rank is not None}
         read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
         flagging = names_that_flag(kernel)
         stops = kernel.stops or any(isinstance(n, ir.While) for n in walk(kernel))
         again = frozenset(overwriting(kernel.body))
-        self.scope = Scope(target, arrays, {}, set(), set(), read, flagging, again, stops)
+        self.scope = Scope(target, arrays, {}, set(), set(), read, flagging, again, stops, marked)
         self._values: dict[str, str] = {}
         numbers = [0, 0]
         for p in kernel.params:

@@ -81,6 +81,7 @@ class Scope:
     ``flagging``: names whose values may raise a flag, and that the C compiler might not compute;
     ``overwriting``: stores of which it might compute the last.
     ``stops``: a check that fails for good ends the kernel, as it must end a ``while``.
+    ``marked``: the code says where it comes from.
     ``register``: which of its group the code is written for, as a number or in C. ``bits``: arrays
     of bits.
     """
@@ -94,6 +95,7 @@ class Scope:
     flagging: frozenset[str]
     overwriting: frozenset[ir.Store]
     stops: bool = False
+    marked: bool = False
     registers: dict[str, Registers] = field(default_factory=dict)
     region: Region | None = None
     register: int | str = 0

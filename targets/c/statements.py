@@ -8,6 +8,7 @@ from loopir import nodes as ir
 from loopir.algebra.values import raising
 from loopir.exhaustive import unhandled
 from loopir.ops import STATUS
+from loopir.tree import line_of
 from loopir.types import DTYPES, INDEX
 
 from ..shape import side_by_side
@@ -20,7 +21,7 @@ from .scope import Scope
 from .text import bracketed, plain
 from .variables import computed, held, type_of
 
-__all__ = ["block"]
+__all__ = ["block", "mark"]
 
 _ON_STACK = 4096
 """Bytes of a local array up to which it stands on the stack: a thread may have little of that. No
@@ -37,6 +38,7 @@ def block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
     waiting = list(body)
     while waiting:
         statement = waiting.pop(0)
+        yield from mark(statement, scopes[0])
         if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
             _forget_loads(scopes)
         match statement:
@@ -55,6 +57,13 @@ def block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
                     yield from _statement(statement, s)
         if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix)):
             _forget_loads(scopes)
+
+
+def mark(n: ir.Node | None, s: Scope) -> Iterator[str]:
+    """A comment that says of which line of Python the next ones are; of none, if `n` is None."""
+    if s.marked:
+        line = 0 if n is None else line_of(n)
+        yield f"/* line {line} */"
 
 
 def _forget_loads(scopes: Iterable[Scope]) -> None:

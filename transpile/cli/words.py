@@ -9,6 +9,7 @@ __all__ = ["STAGES", "Usage", "parsed"]
 
 STAGES = {
     "python": ".py", "loopir": ".ir", "loopset": ".loops", "mlir": ".mlir", "c": ".c", "asm": ".s",
+    "html": ".html",
 }
 """What ``--emit`` knows, and the ending of the file it writes under ``-o``."""
 

@@ -13,6 +13,7 @@ from .case import Stats, total
 from .standin import Values, collector
 
 if TYPE_CHECKING:
+    from ..report.listing import Listing
     from ..report.report import Report
     from ..types import ArgType
 
@@ -129,6 +130,13 @@ class Fused(Calls):
         """
         return self.emit_for(stage, self._types(args, kwargs))
 
+    def listing(self, *args: Any, **kwargs: Any) -> Listing:
+        """Python beside Loop IR, C and assembly, line by line, for these arguments.
+
+        Raises FuseError where the function is refused.
+        """
+        return self.listing_for(self._types(args, kwargs))
+
     def report_for(self, types: tuple[ArgType, ...]) -> Report:
         """As `report`, for arguments of these types."""
         from .inspection import report
@@ -141,6 +149,12 @@ class Fused(Calls):
         from .inspection import emit
 
         return emit(stage, self._function, types, self.options)
+
+    def listing_for(self, types: tuple[ArgType, ...]) -> Listing:
+        """As `listing`, for arguments of these types."""
+        from .inspection import listing
+
+        return listing(self._function, types, self.options, self._cases.get(types))
 
     def _types(self, args: Values, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
         return self._signatures.of(collector(self._function)(*args, **kwargs))

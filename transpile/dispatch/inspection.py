@@ -14,6 +14,8 @@ from ..options import Options, chosen_target
 from ..printer import print_python
 from ..rejections import Refused, Rejection
 from ..report.account import account, account_of_parts, account_of_refused
+from ..report.listing import Listing, joined
+from ..report.listing import listing as listing_of
 from ..report.report import Report
 from ..signature import parameters
 from ..source import Source, read
@@ -25,9 +27,9 @@ from .compiling import rejection_of
 if TYPE_CHECKING:
     from .parts import Part, Parts
 
-__all__ = ["STAGES", "emit", "report"]
+__all__ = ["STAGES", "emit", "listing", "report"]
 
-STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm")
+STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm", "html")
 
 
 def report(
@@ -49,6 +51,38 @@ def report(
     if rejection is None:
         return made
     return account_of_refused(function, stages.source, named, [rejection], target, stats)
+
+
+def listing(
+    function: FunctionType, types: tuple[ArgType, ...], options: Options, case: Case | None
+) -> Listing:
+    """`function` line by line for arguments of these types; of regions those that have run, as
+    `case` holds them. Raises FuseError where nothing is compiled.
+    """
+    target = chosen_target(options, knobs.read())
+    try:
+        stages = compile_stages(function, _named(function, types), options, target.model)
+        return _listing(stages, target)
+    except Exception as error:
+        rejection = rejection_of(error)
+        parts = case.parts.parts if case and case.parts else ()
+        if made := [p.fused.listing_for(p.latest) for p in parts if p.latest is not None]:
+            return joined(read(function), target.name, made)
+        message = sentence(function, types, rejection.code, rejection)
+        raise FuseError(message, rejection.code) from error
+
+
+def _listing(stages: Stages, target: Target) -> Listing:
+    from targets.build import BuildError, NoCompiler, assembly
+
+    def assembled(c: str) -> str:
+        try:
+            return assembly(c, target, contract=stages.options.fma, lines=True)
+        except (NoCompiler, BuildError):
+            return ""  # as much as there is
+
+    c = stages.c(target, marked=True)
+    return listing_of(stages.source, stages.vector, c, target.name, assembled)
 
 
 def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options: Options) -> str:
@@ -88,6 +122,8 @@ def _text(stage: str, stages: Stages, target: Target) -> str:
             return stages.mlir()
         case "c":
             return stages.c(target)
+        case "html":
+            return _listing(stages, target).page()
         case _:
             from targets.build import assembly
 

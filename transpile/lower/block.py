@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
 
-from loopir.nodes import Assign, Call, Check, Const, Dim, Expr, Load, Stmt, Store, Var
+from loopir.nodes import Assign, Call, Check, Const, Dim, Expr, Load, Span, Stmt, Store, Var
 from loopir.record import record
 from loopir.tree import walk
 
@@ -18,11 +18,14 @@ __all__ = ["Block"]
 
 @record
 class Block(Known):
-    """``names``: all that the kernel has. ``values``: what those that were bound stand for."""
+    """``names``: all that the kernel has. ``values``: what those that were bound stand for.
+    ``here``: the place of what is being lowered.
+    """
 
     block: list[Stmt] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     values: dict[str, Expr] = field(default_factory=dict)
+    here: Span | None = None
 
     @contextmanager
     def into(self, block: list[Stmt]) -> Iterator[None]:
@@ -52,7 +55,8 @@ class Block(Known):
         if isinstance(e, (Const, Var, Dim)):
             return e
         name = self.name(hint)
-        self.emit(Assign(name, e))
+        value = replace(e, span=self.here) if isinstance(e, Call) and e.span is None else e
+        self.emit(Assign(name, value, span=self.here))
         self.values[name] = e
         return Var(name, e.dtype)
 

@@ -12,6 +12,7 @@ from ..infer import FALSE, Num, logic
 from ..macros.liveness import left_to_python, raises, reads_on
 from ..macros.names import bound
 from ..pair import Pair
+from ..source import span_of
 from .arrays import makes_array
 from .cases import narrowed
 from .compactions import appended, compaction
@@ -77,6 +78,7 @@ class Statements(Forks):
                 self.b.typed[name, text] = None
 
     def statement(self, stmt: ast.stmt, live: frozenset[str]) -> None:
+        self.b.here = span_of(stmt)
         match stmt:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass

@@ -1,0 +1,151 @@
+"""Python line by line: nothing is lost, and each line stands beside what it came from."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from written import written
+
+from transpile import FuseError, fuse
+from transpile.report.listing import Listed, Listing
+
+TEXT = """
+import numpy as np
+def f(x, peak, low):
+    m = np.mean(x)
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        d = x[i] - m
+        out[i] = np.sqrt(d) / peak
+    n = 0
+    for i in range(len(x)):
+        out[i] = out[i] if out[i] > low else 0.0
+        if x[i] < low & 7:
+            n += 1
+    return out, n, [v for v in out if v > 0.5]
+"""
+ARGUMENTS = np.ones(5), 2.0, 1
+
+
+def made(tmp_path: Path, text: str = TEXT) -> Any:
+    return fuse(written(tmp_path, text).f, on_reject="silent")
+
+
+def line(listing: Listing, python: str) -> Listed:
+    (found,) = (x for x in listing.lines if x.python.strip() == python)
+    return found
+
+
+def unmarked(text: str) -> list[str]:
+    return [x for x in text.splitlines() if x.strip()]
+
+
+@pytest.mark.parametrize("target", ["scalar", "sse2", "avx2", "avx512", "neon"])
+def test_nothing_is_lost(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_TARGET", target)
+    f = made(tmp_path)
+    listing = f.listing(*ARGUMENTS)
+    assert [x.python for x in listing.lines] == [*TEXT.splitlines()[2:], ""]
+    ir, c = f.emit("loopir", *ARGUMENTS), f.emit("c", *ARGUMENTS)
+    functions = c[c.index("static __attribute__((noinline)) int64_t tp_body") :]
+    assert sorted(t for x in listing.lines for t in x.loopir) == sorted(unmarked(ir))
+    assert sorted(t for x in listing.lines for t in x.c) == sorted(unmarked(functions))
+    assert "/* line" not in c
+
+
+OPERATIONS = {
+    "m = np.mean(x)": ("mean", "+", "add"),
+    "out[i] = np.sqrt(d) / peak": ("sqrt", "sqrt", "sqrt"),
+    "d = x[i] - m": ("x[i", "x + i", ""),
+    "return out, n, [v for v in out if v > 0.5]": ("append", "0x1.0000000000000p-1", ""),
+}
+
+
+@pytest.mark.parametrize("python", OPERATIONS)
+def test_each_stands_beside_its_line(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_TARGET", "avx2")
+    found = line(made(tmp_path).listing(*ARGUMENTS), python)
+    for texts, said in zip((found.loopir, found.c, found.asm), OPERATIONS[python], strict=True):
+        assert any(said in text for text in texts) or not said, texts
+
+
+def test_guards_stand_beside_what_asks_for_them(tmp_path: Path) -> None:
+    text = "def f(x, y):\n    for i in range(len(x)):\n        y[i] = x[i]\n"
+    listing = made(tmp_path, text).listing(np.ones(3), np.ones(3))
+    assert any("guard(" in t for t in line(listing, "y[i] = x[i]").loopir)
+
+
+class Tags(HTMLParser):
+    """The open tags, and the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_html(tmp_path: Path) -> None:
+    f = made(tmp_path)
+    for page in (f.listing(*ARGUMENTS)._repr_html_(), f.emit("html", *ARGUMENTS)):
+        tags = Tags()
+        tags.feed(page)
+        assert tags.open == []
+        assert all(x in tags.text for x in TEXT.splitlines()[2:])
+        assert "x[i] < low & 7" not in page  # it is escaped
+
+
+def test_text(tmp_path: Path) -> None:
+    shown = str(made(tmp_path).listing(*ARGUMENTS)).splitlines()
+    assert re.fullmatch(r"f  \w+\.py  for \w+", shown[0])
+    assert "    7 │         d = x[i] - m" in shown
+    assert any(re.fullmatch(r"   ir ┊ .*sqrt.*", x) for x in shown)
+
+
+def test_regions(tmp_path: Path) -> None:
+    text = """
+def f(x, y):
+    for i in range(len(x)):
+        y[i] = x[i] * 3.0
+    print(end="")
+    for i in range(len(x)):
+        y[i] = y[i] - 1.0
+"""
+    f = made(tmp_path, text)
+    f(np.ones(4), np.ones(4))
+    listing = f.listing(np.ones(4), np.ones(4))
+    assert any("3.0" in t for t in line(listing, "y[i] = x[i] * 3.0").loopir)
+    assert any("1.0" in t for t in line(listing, "y[i] = y[i] - 1.0").loopir)
+    assert line(listing, 'print(end="")') == Listed(number=5, python='    print(end="")')
+
+
+def test_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/nowhere/cc")
+    listing = made(tmp_path).listing(*ARGUMENTS)
+    assert any(x.c for x in listing.lines)
+    assert not any(x.asm for x in listing.lines)
+
+
+def test_what_is_refused_has_none(tmp_path: Path) -> None:
+    f = made(tmp_path, "def f(x):\n    return open(x)\n")
+    ask: Callable[..., object] = f.listing
+    with pytest.raises(FuseError):
+        ask("a")
