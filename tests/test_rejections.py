@@ -1,7 +1,7 @@
 """Every code: its bad program gives it, its good one does not, and the bad one's report is kept.
 
 ``tests/reject/<code>.py`` is the bad program of the code's page as a file, ``<code>.txt`` what is
-reported of it; ``pytest --bless`` writes both.
+reported of it, and in two folders the same on narrower terminals; ``pytest --bless`` writes them.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from transpile import fuse
 from transpile.cli.examine import Unreadable, functions, run_file
 from transpile.rejections import CODES, Code, Rejection
 from transpile.report.report import Report, rejection_rows
-from transpile.report.rows import as_plain
+from transpile.report.rows import as_plain, as_rich
 
 PRELUDE = "import numpy as np\n\nfrom transpile import fuse\n\n\n"
 KEPT = Path(__file__).parent / "reject"
@@ -82,12 +82,14 @@ def anywhere(rejection: Rejection) -> Rejection:
     return replace(rejection, message=message, note="what it said")
 
 
-def as_text(reports: list[Report]) -> str:
-    """The rejections and replays; the same on every target."""
+def as_text(reports: list[Report], width: int | None = None) -> str:
+    """The rejections and replays; the same on every target. Folded at a `width`."""
     parts = []
     for report in reports:
-        found = map(anywhere, report.rejections)
-        parts += [as_plain(rejection_rows(r, report.path, report.source)) for r in found]
+        for r in map(anywhere, report.rejections):
+            rows = list(rejection_rows(r, report.path, report.source))
+            folded = as_rich(rows, width) if width else ()
+            parts.append("\n".join(t.plain.rstrip() for t in folded) if width else as_plain(rows))
         parts += [f"{code}  {count} call run by Python" for code, count in replays(report).items()]
     return "\n\n".join(parts) + "\n"
 
@@ -98,14 +100,19 @@ def test_the_bad_program_gives_the_code(
 ) -> None:
     name = page.code.lower()
     path = tmp_path / f"{name}.py"
+    texts: dict[int | None, str] = {}
     try:
         reports = reports_of(path, page.bad, monkeypatch)
-        codes, text = codes_of(reports), as_text(reports)
+        codes = codes_of(reports)
+        texts = {width: as_text(reports, width) for width in (None, 80, 120)}
     except (Unreadable, Escaped) as error:
-        codes, text = set(re.findall(r"[A-Z]+_[A-Z_]+", str(error))), f"{error}\n"
+        codes, texts[None] = set(re.findall(r"[A-Z]+_[A-Z_]+", str(error))), f"{error}\n"
     assert page.code in codes
     golden(KEPT / f"{name}.py", as_file(page.bad))
-    golden(KEPT / f"{name}.txt", text.replace(f"{tmp_path}/", ""))
+    for width, text in texts.items():
+        folder = KEPT / f"{width} columns" if width else KEPT
+        golden(folder / f"{name}.txt", text.replace(f"{tmp_path}/", ""))
+        assert max(map(len, text.splitlines())) <= (width or 1000)
 
 
 @each_code

@@ -4,7 +4,9 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -52,6 +54,7 @@ REPORT = Report(
     vectorized=2,
     regions=1,
     guards=("t and out share no memory",),
+    names={"i": "int"},
     loops=(
         LoopInfo(span=Span(12, 4, 13, 25), what="map", lanes=4, isa="avx2", bytes=16, flops=1),
         LoopInfo(span=Span(14, 4, 15, 25), what="map", lanes=4, isa="avx2", bytes=16),
@@ -64,6 +67,7 @@ smooth(n: int, a: f64[:], t: f64[:], out: f64[:])  smooth.py:10
    compiled for avx2: 2 loops, 2 vectorised, 0 fusions
    line 12  map  4 lanes, avx2  16 B and 1 flop an element
    line 14  map  4 lanes, avx2  16 B and 0 flops an element
+   types: i int
    guards: t and out share no memory
 
 FUSE_REJECT_DEPENDENCE  smooth.py:14
@@ -103,6 +107,13 @@ def test_narrow_terminals_lose_nothing(width: int) -> None:
         return re.sub(r"[\s│]", "", text)
 
     assert words(" ".join(lines)) == words(EXPECTED)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_at_two_widths(width: int, golden: Callable[[Path, str], None]) -> None:
+    text = on_console(width)
+    assert "\x1b" not in text  # no terminal, no colours
+    golden(Path(__file__).parent / "golden" / "report" / f"{width} columns.txt", text)
 
 
 def test_html_escapes() -> None:
