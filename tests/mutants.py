@@ -116,7 +116,8 @@ MUTANTS: dict[str, Mutant] = {
     "nobody asks for the place of what is kept": other(
         filtering, "_asks_more", lambda f: lambda *args: False
     ),
-    "all loads go in vectors": other(profit, "_in_vectors", lambda f: lambda p, loop: False),
+    "all loads go in vectors": other(profit, "in_vectors", lambda f: lambda p, loop: False),
+    "vectors are given up": other(legality, "keeps_vectors", lambda f: lambda p: ()),
 }
 
 

@@ -135,6 +135,8 @@ def origin(loop: Loop, code: Sequence[Expr]) -> list[Expr]:
 
 def _is_cheap(branch: If) -> bool:
     """Whether both sides do nothing but compute a little."""
-    weights = [OPS[n.op].weight for n in walk(branch) if isinstance(n, Call)]
-    plain = all(isinstance(s, (Assign, If)) for s in walk(branch) if isinstance(s, Stmt))
+    sides = [n for y in branch.yields for n in (y.then, y.orelse)]
+    work = [n for x in (*branch.then, *branch.orelse, *sides) for n in walk(x)]
+    weights = [OPS[n.op].weight for n in work if isinstance(n, Call)]
+    plain = all(isinstance(n, (Assign, If)) for n in work if isinstance(n, Stmt))
     return plain and max(weights, default=0) <= CHEAP and sum(weights) <= MOST
