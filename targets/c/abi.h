@@ -44,8 +44,15 @@ typedef union {
 /* b = a where `test`, which compares x and y, holds; `cc` is how the instruction says so. */
 #if defined __x86_64__
 #define TP_CMOV(cc, test, x, y, a, b) __asm__("cmp %3, %2\n\tcmov" cc " %1, %0" : "+r"(b) : "r"(a), "r"(x), "r"(y) : "cc")
+#ifdef __AVX__
+#define TP_UCOMISD "vucomisd"
+#else
+#define TP_UCOMISD "ucomisd"
+#endif
+#define TP_CMOV_OF_FLOATS(cc, test, x, y, a, b) __asm__(TP_UCOMISD " %2, %3\n\tcmov" cc " %1, %0" : "+r"(b) : "r"(a), "x"(x), "x"(y) : "cc")
 #else
 #define TP_CMOV(cc, test, x, y, a, b) b = (test) ? a : b
+#define TP_CMOV_OF_FLOATS TP_CMOV
 #endif
 
 /* The lanes of two vectors in another order; `indices` is the type of a vector of their numbers. */

@@ -6,7 +6,7 @@ from dataclasses import replace
 from loopir import nodes as ir
 from loopir.algebra.values import may_raise, raising
 from loopir.ops import OPS
-from loopir.tree import walk
+from loopir.tree import children, walk
 from loopir.types import DTYPES
 
 from ..target import Vec, mask_type, stored
@@ -45,10 +45,10 @@ def expr(e: ir.Expr, s: Scope) -> str:
             if op == "select" and any(map(raising, args[1:])):
                 bits = "u16" if dtype == "f16" else dtype  # no register of floats has a uint16_t
                 return f"tp_choose_{bits}({', '.join(map(plain, given))})"
-            if op == "blend" and (test := _compared(args[0], dtype)) is not None:
-                compared = (expr(a, s) for a in test.args)
+            if op == "blend" and (how := _comparison(args[0], dtype)):
+                compared = (expr(a, s) for a in children(args[0]))
                 texts = ", ".join(map(plain, (*compared, *given[1:])))
-                return f"tp_blend_{test.op}_{dtype}({texts})"
+                return f"tp_blend_{how}_{dtype}({texts})"
             if op == "cast" and DTYPES[dtype].kind in "iu" and _is_chosen(args[0]):
                 given = (f"TP_CHOSEN({plain(given[0])})",)
             return scalar_operation(op, given, _operand(e), dtype)
@@ -85,13 +85,16 @@ def decisive(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     return args if of_range or (op in ("and", "or") and not all(map(raising, args))) else ()
 
 
-def _compared(cond: ir.Expr, dtype: str) -> ir.Call | None:
-    """`cond`, if it compares numbers of that `dtype` in a way that a blend knows."""
-    known = ("lt", "le") if DTYPES[dtype].kind == "f" else ("lt", "le", "eq", "ne")
-    match cond:
-        case ir.Call(op, (a, _)) if op in known and a.dtype == dtype:
-            return cond
-    return None
+def _comparison(cond: ir.Expr, dtype: str) -> str | None:
+    """How a blend of numbers of that `dtype` compares the two numbers that `cond` does, if it can.
+    """
+    if not isinstance(cond, ir.Call):
+        return None
+    of, kind = _operand(cond), DTYPES[dtype].kind
+    if of in ("f64", "f32") and cond.op in ("lt", "le"):
+        return cond.op if of == dtype else f"{cond.op}f" if kind != "f" else None
+    known = of == dtype and kind != "f" and cond.op in ("lt", "le", "eq", "ne")
+    return cond.op if known else None
 
 
 def _kept(text: str, e: ir.Expr) -> str:

@@ -268,6 +268,20 @@ static inline T tp_blend_ne_D(T x, T y, T a, T b)
     TP_CMOV("ne", x != y, x, y, a, b);
     return b;
 }
+/* iu: by a comparison of floats */
+static inline T tp_blend_ltf_D(double x, double y, T a, T b)
+{
+    if (sizeof(T) < 4) return __builtin_isless(x, y) ? a : b;
+    TP_CMOV_OF_FLOATS("a", __builtin_isless(x, y), x, y, a, b);
+    return b;
+}
+/* iu */
+static inline T tp_blend_lef_D(double x, double y, T a, T b)
+{
+    if (sizeof(T) < 4) return __builtin_islessequal(x, y) ? a : b;
+    TP_CMOV_OF_FLOATS("ae", __builtin_islessequal(x, y), x, y, a, b);
+    return b;
+}
 /* f */
 static inline T tp_blend_lt_D(T x, T y, T a, T b)
 {
