@@ -6,7 +6,7 @@ from dataclasses import replace
 from loopir import nodes as ir
 from loopir.algebra.values import may_raise, raising
 from loopir.ops import OPS
-from loopir.tree import children, walk
+from loopir.tree import walk
 from loopir.types import DTYPES
 
 from ..target import Vec, mask_type, stored
@@ -37,6 +37,11 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return f"({text} != 0)" if e.dtype == "bool" else text
         case ir.Load():
             return s.loaded.get(e) or _load(e, s)
+        case ir.Call("blend", (ir.Call() as cond, *values), dtype, lanes=1) if (
+            how := _comparison(cond, dtype)
+        ):
+            texts = ", ".join(plain(expr(a, s)) for a in (*cond.args, *values))
+            return f"tp_blend_{how}_{dtype}({texts})"
         case ir.Call(op, args, dtype, lanes=1):
             given = tuple(expr(a, s) for a in args)
             if (asked := decisive(op, args)) and any(map(raising, asked)):
@@ -45,10 +50,6 @@ def expr(e: ir.Expr, s: Scope) -> str:
             if op == "select" and any(map(raising, args[1:])):
                 bits = "u16" if dtype == "f16" else dtype  # no register of floats has a uint16_t
                 return f"tp_choose_{bits}({', '.join(map(plain, given))})"
-            if op == "blend" and (how := _comparison(args[0], dtype)):
-                compared = (expr(a, s) for a in children(args[0]))
-                texts = ", ".join(map(plain, (*compared, *given[1:])))
-                return f"tp_blend_{how}_{dtype}({texts})"
             if op == "cast" and DTYPES[dtype].kind in "iu" and _is_chosen(args[0]):
                 given = (f"TP_CHOSEN({plain(given[0])})",)
             return scalar_operation(op, given, _operand(e), dtype)
@@ -85,11 +86,9 @@ def decisive(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     return args if of_range or (op in ("and", "or") and not all(map(raising, args))) else ()
 
 
-def _comparison(cond: ir.Expr, dtype: str) -> str | None:
+def _comparison(cond: ir.Call, dtype: str) -> str | None:
     """How a blend of numbers of that `dtype` compares the two numbers that `cond` does, if it can.
     """
-    if not isinstance(cond, ir.Call):
-        return None
     of, kind = _operand(cond), DTYPES[dtype].kind
     if of in ("f64", "f32") and cond.op in ("lt", "le"):
         return cond.op if of == dtype else f"{cond.op}f" if kind != "f" else None
