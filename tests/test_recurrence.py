@@ -117,3 +117,29 @@ def test_the_order_is_kept_where_asked() -> None:
 )
 def test_what_is_none(step: str) -> None:
     assert not is_vector(optimise(kernel(step)))
+
+
+NUMBERS = """
+def k(n: i64, c: f64, r: f64, z: mut(f64[()])):
+    for i in loop(0, n, s=c):
+        s = step({step})
+    z[()] = s
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+@pytest.mark.parametrize("step", ["s * r + c", "s * r", "s + c", "c - s * r", "max(s, c)", "r"])
+def test_of_numbers_alone(step: str, dtype: str) -> None:
+    """No element is in such a loop, and no vector."""
+    k = parse(NUMBERS.format(step=step).replace("f64", dtype))
+    made, kind = optimise(k), {"f64": np.float64, "f32": np.float32}[dtype]
+    for n in SIZES:
+        args = {"n": np.int64(n), "c": kind(1.5), "r": kind(0.75)}
+        wanted, got = np.zeros((), kind), np.zeros((), kind)
+        run(k, {**args, "z": wanted})
+        run(made, {**args, "z": got})
+        assert np.isclose(got, wanted, rtol=100 * np.finfo(kind).eps)
+        for target in RUNNABLE:
+            ours = np.zeros((), kind)
+            run_native(made, target, {**args, "z": ours})
+            assert same(ours, got)

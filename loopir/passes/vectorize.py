@@ -13,6 +13,7 @@ from ..analysis.zeros import unsigned
 from ..names import Fresh
 from ..nodes import (
     Assign,
+    Broadcast,
     Call,
     Check,
     Const,
@@ -182,7 +183,7 @@ def _exit(until: Expr, lanes: dict[str, str], group: int | None) -> Expr:
 def _group(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
     """The lanes of one set of accumulators: a choice of the loop's alone, so on every target."""
     nodes = [n for part in (*body, *accs) for n in walk(part)]
-    vectors = [n for n in nodes if isinstance(n, Load | Call | Var) and n.lanes != 1]
+    vectors = [n for n in nodes if isinstance(n, Load | Call | Var | Broadcast) and n.lanes != 1]
     widest = max(DTYPES[n.dtype].bytes for n in vectors)
     weight = sum(OPS[n.op].weight for n in nodes if isinstance(n, Call))
     small = weight > HEAVY or any(isinstance(n, Prefix) for n in nodes)
