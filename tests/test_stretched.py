@@ -81,3 +81,22 @@ def compared(
     for shape, k in itertools.product(shapes, places):
         args = np.random.default_rng(3).random(shape), k
         assert_same(outcome(fused, args), outcome(function, args), args)
+
+
+DEAR = (
+    "X / np.sqrt(v)", "X - v / 3.5", "np.sqrt(v) * X", "X * np.exp(v)[None, :]",
+    "(X - v.sum() / v) * 2", "np.maximum(X, 1 / v)", "np.clip(X, 0, 1 / v)",
+    "np.sum(X / np.sqrt(v), axis=1)",
+)
+
+
+@pytest.mark.parametrize("whole", DEAR)
+def test_what_is_dear_is_computed_once_for_all_rows(whole: str, tmp_path: Path) -> None:
+    function = written(tmp_path, f"import numpy as np\ndef f(X, v):\n    return {whole}").f
+    fused = fuse(function, on_reject="raise")
+    args = np.random.default_rng(2).random((5, 40)), np.arange(1.0, 41.0)
+    np.testing.assert_allclose(fused(*args), function(*args), rtol=1e-14)
+    lines = fused.emit("python", *args).splitlines()
+    dear = [x for x in lines if any(f in x for f in ("sqrt(", "exp(", "divide(")) and "X[" not in x]
+    assert dear
+    assert all(x.startswith("        ") and not x.startswith(" " * 12) for x in dear), dear
