@@ -377,6 +377,21 @@ for i in loop(0, n):
     assert fused(case(text.format(" + 1"))).fused == 1
 
 
+def test_many_arrays_of_which_none_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+for i in loop(0, n):
+    a[i] = b[i]
+    c[i] = d[i]
+for i in loop(0, n):
+    e[i] = f[i] + {}[i]
+    g[i] = h[i]
+"""
+    names = "a b c d e f g h q"
+    assert_only(kernel(text.format("q"), names), "UNPROFITABLE", monkeypatch)
+    assert fused(kernel(text.format("d"), names)).fused == 1
+    assert fused(kernel(text.format("h"), names)).fused == 1
+
+
 STENCIL = """
 for i in loop(0, n):
     t[i] = a[i] + a[i + 2]

@@ -160,7 +160,7 @@ smooth(np.ones(8), np.zeros(8), np.zeros(8))
             "until both stores have reached the cache. Or one of them waits for its own result in "
             "each iteration, and the other, which filters or divides, would have to wait with it. "
             "Or folds that share what they load, as in a matrix product, would have to go one by "
-            "one.",
+            "one. Or many arrays would be gone through at once, and none of them once less.",
         bad="""\
 @fuse
 def step(a, t, out):

@@ -124,7 +124,7 @@ class Fused(Calls):
         return self.report_for(self._types(args, kwargs))
 
     def emit(self, stage: str, *args: Any, **kwargs: Any) -> str:
-        """The text of a stage (``python``, ``loopir``, ``c`` or ``asm``) for these arguments.
+        """The text of a stage (``python``, ``loopir``, ``c``, ``asm``, …) for these arguments.
 
         Raises FuseError where the function is refused, ValueError for another stage.
         """

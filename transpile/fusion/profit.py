@@ -18,6 +18,7 @@ from .pairs import Pair, label, reject
 
 __all__ = ["in_vectors", "innermost", "worthwhile"]
 
+STREAMS = 8  # arrays that are gone through side by side at no cost
 _SOON = 64  # iterations in which a store may not have left the core's buffer
 
 
@@ -25,6 +26,7 @@ def worthwhile(p: Pair) -> Iterator[Rejection]:
     """Folds keep their order, and loads do not wait for stores."""
     yield from _stored_just_now(p)
     yield from _folds_in_any_order(p)
+    yield from _many_streams(p)
 
 
 def _stored_just_now(p: Pair) -> Iterator[Rejection]:
@@ -45,6 +47,19 @@ def _stored_just_now(p: Pair) -> Iterator[Rejection]:
                 here = "one iteration later" if later == 1 else f"{later} iterations later"
                 labels = (*label(a.span, "stored"), *label(b.span, f"loaded {here}"))
                 yield reject(p, "FUSE_REJECT_UNPROFITABLE", why, *labels)
+
+
+def _many_streams(p: Pair) -> Iterator[Rejection]:
+    """Arrays of which none is in both loops, and some are written: nothing is moved less, and of
+    many that begin at the same place in a page, loads wait for stores to others.
+    """
+    first, second = (accesses((loop,)) for loop in (p.first, p.second))
+    arrays = {a.array for a in (*first, *second)}
+    shared = {a.array for a in first} & {a.array for a in second}
+    written = any(a.is_write for a in (*first, *second))
+    if written and not shared and len(arrays) > STREAMS:
+        why = f"they share none of the {len(arrays)} arrays that they go through"
+        yield reject(p, "FUSE_REJECT_UNPROFITABLE", why)
 
 
 def _folds_in_any_order(p: Pair) -> Iterator[Rejection]:

@@ -16,7 +16,7 @@ from .integers import integer_constant
 
 __all__ = [
     "View", "broadcast", "element", "fitted", "held", "is_one", "is_viewable", "leaf",
-    "materialised", "may_be_one", "misfits", "reads", "scalar", "unique", "unlike", "view"
+    "materialised", "may_be_one", "misfits", "reads", "scalar", "unique", "unlike", "view",
 ]
 
 
