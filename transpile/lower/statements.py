@@ -46,6 +46,7 @@ class Statements(Forks):
     def statements(self, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
         k, on = 0, reads_on(block)
         while k < len(block):
+            self.b.here = span_of(block[k])
             found = compaction(block[k:])
             value = appended(block[k : k + 2], self.appending)
             apart = self.apart(block[k])
@@ -78,7 +79,6 @@ class Statements(Forks):
                 self.b.typed[name, text] = None
 
     def statement(self, stmt: ast.stmt, live: frozenset[str]) -> None:
-        self.b.here = span_of(stmt)
         match stmt:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
