@@ -82,12 +82,17 @@ def anywhere(rejection: Rejection) -> Rejection:
     return replace(rejection, message=message, note="what it said")
 
 
-def as_text(reports: list[Report], width: int | None = None) -> str:
-    """The rejections and replays; the same on every target. Folded at a `width`."""
+def as_text(reports: list[Report], folder: Path, width: int | None = None) -> str:
+    """The rejections and replays; the same on every target, and in every `folder`. Folded at a
+    `width`.
+    """
     parts = []
     for report in reports:
         for r in map(anywhere, report.rejections):
-            rows = list(rejection_rows(r, report.path, report.source))
+            rows = [
+                tuple(piece._replace(text=piece.text.replace(f"{folder}/", "")) for piece in row)
+                for row in rejection_rows(r, report.path, report.source)
+            ]
             folded = as_rich(rows, width) if width else ()
             parts.append("\n".join(t.plain.rstrip() for t in folded) if width else as_plain(rows))
         parts += [f"{code}  {count} call run by Python" for code, count in replays(report).items()]
@@ -104,7 +109,7 @@ def test_the_bad_program_gives_the_code(
     try:
         reports = reports_of(path, page.bad, monkeypatch)
         codes = codes_of(reports)
-        texts = {width: as_text(reports, width) for width in (None, 80, 120)}
+        texts = {width: as_text(reports, tmp_path, width) for width in (None, 80, 120)}
     except (Unreadable, Escaped) as error:
         codes, texts[None] = set(re.findall(r"[A-Z]+_[A-Z_]+", str(error))), f"{error}\n"
     assert page.code in codes
