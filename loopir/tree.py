@@ -7,11 +7,11 @@ from functools import wraps
 from operator import attrgetter, is_not
 from typing import Any, TypeVar, get_args
 
-from .nodes import Append, Expr, Interval, Node, Prefix, Range, RangeDesc
+from .nodes import Append, Expr, Interval, Loop, LoopLike, Node, Prefix, Range, RangeDesc
 
 __all__ = [
-    "N", "bottom_up", "children", "counters", "depth", "ends", "kept", "line_of", "map_children",
-    "walk",
+    "N", "bottom_up", "children", "counters", "depth", "ends", "innermost", "kept", "line_of",
+    "map_children", "walk",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -62,6 +62,11 @@ def walk(n: Node) -> Iterator[Node]:
         yield n
         if below := _BELOW[type(n)]:
             waiting += below(n)[::-1]
+
+
+def innermost(loop: Loop) -> bool:
+    """Whether no loop is in `loop`."""
+    return not any(isinstance(n, LoopLike) for s in loop.body for n in walk(s))
 
 
 def line_of(n: Node) -> int:

@@ -134,6 +134,7 @@ def f(x, y):
     listing = f.listing(np.ones(4), np.ones(4))
     assert any("3.0" in t for t in line(listing, "y[i] = x[i] * 3.0").loopir)
     assert any("1.0" in t for t in line(listing, "y[i] = y[i] - 1.0").loopir)
+    assert "3.0" in f.emit("html", np.ones(4), np.ones(4))
     assert line(listing, 'print(end="")') == Listed(number=5, python='    print(end="")')
 
 

@@ -96,6 +96,7 @@ def test_what_is_dear_is_computed_once_for_all_rows(whole: str, tmp_path: Path) 
     fused = fuse(function, on_reject="raise")
     args = np.random.default_rng(2).random((5, 40)), np.arange(1.0, 41.0)
     np.testing.assert_allclose(fused(*args), function(*args), rtol=1e-14)
+    assert fused.stats.compiled == 1
     lines = fused.emit("python", *args).splitlines()
     dear = [x for x in lines if any(f in x for f in ("sqrt(", "exp(", "divide(")) and "X[" not in x]
     assert dear

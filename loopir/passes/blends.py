@@ -5,8 +5,8 @@ from typing import Any
 
 from ..analysis.memory import Memory, written
 from ..names import reads
-from ..nodes import Assign, Call, Expr, Kernel, Loop, LoopLike, Stmt, Var
-from ..tree import map_children, walk
+from ..nodes import Assign, Call, Expr, Kernel, Loop, Stmt, Var
+from ..tree import innermost, map_children, walk
 from .blocks import map_stmts
 from .branchless import FLOATS, of_elements, origin
 
@@ -46,7 +46,7 @@ def blends(kernel: Kernel) -> Kernel:
     memory = Memory(kernel)
 
     def edit(s: Stmt) -> Stmt:
-        if not isinstance(s, Loop) or any(isinstance(n, LoopLike) for x in s.body for n in walk(x)):
+        if not isinstance(s, Loop) or not innermost(s):
             return s
         return _blended(s, memory)
 

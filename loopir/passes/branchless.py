@@ -7,9 +7,9 @@ from dataclasses import replace
 from ..algebra.choices import extremum
 from ..analysis.memory import Memory, loaded, written
 from ..names import Fresh, reads
-from ..nodes import Assign, Call, Expr, If, Kernel, Load, Loop, LoopLike, Stmt, Yield
+from ..nodes import Assign, Call, Expr, If, Kernel, Load, Loop, Stmt, Yield
 from ..ops import OPS
-from ..tree import walk
+from ..tree import innermost, walk
 from .blocks import map_stmts
 from .if_convert import flattened
 
@@ -63,7 +63,7 @@ def branchless(kernel: Kernel) -> Kernel:
     fresh, memory = Fresh(kernel), Memory(kernel)
 
     def edit(s: Stmt) -> Stmt:
-        if not isinstance(s, Loop) or any(isinstance(n, LoopLike) for x in s.body for n in walk(x)):
+        if not isinstance(s, Loop) or not innermost(s):
             return s
         chosen = by_elements(s, memory)
         if chosen:

@@ -11,8 +11,8 @@ from ..analysis.affine import affine
 from ..analysis.dependence import dependences
 from ..analysis.folds import fold_of
 from ..names import Fresh
-from ..nodes import Call, Expr, If, Interval, Kernel, Loop, LoopLike, Node, Stmt
-from ..tree import children, ends, walk
+from ..nodes import Call, Expr, If, Interval, Kernel, Loop, Node, Stmt
+from ..tree import children, ends, innermost, walk
 from ..types import INDEX
 from .blocks import map_stmts
 from .legality import explain
@@ -96,9 +96,8 @@ def _directly_in(n: Node) -> Iterator[Loop]:
 def _is_fold(loop: Loop, kernel: Kernel) -> bool:
     """Whether `loop` is about to become a vector loop that sums floats."""
     folds = [fold_of(a, loop) for a in loop.accs]
-    plain = not any(isinstance(n, LoopLike) for s in loop.body for n in walk(s))
     return (
-        plain and isinstance(loop.range, Interval)
+        innermost(loop) and isinstance(loop.range, Interval)
         and loop.range.lo == integer(0) and rounded(loop.range.hi) is None
         and any(f is not None and f.is_inexact for f in folds)
         and explain(loop, kernel) is None

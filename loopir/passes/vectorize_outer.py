@@ -21,14 +21,13 @@ from ..nodes import (
     Kernel,
     Load,
     Loop,
-    LoopLike,
     Stmt,
     Store,
     VecLoop,
     While,
     Zip,
 )
-from ..tree import ends, map_children, walk
+from ..tree import ends, innermost, map_children, walk
 from .legality import SMALL, explain, wraps_in_order
 from .lift import WIDTH, Lift, is_choice
 from .ties import is_settled
@@ -67,7 +66,7 @@ def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     memory, fresh, calm = Memory(kernel), Fresh(kernel), unsigned(kernel)
 
     def visit(n: Any) -> Any:
-        if isinstance(n, Loop) and _is_nest(n):
+        if isinstance(n, Loop) and not innermost(n):
             if n.var not in lanes_of(n, kernel, reassociate=reassociate):
                 return map_children(n, visit)
             return tuple(folded(n, memory, fresh, calm, Varying(n))) if n.accs else vectorised(n)
@@ -79,7 +78,7 @@ def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 def lanes_of(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
     """The loops, of `loop` and those in it, that are best made vector loops: one on each path."""
     mine = frozenset((loop.var,))
-    if not _is_nest(loop):
+    if innermost(loop):
         return frozenset() if explain(loop, kernel, reassociate=reassociate) else mine
     below = [lanes_of(n, kernel, reassociate=reassociate) for n in inner_loops(loop)]
     inside = frozenset().union(*below)
@@ -88,10 +87,6 @@ def lanes_of(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> frozens
         return inside
     nest = loop_set(loop, kernel)
     return mine if nest.cost(mine) < nest.cost(inside) else inside
-
-
-def _is_nest(loop: Loop) -> bool:
-    return any(isinstance(n, LoopLike) for s in loop.body for n in walk(s))
 
 
 def inner_loops(n: Any) -> list[Loop]:

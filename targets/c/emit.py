@@ -136,7 +136,9 @@ class _Frame:
         flagging = names_that_flag(kernel)
         stops = kernel.stops or any(isinstance(n, ir.While) for n in walk(kernel))
         again = frozenset(overwriting(kernel.body))
-        self.scope = Scope(target, arrays, {}, set(), set(), read, flagging, again, stops, marked)
+        self.scope = Scope(
+            target, arrays, {}, set(), set(), read, flagging, again, stops, marked=marked
+        )
         self._values: dict[str, str] = {}
         numbers = [0, 0]
         for p in kernel.params:

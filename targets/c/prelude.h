@@ -247,13 +247,7 @@ static inline T tp_blend_lt_D(T x, T y, T a, T b)
     return b;
 }
 /* iu */
-static inline T tp_blend_le_D(T x, T y, T a, T b)
-{
-    if (sizeof(T) < 4) return x <= y ? a : b;
-    if ((T)-1 < (T)0) TP_CMOV("le", x <= y, x, y, a, b);
-    else TP_CMOV("be", x <= y, x, y, a, b);
-    return b;
-}
+static inline T tp_blend_le_D(T x, T y, T a, T b) { return tp_blend_lt_D(y, x, b, a); }
 /* iu */
 static inline T tp_blend_eq_D(T x, T y, T a, T b)
 {
@@ -262,12 +256,7 @@ static inline T tp_blend_eq_D(T x, T y, T a, T b)
     return b;
 }
 /* iu */
-static inline T tp_blend_ne_D(T x, T y, T a, T b)
-{
-    if (sizeof(T) < 4) return x != y ? a : b;
-    TP_CMOV("ne", x != y, x, y, a, b);
-    return b;
-}
+static inline T tp_blend_ne_D(T x, T y, T a, T b) { return tp_blend_eq_D(x, y, b, a); }
 /* iu: by a comparison of floats */
 static inline T tp_blend_ltf_D(double x, double y, T a, T b)
 {

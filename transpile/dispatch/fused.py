@@ -146,6 +146,8 @@ class Fused(Calls):
 
     def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str:
         """As `emit`, for arguments of these types."""
+        if stage == "html":
+            return self.listing_for(types).page()
         from .inspection import emit
 
         return emit(stage, self._function, types, self.options)

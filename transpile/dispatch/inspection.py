@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["STAGES", "emit", "listing", "report"]
 
-STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm", "html")
+STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm")
+"""Beside these there is ``html``, a listing."""
 
 
 def report(
@@ -122,8 +123,6 @@ def _text(stage: str, stages: Stages, target: Target) -> str:
             return stages.mlir()
         case "c":
             return stages.c(target)
-        case "html":
-            return _listing(stages, target).page()
         case _:
             from targets.build import assembly
 

@@ -18,12 +18,11 @@ from loopir.analysis.dependence import Alias, dependences
 from loopir.names import rename, substitute
 from loopir.nodes import Append, Const, Expr, Interval, Kernel, Loop, Var, While
 from loopir.record import record
-from loopir.tree import walk
+from loopir.tree import innermost, walk
 from loopir.types import INDEX
 
 from .conflicts import Conflict, conflicts
 from .domains import more
-from .profit import innermost
 
 __all__ = ["Shift", "Way", "peeled", "ways"]
 

@@ -39,10 +39,8 @@ from loopir.nodes import (
     Yield,
 )
 from loopir.passes.blocks import needed
-from loopir.tree import map_children, walk
+from loopir.tree import innermost, map_children, walk
 from loopir.types import INDEX
-
-from .profit import innermost
 
 __all__ = ["over_kept", "without_appends"]
 

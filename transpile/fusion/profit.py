@@ -8,15 +8,15 @@ from loopir.analysis.access import Access, accesses, unit_stride
 from loopir.analysis.dependence import dependences, distance
 from loopir.analysis.folds import fold_of
 from loopir.names import reads
-from loopir.nodes import Loop, LoopLike
+from loopir.nodes import Loop
 from loopir.passes.unroll import is_written_out
-from loopir.tree import walk
+from loopir.tree import innermost, walk
 
 from ..rejections import Rejection
 from .domains import nest
 from .pairs import Pair, label, reject
 
-__all__ = ["in_vectors", "innermost", "worthwhile"]
+__all__ = ["in_vectors", "worthwhile"]
 
 STREAMS = 8  # arrays that are gone through side by side at no cost
 _SOON = 64  # iterations in which a store may not have left the core's buffer
@@ -103,11 +103,6 @@ def _shared(p: Pair, loop: Loop) -> Access | None:
         if len(kept - {frozenset()}) > 1 or any(unit_stride(a, params[a.array], v) for v in around):
             return a
     return None
-
-
-def innermost(loop: Loop) -> bool:
-    """Whether no loop is in `loop`."""
-    return not any(isinstance(n, LoopLike) for s in loop.body for n in walk(s))
 
 
 def in_vectors(p: Pair, loop: Loop) -> bool:

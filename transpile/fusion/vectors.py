@@ -30,11 +30,11 @@ from loopir.ops import OPS
 from loopir.passes.branchless import CHEAP, FLOATS, by_elements
 from loopir.passes.pipeline import optimise
 from loopir.passes.strip_mine import longest
-from loopir.tree import children, walk
+from loopir.tree import children, innermost, walk
 
 from ..rejections import Rejection
 from .pairs import Pair, reject, saved
-from .profit import in_vectors, innermost
+from .profit import in_vectors
 
 __all__ = ["keeps_vectors"]
 

@@ -15,8 +15,10 @@ def type_texts(value: object) -> Iterator[str]:
     """The types that what a name stands for may have; what has none here is left out."""
     match value:
         case Num(strong=strong, weak=weak):
-            yield from (str(ScalarType(strong)) for _ in [strong] if strong is not None)
-            yield from (str(ScalarType(weak, weak=True)) for _ in [weak] if weak is not None)
+            if strong is not None:
+                yield str(ScalarType(strong))
+            if weak is not None:
+                yield str(ScalarType(weak, weak=True))
         case Pair(strong=strong):
             yield strong or "complex"
         case ArrayRef(dtype=dtype, kinds=kinds, weak=weak) if kinds:

@@ -123,7 +123,7 @@ class Context:
         self._before.extend(statements)
 
     @property
-    def held(self) -> int:
+    def lines_ahead(self) -> int:
         """How many statements were given to `before` since `take_before`."""
         return len(self._before)
 

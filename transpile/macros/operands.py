@@ -31,10 +31,10 @@ def operands_by_index(
     """
     found: list[View] = []
     for k, operand in enumerate(operands):
-        held_already = cx.held
+        ahead = cx.lines_ahead
         of = view(held(operand, "a", cx) if k in apart else operand, cx)
         assert of is not None
-        if cx.held > held_already and _may_warn(operand, cx):
+        if cx.lines_ahead > ahead and _may_warn(operand, cx):
             found = [_late(earlier) for earlier in found]
         found.append(of)
     return found
