@@ -5,6 +5,7 @@ reported of it, and in two folders the same on narrower terminals; ``pytest --bl
 """
 from __future__ import annotations
 
+import ast
 import contextlib
 import copy
 import io
@@ -163,3 +164,21 @@ def test_what_libraries_compute_stays_theirs(call: str, tmp_path: Path) -> None:
     fused, given = fuse(names["theirs"], on_reject="silent"), (np.eye(3) + 1, np.arange(3.0)[::-1])
     assert [r.code for r in fused.report(*given).rejections] == ["LOWER_LIBRARY"]
     assert_same(outcome(fused, copy.deepcopy(given)), outcome(names["theirs"], given), call)
+
+
+def test_codes_in_the_source_have_a_page() -> None:
+    """Each code that some module writes is a key of CODES, so that `--explain` knows it."""
+    house = Path(__file__).resolve().parent.parent
+    kinds = "FUSE_REJECT|VECTOR|LOWER|SOURCE|GUARD|BUILD|VERIFY"
+    code = re.compile(rf"(?:{kinds})_[A-Z][A-Z_]*[A-Z]")
+    written = {
+        node.value
+        for top in ("loopir", "targets", "transpile")
+        for path in (house / top).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and code.fullmatch(node.value)
+    }
+    assert len(written) > 30
+    assert written <= CODES.keys()

@@ -124,7 +124,7 @@ def test_loops_with_an_obstacle(body: str, wanted: str) -> None:
     assert code(body) == f"VECTOR_{wanted}"
     assert refusals(k) or wanted == "CONTROL_FLOW"
     for loop, reason in refusals(k):
-        assert reason.text[0] in "`" or reason.text[0].islower()
+        assert reason.message[0] in "`" or reason.message[0].islower()
         assert explain(loop, k) == reason
 
 

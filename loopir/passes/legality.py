@@ -24,33 +24,20 @@ from ..nodes import (
     Loop,
     Node,
     Return,
-    Span,
     Stmt,
     Store,
     Var,
 )
 from ..record import record
+from ..rejection import Label, Rejection
 from ..tree import counters, walk
 from ..types import DTYPES
 from .scans import running
 from .ties import follows, is_repeatable, is_settled
 
-__all__ = ["STRAIGHT", "Reason", "explain", "wraps_in_order"]
+__all__ = ["STRAIGHT", "explain", "wraps_in_order"]
 
 SMALL = 4  # trips below which vectors do not pay
-
-
-@record(frozen=True, slots=True)
-class Reason:
-    """Why a loop stays scalar: a ``VECTOR_*`` code, one sentence, and the place of the cause.
-
-    ``cited``: the elements that the sentence names, in its order, and where each is accessed.
-    """
-
-    code: str
-    text: str
-    span: Span | None = None
-    cited: tuple[tuple[str, Span | None], ...] = ()
 
 
 @record(frozen=True, slots=True)
@@ -62,23 +49,23 @@ class _Case:
     reassociate: bool
 
 
-Condition: TypeAlias = "Callable[[_Case], Reason | None]"
+Condition: TypeAlias = "Callable[[_Case], Rejection | None]"
 
 
-def explain(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> Reason | None:
+def explain(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> Rejection | None:
     """The first reason why `loop` of `kernel` is not vectorised; None where it can be."""
     case = _Case(loop, kernel, reassociate)
     return next((r for c in CONDITIONS if (r := c(case)) is not None), None)
 
 
-def _flow(case: _Case) -> Reason | None:
+def _flow(case: _Case) -> Rejection | None:
     """Only straight-line code has lanes that go one way."""
     for s in case.loop.body:
         what = _WORDS.get(type(s), None if isinstance(s, STRAIGHT) else "an inner loop")
         if what is not None:
-            return Reason("VECTOR_CONTROL_FLOW", f"the loop contains {what}", s.span)
+            return Rejection("VECTOR_CONTROL_FLOW", f"the loop contains {what}", s.span)
     if not isinstance(case.loop.range, Interval):
-        return Reason("VECTOR_CONTROL_FLOW", "the loop does not step by one", case.loop.span)
+        return Rejection("VECTOR_CONTROL_FLOW", "the loop does not step by one", case.loop.span)
     return None
 
 
@@ -92,7 +79,7 @@ _WORDS: dict[type[Stmt], str] = {
 }
 
 
-def _exit(case: _Case) -> Reason | None:
+def _exit(case: _Case) -> Rejection | None:
     """An early exit is noticed late: what runs too much must not show.
 
     Where it might raise a flag, Python decides (`vectorize` makes the kernel strict).
@@ -108,7 +95,7 @@ def _exit(case: _Case) -> Reason | None:
         why = "the loop leaves early on something else than a bool that has become certain"
     else:
         return None
-    return Reason("VECTOR_CONTROL_FLOW", why, loop.span)
+    return Rejection("VECTOR_CONTROL_FLOW", why, loop.span)
 
 
 def _can_run_again(kernel: Kernel) -> bool:
@@ -128,7 +115,7 @@ def _is_found(loop: Loop) -> bool:
             return False
 
 
-def _small(case: _Case) -> Reason | None:
+def _small(case: _Case) -> Rejection | None:
     r = case.loop.range
     if not isinstance(r, Interval):
         return None
@@ -136,19 +123,19 @@ def _small(case: _Case) -> Reason | None:
     if most is None or (count is not None and count >= SMALL):
         return None
     times = f"{count} times" if count is not None else f"{most} times at most"
-    return Reason("VECTOR_SMALL", f"the loop runs {times}", case.loop.span)
+    return Rejection("VECTOR_SMALL", f"the loop runs {times}", case.loop.span)
 
 
-def _carried(case: _Case) -> Reason | None:
+def _carried(case: _Case) -> Rejection | None:
     """Every accumulator is a fold, or counts what is appended."""
     loop, counts = case.loop, counters(case.loop)
     appends = [s for s in loop.body if isinstance(s, Append)]
     if len({s.array for s in appends}) < len(appends) or len(counts) < len(appends):
-        return Reason("VECTOR_CARRIED", "one list is appended to in two places", appends[1].span)
+        return Rejection("VECTOR_CARRIED", "one list is appended to in two places", appends[1].span)
     for name in sorted(counts):
         if any(_mentions(n, name) for n in (*loop.body, *_moving_steps(loop))):
             text = f"`{name}` counts what has been appended, and is read on the way"
-            return Reason("VECTOR_CARRIED", text, loop.span)
+            return Rejection("VECTOR_CARRIED", text, loop.span)
     for acc in loop.accs:
         if acc.name in counts:
             continue
@@ -165,7 +152,7 @@ def _carried(case: _Case) -> Reason | None:
             text = f"the loop overwrites what `{acc.name}` is taken over"
         else:
             continue
-        return Reason("VECTOR_CARRIED", text, acc.span or loop.span)
+        return Rejection("VECTOR_CARRIED", text, acc.span or loop.span)
     return None
 
 
@@ -191,17 +178,17 @@ def _mentions(n: Node, name: str) -> bool:
     return any(isinstance(x, Var) and x.name == name for x in walk(n))
 
 
-def _order(case: _Case) -> Reason | None:
+def _order(case: _Case) -> Rejection | None:
     """A float sum depends on its order."""
     for acc in case.loop.accs if not case.reassociate else ():
         fold = _folded(acc, case)
         if fold is not None and fold.is_inexact:
             text = f"`{acc.name}` is a float fold, and reassociate=False keeps its order"
-            return Reason("VECTOR_REASSOCIATE", text, acc.span or case.loop.span)
+            return Rejection("VECTOR_REASSOCIATE", text, acc.span or case.loop.span)
     return None
 
 
-def _subscripts(case: _Case) -> Reason | None:
+def _subscripts(case: _Case) -> Rejection | None:
     """Each access moves along one axis, or a load along none."""
     subscripts = Subscripts(case.loop)
     stored = (n for s in case.loop.body for n in walk(s) if isinstance(n, Load | Store))
@@ -209,20 +196,20 @@ def _subscripts(case: _Case) -> Reason | None:
     for n in (*stored, *folded):
         why = subscripts.obstacle(n)
         if why is not None:
-            cited = ((subscripts.element(n), n.span),)
-            return Reason("VECTOR_SUBSCRIPT", why, n.span or case.loop.span, cited)
+            cited = (Label(n.span, subscripts.element(n)),) if n.span else ()
+            return Rejection("VECTOR_SUBSCRIPT", why, n.span or case.loop.span, cited)
     return None
 
 
-def _dependence(case: _Case) -> Reason | None:
+def _dependence(case: _Case) -> Rejection | None:
     """What iterations exchange through memory goes down the text, never up."""
     appended = {s.array for s in case.loop.body if isinstance(s, Append)}
     for d in dependences(case.loop, case.kernel):
         ordered = d.source is d.sink and d.source.array in appended
         down = d.distance == 0 or (d.distance and d.source.position < d.sink.position)
         if not (ordered or down):
-            cited = tuple((str(access), access.span) for access in (d.source, d.sink))
-            return Reason("VECTOR_DEPENDENCE", _told(d), d.sink.span or case.loop.span, cited)
+            cited = tuple(Label(a.span, str(a)) for a in (d.source, d.sink) if a.span)
+            return Rejection("VECTOR_DEPENDENCE", _told(d), d.sink.span or case.loop.span, cited)
     return None
 
 

@@ -32,18 +32,19 @@ from ..nodes import (
     VecLoop,
 )
 from ..ops import OPS, STATUS
+from ..rejection import Rejection
 from ..tree import counters, walk
 from ..types import DTYPES
 from .blocks import map_stmts
 from .if_convert import straight
-from .legality import Reason, explain
+from .legality import explain
 from .lift import WIDTH, Lift, wide
 from .predicate import predicated
 from .scans import with_prefixes
 from .search import sought
 from .ties import is_settled, settled
 
-__all__ = ["Reason", "explain", "folded", "refusals", "vectorize"]
+__all__ = ["explain", "folded", "refusals", "vectorize"]
 
 GROUP_BYTES = 256  # what one set of accumulators takes: four AVX-512 registers
 HEAVY_GROUP_BYTES = 64  # one register, where the body itself needs many
@@ -93,7 +94,7 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     return done if strict == set(kernel.strict) else replace(done, strict=classes)
 
 
-def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, Reason], ...]:
+def refusals(kernel: Kernel, *, reassociate: bool = True) -> tuple[tuple[Loop, Rejection], ...]:
     """The innermost loops of `kernel` that stay scalar, each with its reason.
 
     A loop with branches is judged as if-conversion would leave it; one in a vector loop is run by

@@ -16,9 +16,9 @@ from loopir.names import bound, fresh, rename
 from loopir.nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from loopir.passes.dead_stores import overwritten
 from loopir.record import record
+from loopir.rejection import Rejection
 from loopir.tree import bottom_up, walk
 
-from ..rejections import Rejection
 from .aligning import Way, peeled, ways
 from .contraction import contract, loads
 from .domains import bindings, nest

@@ -12,9 +12,9 @@ from loopir.analysis.dependence import Overlap, may_share
 from loopir.names import used
 from loopir.nodes import Call, Check, Guard, Load, Loop, Stmt, Var
 from loopir.ops import OPS
+from loopir.rejection import Rejection
 from loopir.tree import walk
 
-from ..rejections import Rejection
 from .conflicts import in_place
 from .domains import same_depth, same_domain
 from .flow import broadcasts, obstruction, repeated

@@ -8,9 +8,9 @@ from loopir.analysis.affine import Bindings
 from loopir.analysis.dependence import Alias, alias, trip_count
 from loopir.nodes import Kernel, Loop, Span, Stmt
 from loopir.record import record
+from loopir.rejection import Label, Rejection
 from loopir.types import DTYPES
 
-from ..rejections import Label, Rejection
 from .conflicts import Conflict, conflicts, in_place, witness
 from .neighbours import Between, sort
 

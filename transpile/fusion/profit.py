@@ -10,9 +10,9 @@ from loopir.analysis.folds import fold_of
 from loopir.names import reads
 from loopir.nodes import Loop
 from loopir.passes.unroll import is_written_out
+from loopir.rejection import Rejection
 from loopir.tree import innermost, walk
 
-from ..rejections import Rejection
 from .domains import nest
 from .pairs import Pair, label, reject
 

@@ -30,9 +30,9 @@ from loopir.ops import OPS
 from loopir.passes.branchless import CHEAP, FLOATS, by_elements
 from loopir.passes.pipeline import optimise
 from loopir.passes.strip_mine import longest
+from loopir.rejection import Rejection
 from loopir.tree import children, innermost, walk
 
-from ..rejections import Rejection
 from .pairs import Pair, reject, saved
 from .profit import in_vectors
 

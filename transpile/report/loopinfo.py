@@ -18,7 +18,7 @@ from loopir.nodes import (
     VecLoop,
     While,
 )
-from loopir.passes.vectorize import Reason, refusals
+from loopir.passes.vectorize import refusals
 from loopir.tree import children, counters, walk
 from loopir.types import DTYPES
 from targets.isa import Target
@@ -68,7 +68,7 @@ def scalar_loops(
 
 
 def _scalar(
-    loop: Span, reason: Reason, words: Collection[str], lines: Mapping[int, str]
+    loop: Span, reason: Rejection, words: Collection[str], lines: Mapping[int, str]
 ) -> Rejection:
     elsewhere = reason.span if reason.span != loop else None
     labels = (Label(elsewhere, "here"),) if elsewhere else ()
@@ -76,12 +76,12 @@ def _scalar(
     return Rejection(reason.code, message, loop, labels)
 
 
-def _as_written(reason: Reason, lines: Mapping[int, str]) -> str:
+def _as_written(reason: Rejection, lines: Mapping[int, str]) -> str:
     """The sentence of `reason` with what it cites as it stands in the file."""
-    done, rest = "", reason.text
-    for element, span in reason.cited:
-        before, cited, rest = rest.partition(f"`{element}`")
-        theirs = segment(span, lines) if span else None
+    done, rest = "", reason.message
+    for label in reason.labels:
+        before, cited, rest = rest.partition(f"`{label.text}`")
+        theirs = segment(label.span, lines)
         done += before + (f"`{theirs}`" if theirs and cited else cited)
     return done + rest
 

@@ -1,0 +1,44 @@
+"""Rejections: why loops were not joined, a loop was not vectorised, or code was left to Python.
+
+A rejection is data. ``message`` is one lower-case sentence without a full stop that stands alone
+and speaks of the user's own names; ``note`` states a fact; only ``help`` suggests. Spans are the
+smallest that show the cause. Every package reports with this one record; the codes are listed in
+``transpile.codes``.
+"""
+from __future__ import annotations
+
+from .nodes import Span
+from .record import record
+
+__all__ = ["Label", "Rejection"]
+
+
+@record(frozen=True, slots=True)
+class Label:
+    """A second place that a rejection speaks of; without a text its line is shown and no more."""
+
+    span: Span
+    text: str = ""
+
+
+@record(frozen=True, slots=True)
+class Rejection:
+    """Why something was not fused, not vectorised, not compiled, or handed back to Python.
+
+    ``code`` is a key of ``transpile.codes.CODES``. ``span`` is the main place, under which
+    ``message`` is written (None where there is none, a missing compiler for one); ``labels`` are
+    further places. The labels of a ``VECTOR_*`` rejection are the elements that the message names,
+    in its order.
+    """
+
+    code: str
+    message: str
+    span: Span | None = None
+    labels: tuple[Label, ...] = ()
+    note: str | None = None
+    help: str | None = None
+
+    @property
+    def line(self) -> int | None:
+        """The line in the user's file, counted from 1."""
+        return None if self.span is None else self.span.line
