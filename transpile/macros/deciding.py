@@ -14,6 +14,7 @@ from ..below import children
 from ..types import ELEMENTS, ArrayType, Constant, ScalarType
 from .context import Context
 from .fact import Fact
+from .firing import fires_on
 from .liveness import left_to_python
 from .samples import Exactly
 
@@ -38,6 +39,10 @@ def may_decide(node: ast.AST) -> bool:
     return isinstance(node, ast.Compare)
 
 
+@fires_on(ast.If, ast.IfExp, test=ast.Constant)
+@fires_on(ast.UnaryOp, op=ast.Not, operand=ast.Constant)
+@fires_on(ast.BoolOp, ast.Compare, ast.Call)
+@fires_on(ast.Name, ctx=ast.Load)
 def decided(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """What decides stands alone in front of all, to be what it is at each call.
 

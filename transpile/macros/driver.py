@@ -15,6 +15,7 @@ from .copying import copied
 from .deciding import decided, may_decide
 from .env import Env
 from .exits import structured
+from .firing import Firing
 from .flow import joined
 from .itemtypes import know_items
 from .lifting import Lifted, lift_statement
@@ -115,7 +116,7 @@ _ENDS = ast.Return, ast.Raise, ast.Break, ast.Continue
 
 class _Driver:
     def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
-        self.macros = macros
+        self.firing = Firing(macros)
         self.cx = cx
         cx.expand = self.block
 
@@ -141,7 +142,7 @@ class _Driver:
 
     def _replaced(self, s: ast.stmt) -> list[ast.stmt] | None:
         self.cx.at = self.cx.within = s
-        for macro in self.macros:
+        for macro in self.firing.asked(s, self.cx):
             new = macro(s, self.cx)
             if isinstance(new, list):
                 return new
@@ -150,7 +151,7 @@ class _Driver:
     def _rewrite(self, e: ast.expr) -> Lifted | None:
         outer, self.cx.at = self.cx.at, e
         try:
-            for macro in self.macros:
+            for macro in self.firing.asked(e, self.cx):
                 new = macro(e, self.cx)
                 if isinstance(new, ast.expr):
                     return Lifted(self.cx.take_before(), new)
