@@ -35,6 +35,7 @@ from .few import few_walked
 from .fields import fields_named
 from .filling import array_filled
 from .finding import list_found, list_turned
+from .firing import fires_on
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .gamma import number_gamma
 from .given import display_given
@@ -93,7 +94,9 @@ from .walrus import walrus
 from .worked import array_paired, array_worked
 from .written import array_written, elements_written
 
-__all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "registered"]
+__all__ = [
+    "MACROS", "Context", "Env", "Macro", "expand", "fires_on", "macro", "register", "registered",
+]
 
 MACROS: tuple[Macro, ...] = (
     matched,             # match i: case 0
@@ -240,9 +243,11 @@ def register(macro: Macro) -> Macro:
     It is called with each statement and each expression of a function, and a Context, and returns
     None, or what stands in its place: a list of statements for a statement, an expression for an
     expression (`Context.before` takes statements that must run first). What it returns is expanded
-    in turn. It must mean the same in Python. Functions that are compiled already stay as they are::
+    in turn. It must mean the same in Python. Functions that are compiled already stay as they are.
+    With `fires_on` it is called only where it says that it may have something to do::
 
         @macros.register
+        @macros.fires_on(ast.Call)
         def square(node, cx):
             match node:
                 case ast.Call(func=ast.Name(id="square"), args=[a]):
