@@ -76,7 +76,7 @@ class Declared(NamedTuple):
     """
 
     kinds: frozenset[type[ast.AST]]
-    parts: dict[str, tuple[type[ast.AST], ...]]
+    parts: dict[str, tuple[type[Any], ...]]
     calls: frozenset[Callee] | None
     when: When | None
 
@@ -100,7 +100,7 @@ _methods: set[str] = set()
 
 def fires_on(
     *kinds: type[ast.AST], calls: Iterable[object] | None = None, when: When | None = None,
-    **parts: type[ast.AST] | tuple[type[ast.AST], ...],
+    **parts: type[Any] | tuple[type[Any], ...],
 ) -> Callable[[_M], _M]:
     """Declares that a macro can fire on nodes of `kinds`, and on no others; more than once, on any.
 
@@ -224,7 +224,7 @@ def _rows(
 
 def _key(node: ast.AST, cx: Context) -> _Key:
     kind = type(node)
-    call = node if kind is ast.Call else None
+    call = node if isinstance(node, ast.Call) else None
     parts: list[type[Any]] = []
     for name in _PARTS.get(kind, ()):
         part = getattr(node, name)
@@ -248,5 +248,6 @@ def _callee(func: ast.expr, cx: Context) -> tuple[Callee, str]:
     known: Callee = id(value) if id(value) in _functions else ""
     if isinstance(value, np.ufunc):
         return known, UFUNC
-    bound = isinstance(value, (BuiltinFunctionType, MethodType))
-    return known, BOUND if bound and not isinstance(value.__self__, ModuleType) else ""
+    if isinstance(value, (BuiltinFunctionType, MethodType)):
+        return known, "" if isinstance(value.__self__, ModuleType) else BOUND
+    return known, ""
