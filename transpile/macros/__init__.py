@@ -10,11 +10,14 @@ import ast
 from collections.abc import Callable, Collection
 from typing import Any
 
+from ..below import below
+from ..types import ObjectType, RecordType
 from .applied import number_told
 from .arraylists import array_appended, arrays_counted, arrays_listed, arrays_stacked
 from .arrays import array_assigned, array_augmented, array_stored, array_value
 from .assignments import annotated, augmented, chained, unpacked
 from .attempts import attempted
+from .attributes import Stored
 from .bitmasks import bitmask
 from .branched import array_branched
 from .choosing import best_chosen
@@ -22,6 +25,7 @@ from .classes import class_named
 from .collecting import array_collected, list_nested
 from .compared import tuple_compared
 from .comprehensions import collected, list_comprehension, list_repeated
+from .contents import contents
 from .context import Context
 from .counted import while_counted
 from .deciding import decided
@@ -35,6 +39,7 @@ from .few import few_walked
 from .fields import fields_named
 from .filling import array_filled
 from .finding import list_found, list_turned
+from .firing import fires_on
 from .folds import all_fold, any_fold, minmax_fold, sum_fold
 from .gamma import number_gamma
 from .given import display_given
@@ -93,7 +98,9 @@ from .walrus import walrus
 from .worked import array_paired, array_worked
 from .written import array_written, elements_written
 
-__all__ = ["MACROS", "Context", "Env", "Macro", "expand", "macro", "register", "registered"]
+__all__ = [
+    "MACROS", "Context", "Env", "Macro", "expand", "fires_on", "macro", "register", "registered",
+]
 
 MACROS: tuple[Macro, ...] = (
     matched,             # match i: case 0
@@ -224,8 +231,20 @@ def expand(
     `others` are asked before those of this package. ``changed``: names of the function that local
     functions bind, whose calls `others` replace.
     """
-    held, stored = held_named(dicts_apart(tree, env), env)
-    tree = rows_as_tuples(lists_apart(fields_named(held, env), env))
+    holds = contents(tree)
+    given = holds.names | {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
+    types = {type(env.type(ast.Name(name, ast.Load()))) for name in given}
+    stored: Stored = {}
+    if holds.bare or holds.has(ast.Dict):
+        tree = dicts_apart(tree, env)
+    if ObjectType in types:
+        tree, stored = held_named(tree, env)
+    if RecordType in types:
+        tree = fields_named(tree, env)
+    if holds.methods:
+        tree = lists_apart(tree, env)
+    if holds.has(ast.List):
+        tree = rows_as_tuples(tree)
     return expand_with((*_registered, *others, *MACROS), tree, env, stored, changed)
 
 
@@ -240,9 +259,11 @@ def register(macro: Macro) -> Macro:
     It is called with each statement and each expression of a function, and a Context, and returns
     None, or what stands in its place: a list of statements for a statement, an expression for an
     expression (`Context.before` takes statements that must run first). What it returns is expanded
-    in turn. It must mean the same in Python. Functions that are compiled already stay as they are::
+    in turn. It must mean the same in Python. Functions that are compiled already stay as they are.
+    With `fires_on` it is called only where it says that it may have something to do::
 
         @macros.register
+        @macros.fires_on(ast.Call)
         def square(node, cx):
             match node:
                 case ast.Call(func=ast.Name(id="square"), args=[a]):

@@ -6,6 +6,7 @@ import ast
 from ..types import ScalarType
 from .arguments import Arguments, arguments
 from .context import Context
+from .firing import fires_on, named
 from .formulas import ROWS, told
 from .nests import dtype
 from .views import held
@@ -16,6 +17,7 @@ _ARRAYS = ("angle", "array", "asarray", "conjugate")
 _SIGNATURES = {name: names for name, (names, _) in ROWS.items() if name not in _ARRAYS}
 
 
+@fires_on(ast.Call, calls=[".astype", ".clip", ".round", *named(_SIGNATURES)])
 def number_told(node: ast.AST, cx: Context) -> ast.expr | None:
     """In plainer words; what these name twice is computed once.
 

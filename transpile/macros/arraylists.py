@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .comprehensions import nested, own_names
 from .context import Context
 from .fact import ArrayList
+from .firing import fires_on, has_array_lists
 from .itemtypes import JOINING, stacked
 from .names import used
 from .nests import allocated, nest, product, row_major, unless
@@ -15,6 +16,7 @@ from .views import element, view
 __all__ = ["array_appended", "arrays_counted", "arrays_listed", "arrays_stacked"]
 
 
+@fires_on(ast.Assign, targets=ast.Name, when=has_array_lists)
 def arrays_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The list is empty, then one array after the other comes to it.
 
@@ -61,6 +63,7 @@ def arrays_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return lines
 
 
+@fires_on(ast.Expr, value=ast.Call, when=has_array_lists)
 def array_appended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Its elements, in C order.
 
@@ -143,6 +146,7 @@ def _supposed(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]:
     return _lengths(e, rank, cx) if isinstance(e, ast.Name) and cx.fact(e).rank == rank else []
 
 
+@fires_on(ast.Call, when=has_array_lists)
 def arrays_stacked(node: ast.AST, cx: Context) -> ast.expr | None:
     """An array of them; of none, or of several lengths, Python's.
 
@@ -213,6 +217,7 @@ def _side_by_side(of: ArrayList, out: str, axis: int, joined: bool, cx: Context)
     return [*lines, allocated(out, shape, of.dtype, cx), *nest(shape, body, cx)]
 
 
+@fires_on(ast.Call, calls=[len], when=has_array_lists)
 def arrays_counted(node: ast.AST, cx: Context) -> ast.expr | None:
     """How many there are.
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..types import ELEMENTS, PARTS, ArrayType
 from .context import Context
-from .elementwise import is_elementwise, operation
+from .elementwise import ELEMENTWISE, is_elementwise, operation
 from .fact import Fact
+from .firing import fires_on
 from .gathering import comes_first, in_order, is_gathered
 from .nests import allocated, dtype, nest, unless
 from .views import (
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ELEMENTWISE)
 def array_assigned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A new array, filled by a nest.
 
@@ -51,6 +53,7 @@ def array_assigned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+@fires_on(*ELEMENTWISE)
 def array_value(node: ast.AST, cx: Context) -> ast.expr | None:
     """A new array has a name.
 
@@ -74,6 +77,7 @@ def array_value(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.expr("NAME", NAME=name)
 
 
+@fires_on(ast.Assign, targets=ast.Subscript)
 def array_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """An array, a row or a slice takes the elements of another, which is read first.
 
@@ -104,6 +108,7 @@ def array_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+@fires_on(ast.AugAssign, target=(ast.Name, ast.Subscript))
 def array_augmented(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """In place, element by element.
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from .comprehensions import waits
 from .context import Context
+from .firing import fires_on
 from .names import bound, free_of, used
 
 __all__ = ["annotated", "augmented", "chained", "unpacked"]
 
 
+@fires_on(ast.AnnAssign)
 def annotated(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The annotation of a local variable is never evaluated.
 
@@ -24,6 +26,7 @@ def annotated(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+@fires_on(ast.Assign, targets=list)
 def chained(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The value is computed once; targets are taken from left to right.
 
@@ -43,6 +46,7 @@ def chained(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return [*take, *plain]
 
 
+@fires_on(ast.Assign, targets=(ast.Tuple, ast.List))
 def unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """All values are computed, then the targets are taken from left to right.
 
@@ -132,6 +136,7 @@ def _once(
     return ast.Name(name, ast.Load()), cx.code("NAME = E", NAME=name, E=value)
 
 
+@fires_on(ast.AugAssign, target=(ast.Name, ast.Subscript))
 def augmented(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Of scalars only: an array is changed in place. Subscripts are evaluated once.
 

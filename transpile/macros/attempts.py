@@ -14,6 +14,7 @@ from loopir.record import record
 from ..types import ELEMENTS
 from .context import Context
 from .copying import copied
+from .firing import fires_on
 from .names import bindings
 
 __all__ = ["attempted"]
@@ -48,6 +49,7 @@ _MOST = 6
 """Questions of one ``try``; each has a handler of its own."""
 
 
+@fires_on(ast.Try)
 def attempted(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The handler where the body is sure to raise.
 

@@ -6,6 +6,7 @@ import ast
 from .. import ops
 from ..types import ScalarType
 from .context import Context
+from .firing import fires_on
 from .nests import unless
 from .views import held, view
 
@@ -14,6 +15,7 @@ __all__ = ["bitmask"]
 _BOOLS = {ScalarType("bool"), ScalarType("bool", weak=True)}
 
 
+@fires_on(ast.Call, calls=[ops.from_bitmask, ops.to_bitmask])
 def bitmask(node: ast.AST, cx: Context) -> ast.expr | None:
     """A loop over the lanes; a display is taken one by one.
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 import ast
 
 from .context import Context
+from .firing import fires_on
 
 __all__ = ["array_branched"]
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.IfExp)
+@fires_on(ast.IfExp)
 def array_branched(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """Whichever of two arrays it is, under a name.
 

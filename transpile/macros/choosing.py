@@ -8,6 +8,7 @@ import numpy as np
 
 from .comprehensions import waits
 from .context import Context
+from .firing import fires_on
 from .folds import EMPTY, items_of
 from .loops import pairs
 from .names import bound, rename
@@ -18,6 +19,7 @@ __all__ = ["best_chosen"]
 _KEYS = (abs, float, int, math.sqrt, math.floor, np.abs, np.sqrt, np.square)
 
 
+@fires_on(ast.Call, calls=[max, min])
 def best_chosen(node: ast.AST, cx: Context) -> ast.expr | None:
     """The first of the best.
 

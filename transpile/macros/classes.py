@@ -11,10 +11,17 @@ from ..below import below
 from ..scope import made_in_c
 from .context import Context
 from .deciding import asked, known_as
+from .firing import CALLED, METHOD, fires_on, other_than
 
 __all__ = ["class_named"]
 
 
+@fires_on(ast.Name, ctx=ast.Load, when=lambda _, cx: cx.stands)
+@fires_on(
+    ast.Assign, targets=ast.Name,
+    value=other_than(ast.BinOp, ast.Constant, ast.ListComp, ast.UnaryOp),
+)
+@fires_on(ast.Call, calls=[CALLED, METHOD])
 def class_named(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """A name that is bound once, ahead of all that reads it, is what it stands for.
 

@@ -12,6 +12,7 @@ from .comprehensions import waits
 from .context import Context
 from .copying import copied
 from .filled import Comprehension, Filled, Loop, filled, kinds
+from .firing import fires_on
 from .names import bound, free_of
 from .nests import allocated, dtype, product, unless
 
@@ -23,6 +24,7 @@ _ITEMS: dict[str, bool | int | float] = {"i64": 0, "f64": 0.0, "bool": False}
 _MAKING: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
 
 
+@fires_on(ast.Call, calls=_MAKING)
 def array_collected(node: ast.AST, cx: Context) -> ast.expr | None:
     """No list is made. An array of nothing is one of floats: that of others is NumPy's.
 
@@ -83,6 +85,8 @@ def _of_lists(of: Comprehension, cx: Context) -> Comprehension:
     return of
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
+@fires_on(ast.ListComp, elt=ast.ListComp)
 def list_nested(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """Lists of one length in lists, of numbers of one type.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ..types import ScalarType
 from .context import Context
+from .firing import fires_on
 from .nests import unless
 from .tupled import is_steady, spelled
 from .views import held
@@ -22,6 +23,7 @@ _ORDER: dict[type[ast.cmpop], tuple[ast.cmpop, Callable[[int, int], bool]]] = {
 _FLOAT = (ScalarType("f64"),)
 
 
+@fires_on(ast.Compare, ops=(*_ORDER, ast.Eq, ast.NotEq))
 def tuple_compared(node: ast.AST, cx: Context) -> ast.expr | None:
     """By the first items that differ. What is identical is equal, even a NaN: that is Python's.
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from .context import Context
+from .firing import fires_on
 from .names import bound, rename
 from .tupled import whole_names
 
@@ -19,6 +20,7 @@ __all__ = [
 C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
 
 
+@fires_on(ast.ListComp)
 def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
     """A list is filled by a loop; the comprehension's variables keep a scope of their own.
 
@@ -40,6 +42,7 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.expr("LIST", LIST=name)
 
 
+@fires_on(ast.ListComp, elt=ast.Constant)
 def list_repeated(node: ast.AST, cx: Context) -> ast.expr | None:
     """A constant, so many times.
 
@@ -79,6 +82,7 @@ def is_repeated(node: ast.expr, cx: Context) -> bool:
     return False
 
 
+@fires_on(ast.Call, calls=[list, tuple, np.fromiter])
 def collected(node: ast.AST, cx: Context) -> ast.expr | None:
     """What takes all of a generator takes a list.
 

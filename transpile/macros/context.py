@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
+from ..below import below
 from ..places import mark_at_once, mark_fold, mark_search, mark_step
 from ..types import ELEMENTS
 from .assigned import may_be_unbound
@@ -37,7 +38,7 @@ class Context:
         self._env = env
         self._asked = asked
         self._taken = used(tree) | {"_np", "_ops"}
-        self._local = bound(*tree.body) | {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
+        self._local = bound(*tree.body) | {a.arg for a in below(tree) if isinstance(a, ast.arg)}
         self._before: list[ast.stmt] = []
         self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
         self.tree = tree
@@ -49,21 +50,21 @@ class Context:
             ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Global,
             ast.Nonlocal,
         )
-        own = [n for s in self.tree.body for n in ast.walk(s)]
+        own = [n for s in self.tree.body for n in below(s)]
         if assignment not in self.tree.body or any(isinstance(n, inner) for n in own):
             return False
         others = (s for s in self.tree.body if s is not assignment)
-        parameters = {a.arg for a in ast.walk(self.tree.args) if isinstance(a, ast.arg)}
+        parameters = {a.arg for a in below(self.tree.args) if isinstance(a, ast.arg)}
         return name not in bound(*others) | parameters
 
     def is_only_in(self, name: str, body: Sequence[ast.stmt]) -> bool:
         """Whether nothing in `body` binds `name`, a local, and it is read only there, or in other
         loops that bind it.
         """
-        loops = [n for n in ast.walk(self.tree) if isinstance(n, ast.For)]
+        loops = [n for n in below(self.tree) if isinstance(n, ast.For)]
         own = [n for n in loops if name in bound(n.target)]
-        inside = {n for s in (*body, *(s for f in own for s in f.body)) for n in ast.walk(s)}
-        reads = (n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name)
+        inside = {n for s in (*body, *(s for f in own for s in f.body)) for n in below(s)}
+        reads = (n for n in below(self.tree) if isinstance(n, ast.Name) and n.id == name)
         once = name not in bound(*body)
         return once and all(n in inside for n in reads if isinstance(n.ctx, ast.Load))
 
@@ -204,7 +205,7 @@ class Context:
         root = e
         while isinstance(root, ast.Attribute):
             root = root.value
-        given = {a.arg for a in ast.walk(self.tree.args) if isinstance(a, ast.arg)}
+        given = {a.arg for a in below(self.tree.args) if isinstance(a, ast.arg)}
         if isinstance(root, ast.Name) and (root.id in given or root.id not in self._local):
             line = ast.copy_location(ast.Expr(e), self.at)
             self._asked.setdefault(ast.unparse(e), line)

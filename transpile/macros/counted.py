@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..below import below
 from .context import Context
+from .firing import fires_on
 from .loops import resized
 from .names import bound
 from .ways import NotStructured, ways_of
@@ -20,6 +21,7 @@ _GOES_ON: dict[type[ast.cmpop], tuple[int, str]] = {
 _MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
+@fires_on(ast.While, test=ast.Compare)
 def while_counted(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A Python int that the last line of the body steps, up to a limit that stays.
 

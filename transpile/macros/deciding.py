@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..below import children
-from ..types import ELEMENTS, ArrayType, Constant, ScalarType
+from ..types import ELEMENTS, ArrayType, Constant, ObjectType, Opaque, RecordType, ScalarType
+from .contents import Contents
 from .context import Context
+from .env import Env
 from .fact import Fact
+from .firing import fires_on
 from .liveness import left_to_python
 from .samples import Exactly
 
@@ -29,15 +32,43 @@ _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
 _NONE = Exactly(None, type(None))
 
 
-def may_decide(node: ast.AST) -> bool:
-    """Whether `decided` may have something to do with `node`."""
-    if isinstance(node, ast.Call):
-        func = node.func
-        name = getattr(func, "id", None) or getattr(func, "attr", None)
-        return name in ("isinstance", "issubdtype")
-    return isinstance(node, ast.Compare)
+def may_decide(holds: Contents, env: Env) -> bool:
+    """Whether `decided` may have something to do in a function, where it compares, or asks for
+    types: not where all is numbers and arrays of them, and nothing but the end is left.
+    """
+    if not holds.called.isdisjoint(_ASKING) or not holds.methods.isdisjoint(_ASKING):
+        return True
+    if not holds.has(ast.Compare):
+        return False
+    known = holds.kinds <= _NUMERIC and holds.attributes <= _LENGTHS and not holds.leaving
+    if not known or not holds.constants <= {int, float, complex}:
+        return True
+    if holds.fixed or ("shape" in holds.attributes and "len" in holds.called):
+        return True
+    called = [env.resolve(ast.Name(name, ast.Load())) for name in holds.called]
+    types = (env.type(ast.Name(name, ast.Load())) for name in holds.names - holds.called)
+    computing = all(any(f is g for g in _COMPUTING) for f in called)
+    return not computing or any(isinstance(ty, _TELLING) for ty in types)
 
 
+_ASKING = frozenset({"isinstance", "issubdtype"})
+_LENGTHS = frozenset({"shape", "size"})
+_COMPUTING = (abs, enumerate, float, int, len, max, min, range, sum, zip)
+_TELLING = (Constant, ObjectType, Opaque, RecordType)
+_NUMERIC = frozenset({
+    ast.Assign, ast.Attribute, ast.AugAssign, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare,
+    ast.Constant, ast.For, ast.FunctionDef, ast.If, ast.IfExp, ast.Name, ast.Return, ast.Slice,
+    ast.Subscript, ast.Tuple, ast.UnaryOp, ast.While, ast.arg, ast.arguments,
+})
+"""What a function that nothing is decided in may consist of, where its names are numbers and
+arrays.
+"""
+
+
+@fires_on(ast.If, ast.IfExp, test=ast.Constant)
+@fires_on(ast.UnaryOp, op=ast.Not, operand=ast.Constant)
+@fires_on(ast.BoolOp, ast.Compare, ast.Call)
+@fires_on(ast.Name, ctx=ast.Load)
 def decided(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """What decides stands alone in front of all, to be what it is at each call.
 

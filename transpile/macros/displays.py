@@ -4,7 +4,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+import numpy as np
+
 from .context import Context
+from .firing import fires_on
 from .names import free_of
 from .nests import allocated, nest, unless
 from .views import View, broadcast, element, held, is_one, view
@@ -12,6 +15,7 @@ from .views import View, broadcast, element, held, is_one, view
 __all__ = ["array_crossed", "array_displayed", "array_spelled", "display_stored"]
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.array, np.asarray])
 def array_displayed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Stores, after all elements are known.
 
@@ -36,6 +40,7 @@ def array_displayed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+@fires_on(ast.Assign, targets=ast.Subscript, value=(ast.Tuple, ast.List))
 def display_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Numbers that a row or a slice takes one by one.
 
@@ -75,6 +80,7 @@ def _taken(target: ast.Subscript, elts: Sequence[ast.expr], cx: Context) -> list
     return [*lines, *unless([other], whole[0], items, cx)]
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.cross])
 def array_crossed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Of vectors of three elements; others, and what is read while it is made, are NumPy's.
 
@@ -98,6 +104,7 @@ def array_crossed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+@fires_on(ast.Call, calls=[np.array, np.asarray, np.cross])
 def array_spelled(node: ast.AST, cx: Context) -> ast.expr | None:
     """Such an array has a name.
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from ..draws.sized import sized
 from .context import Context
+from .firing import BOUND, METHOD, fires_on
 from .nests import allocated, nest, unless
 from .views import held
 
 __all__ = ["array_drawn"]
 
 
+@fires_on(ast.Call, calls=[BOUND, METHOD])
 def array_drawn(node: ast.AST, cx: Context) -> ast.expr | None:
     """An array takes what the generator gives next.
 

@@ -10,11 +10,13 @@ from ..below import below
 from ..types import ArrayType, ScalarType
 from .attempts import attempted
 from .attributes import Stored, with_stores
+from .contents import contents
 from .context import Context
 from .copying import copied
 from .deciding import decided, may_decide
 from .env import Env
 from .exits import structured
+from .firing import Firing
 from .flow import joined
 from .itemtypes import know_items
 from .lifting import Lifted, lift_statement
@@ -22,6 +24,7 @@ from .liveness import PYTHON, assigned, exposed, left_to_python, reads
 from .matching import matched
 from .names import COMPREHENSIONS, rename, used
 from .newlists import know_nested
+from .tablekinds import TABLE_TYPES, TABLES
 from .tables import know_tables
 from .tuples import untupled
 from .walrus import asked_within
@@ -39,22 +42,30 @@ def expand_with(
     """A copy of `tree` with `macros` applied, the earlier ones first, and attributes `stored` in
     the end; positions are kept. What local functions bind that are still called is ``changed``.
     """
-    given, tree = _given(tree, env), copied(tree)
-    asked_within(tree)
+    given, tree, holds = _given(tree, env), copied(tree), contents(tree)
+    if holds.has(ast.While) and holds.has(ast.NamedExpr):
+        asked_within(tree)
     asked: dict[str, ast.stmt] = {}
     # before ways out become flags, for some may be gone
     first = [m for m in (decided, matched, attempted) if m in macros]
-    if first and any(may_decide(n) or isinstance(n, (ast.Match, ast.Try)) for n in below(tree)):
+    if first and (may_decide(holds, env) or holds.has(ast.Match, ast.Try)):
         tree.body = _Driver(first, Context(tree, env, asked, changed)).block(tree.body)
     cx = Context(tree, env, asked, changed)
-    know_tables(tree, cx, lambda look: expand_only([look], tree, env))
-    know_nested(tree, cx)
-    know_items(tree, cx, lambda look: expand_only([look], tree, env))
-    structured(tree, cx)
+    if holds.has(*TABLES) or holds.may_call(TABLE_TYPES, cx.resolve):
+        know_tables(tree, cx, lambda look: expand_only([look], tree, env))
+    lists = holds.has(ast.List, ast.ListComp) or "append" in holds.methods
+    if lists:
+        know_nested(tree, cx)
+    if lists or holds.called & {"list", "sorted"} or cx.facts.tuple_lists:
+        know_items(tree, cx, lambda look: expand_only([look], tree, env))
+    if holds.leaving:
+        structured(tree, cx)
     cx.facts.learn(tree)
     tree.body = _Driver(macros, cx).block(tree.body)
-    untupled(tree.body, cx.facts.taken_apart)
-    with_stores(tree, stored)
+    if cx.facts.taken_apart:
+        untupled(tree.body, cx.facts.taken_apart)
+    if stored:
+        with_stores(tree, stored)
     for name in sorted(given - reads(tree.body)):  # what was made of it goes by its type
         cx.ask(ast.Name(name, ast.Load()))
     tree.body[:0] = [*asked.values(), *_lengths(cx)]
@@ -115,7 +126,7 @@ _ENDS = ast.Return, ast.Raise, ast.Break, ast.Continue
 
 class _Driver:
     def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
-        self.macros = macros
+        self.firing = Firing(macros)
         self.cx = cx
         cx.expand = self.block
 
@@ -141,7 +152,7 @@ class _Driver:
 
     def _replaced(self, s: ast.stmt) -> list[ast.stmt] | None:
         self.cx.at = self.cx.within = s
-        for macro in self.macros:
+        for macro in self.firing.asked(s, self.cx):
             new = macro(s, self.cx)
             if isinstance(new, list):
                 return new
@@ -150,7 +161,7 @@ class _Driver:
     def _rewrite(self, e: ast.expr) -> Lifted | None:
         outer, self.cx.at = self.cx.at, e
         try:
-            for macro in self.macros:
+            for macro in self.firing.asked(e, self.cx):
                 new = macro(e, self.cx)
                 if isinstance(new, ast.expr):
                     return Lifted(self.cx.take_before(), new)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..types import ELEMENTS, PARTS, ArrayType, ScalarType
 from .arguments import arguments
 from .context import Context
+from .firing import fires_on, named
 from .integers import integer_constant
 from .nests import allocated, dtype, nest, unless
 from .views import View, element, fitted, is_one, unlike, view
@@ -14,6 +15,7 @@ from .views import View, element, fitted, is_one, unlike, view
 __all__ = ["array_einsum"]
 
 
+@fires_on(ast.Call, calls=named(["einsum", "tensordot"]))
 def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
     """Letters that the result does not have are summed over.
 

@@ -20,7 +20,7 @@ from .operands import operands_by_index, recurring
 from .sequences import is_sequence
 from .views import View, broadcast, is_viewable, misfits, unique, view
 
-__all__ = ["elementwise", "is_elementwise", "operation"]
+__all__ = ["ELEMENTWISE", "elementwise", "is_elementwise", "operation"]
 
 _OPERATORS = {
     "Add": "add", "Sub": "subtract", "Mult": "multiply", "Div": "divide",
@@ -31,6 +31,9 @@ _OPERATORS = {
     "Eq": "equal", "NotEq": "not_equal",
 }
 """The function of NumPy that an operator on arrays stands for: its warnings name it."""
+
+ELEMENTWISE = (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)
+"""The types of expressions of which some are elementwise."""
 
 _OURS = {getattr(ops, name) for name in ops.__all__} - {ops.to_bitmask, ops.from_bitmask}
 

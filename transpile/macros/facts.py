@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..below import below
 from ..types import (
     ELEMENTS,
     ArgType,
@@ -63,7 +64,7 @@ class Facts(Called, Indexed):
         self.known: dict[str, Fact] = {}
         self._fixed: dict[str, Fact] = {}
         self._found: dict[int, tuple[ast.expr, Fact]] | None = None
-        for a in ast.walk(tree.args):
+        for a in ast.walk(tree.args):  # in their order
             if isinstance(a, ast.arg):
                 self.known[a.arg] = self._given(ast.copy_location(ast.Name(a.arg, ast.Load()), a))
         given = [n for n in self.known if n not in self.own]
@@ -89,8 +90,9 @@ class Facts(Called, Indexed):
 
     def _kept(self, tree: ast.FunctionDef) -> set[str]:
         """Parameters that are arrays, and are changed in place if at all."""
-        in_place = {s.target for s in ast.walk(tree) if isinstance(s, ast.AugAssign)}
-        stores = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n not in in_place)
+        nodes = [*below(tree)]
+        in_place = {s.target for s in nodes if isinstance(s, ast.AugAssign)}
+        stores = (n for n in nodes if isinstance(n, ast.Name) and n not in in_place)
         rebound = {n.id for n in stores if not isinstance(n.ctx, ast.Load)}
         return {name for name, fact in self.known.items() if fact.rank} - rebound
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .context import Context
 from .copying import copied
+from .firing import fires_on
 from .names import bound, free_of
 from .ways import NotStructured, ways_of
 
@@ -15,6 +16,7 @@ SIZE = 600
 """Nodes of what is made: beyond, a loop is the better code."""
 
 
+@fires_on(ast.For, iter=(ast.Tuple, ast.List))
 def few_walked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Each time with the constant itself, of which subscripts and tests know more than of an item;
     or with the array.

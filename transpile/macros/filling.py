@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .context import Context
+from .firing import fires_on
 from .integers import integer_constant
 from .nests import allocated, nest
 from .views import element, leaf, scalar
@@ -30,6 +31,8 @@ SMALL = 16
 _LIKE = (np.zeros_like, np.ones_like, np.full_like, np.empty_like)
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=_VALUES)
+@fires_on(ast.Call, calls=_VALUES)
 def array_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """What is empty or zero stays what it is outside loops and branches, unless it is small.
 

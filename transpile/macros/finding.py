@@ -5,6 +5,7 @@ import ast
 
 from ..types import ScalarType
 from .context import Context
+from .firing import fires_on
 from .listlike import is_flat
 from .nests import unless
 from .tupled import is_steady
@@ -25,6 +26,8 @@ def _array(e: ast.expr, cx: Context) -> ast.expr | None:
     return e if cx.fact(e).array and isinstance(e, ast.Name) else None
 
 
+@fires_on(ast.Compare, ops=(ast.In, ast.NotIn))
+@fires_on(ast.Call, calls=[".count", ".index"])
 def list_found(node: ast.AST, cx: Context) -> ast.expr | None:
     """Items that are equal. A NaN is found if it is the same object: that is Python's to tell.
 
@@ -120,6 +123,7 @@ def place_of(name: str | ast.expr, of: ast.expr, wanted: ast.expr, cx: Context) 
     return cx.code(text, NAME=name, I=cx.fresh("i"), X=of, W=wanted)
 
 
+@fires_on(ast.Expr, value=ast.Call, calls=[".reverse"])
 def list_turned(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The last item becomes the first.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..types import ScalarType
 from .comprehensions import all_of, nested, own_names, waits
 from .context import Context
+from .firing import fires_on
 from .loops import pairs
 from .streams import stream
 
@@ -16,6 +17,7 @@ __all__ = ["EMPTY", "all_fold", "any_fold", "items_of", "minmax_fold", "sum_fold
 _MAY_WARN = (ast.BinOp, ast.Call, ast.UnaryOp)
 
 
+@fires_on(ast.Call, calls=[sum])
 def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """A sum starts from the int 0, or from what is given.
 
@@ -61,6 +63,7 @@ def _may_be_floats(items: ast.GeneratorExp | ast.ListComp, cx: Context) -> bool:
     return not types or ScalarType("f64", weak=True) in types
 
 
+@fires_on(ast.Call, calls=[any])
 def any_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """After the first true element nothing more is evaluated. Of a list, everything has been.
 
@@ -81,6 +84,7 @@ def any_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     return _search(node, cx, "any")
 
 
+@fires_on(ast.Call, calls=[all])
 def all_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """After the first false element nothing more is evaluated.
 
@@ -95,6 +99,7 @@ def all_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     return _search(node, cx, "all")
 
 
+@fires_on(ast.Call, calls=[max, min])
 def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """The first element, then each that is strictly better. Of nothing: Python's own error.
 

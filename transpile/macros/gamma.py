@@ -13,6 +13,7 @@ from functools import reduce
 from textwrap import indent
 
 from .context import Context
+from .firing import fires_on
 from .nests import unless
 from .numeric import is_real
 from .template import Part
@@ -98,6 +99,7 @@ _TEXTS = (
 """What is Python's, and the other values."""
 
 
+@fires_on(ast.Call, calls=[row[0] for row in _TEXTS])
 def number_gamma(node: ast.AST, cx: Context) -> ast.expr | None:
     """What it overflows for, or has no value, is Python's, and what it seldom is asked for.
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .arguments import function_named
 from .context import Context
+from .firing import UFUNC, fires_on, named
 
 __all__ = ["display_given"]
 
@@ -26,6 +27,9 @@ _TAKING = {
 _METHODS = {"convolve", "dot", "searchsorted", "take"}
 
 
+@fires_on(ast.Call, calls=[UFUNC, *named(_METHODS), *named(_TAKING)])
+@fires_on(ast.BinOp, left=(ast.List, ast.Tuple))
+@fires_on(ast.BinOp, right=(ast.List, ast.Tuple))
 def display_given(node: ast.AST, cx: Context) -> ast.expr | None:
     """An array is made of it, which NumPy does as well.
 

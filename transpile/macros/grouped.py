@@ -5,12 +5,16 @@ import ast
 
 from .context import Context
 from .fact import Table
+from .firing import fires_on, has_tables
 from .hashed import find, is_there, put
 from .tableuses import position
 
 __all__ = ["groups_filled", "groups_read", "ordered"]
 
 
+@fires_on(ast.Expr, value=ast.Call, when=has_tables)
+@fires_on(ast.Assign, targets=ast.Subscript, value=ast.List, when=has_tables)
+@fires_on(ast.For, iter=ast.Call, when=has_tables)
 def groups_filled(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """An item comes to the list of a key; and all keys with their lists.
 
@@ -169,6 +173,8 @@ def _walked(
                    BODY=[*bind, *listed, *body])
 
 
+@fires_on(ast.Subscript, value=ast.Name, ctx=ast.Load, when=has_tables)
+@fires_on(ast.Call, calls=[".get"], when=has_tables)
 def groups_read(node: ast.AST, cx: Context) -> ast.expr | None:
     """The list of a key.
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+import numpy as np
+
 from .arrays import converted, converts
 from .context import Context
 from .elementwise import operation
+from .firing import fires_on
 from .masking import holding, masked, set_at, true_of
 from .nests import allocated, nest, product, unless
 from .views import held, reads, unlike, view
@@ -14,6 +17,11 @@ from .views import held, reads, unlike, view
 __all__ = ["array_spread", "columns_masked", "places_found"]
 
 
+@fires_on(ast.Assign, targets=ast.Tuple, value=ast.Call, calls=[np.nonzero, np.where, ".nonzero"])
+@fires_on(
+    ast.Assign, targets=ast.Name, value=ast.Subscript,
+    when=lambda node, _: isinstance(node.value.value, ast.Call),
+)
 def places_found(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Columns of an array that has a row for each place, as NumPy's are.
 
@@ -75,6 +83,8 @@ def _found(
     return unless(mask.checks, s, lines, cx)
 
 
+@fires_on(ast.Assign, targets=ast.Subscript)
+@fires_on(ast.AugAssign, target=ast.Subscript)
 def array_spread(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """As many values as there are places, one after the other; else NumPy raises ahead of all.
 
@@ -108,6 +118,15 @@ def array_spread(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return cx.whole(lambda: _spread(s, of.array, of.mask, op, value, cx))
 
 
+@fires_on(ast.Subscript, slice=ast.Tuple, ctx=ast.Load)
+@fires_on(
+    ast.Assign, targets=ast.Subscript,
+    when=lambda node, _: isinstance(node.targets[0].slice, ast.Tuple),
+)
+@fires_on(
+    ast.AugAssign, target=ast.Subscript,
+    when=lambda node, _: isinstance(node.target.slice, ast.Tuple),
+)
 def columns_masked(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
     """As the rows of what is turned. Under a mask columns come first in memory.
 

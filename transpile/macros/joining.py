@@ -7,12 +7,17 @@ from typing import NamedTuple
 
 from .arguments import function_named
 from .context import Context
+from .firing import fires_on, named
 from .integers import integer_constant, plus
 from .nests import allocated, nest, unless
 from .operands import operands_by_index
 from .views import View, element, is_viewable
 
 __all__ = ["array_joined"]
+
+_JOINING = (
+    "append", "array", "column_stack", "concatenate", "dstack", "hstack", "stack", "vstack",
+)
 
 
 class _Join(NamedTuple):
@@ -23,6 +28,7 @@ class _Join(NamedTuple):
     new: bool
 
 
+@fires_on(ast.Call, calls=named(_JOINING))
 def array_joined(node: ast.AST, cx: Context) -> ast.expr | None:
     """Parts of a number that the source tells.
 

@@ -13,6 +13,7 @@ from ..types import ELEMENTS, ScalarType
 from .arguments import function_named
 from .comprehensions import list_repeated, waits
 from .context import Context
+from .firing import UFUNC, fires_on, named
 from .names import bindings
 from .nests import allocated, unless
 from .views import held
@@ -30,6 +31,7 @@ _TAKING = frozenset({
 """Functions of NumPy whose first arguments are arrays, or lists in their stead."""
 
 
+@fires_on(ast.Call, calls=[UFUNC, *named(_TAKING)])
 def list_as_array(node: ast.AST, cx: Context) -> ast.expr | None:
     """Of none, of ints, it would be one of floats.
 
@@ -92,6 +94,7 @@ def list_as_array(node: ast.AST, cx: Context) -> ast.expr | None:
     return _replaced(node, args[at], new, cx)
 
 
+@fires_on(ast.BinOp, ast.Compare)
 def list_operand(node: ast.AST, cx: Context) -> ast.expr | None:
     """Beside an array.
 
@@ -128,6 +131,8 @@ def _operation(op: ast.operator | ast.cmpop, a: ast.expr, b: ast.expr) -> ast.ex
     return ast.BinOp(a, op, b) if isinstance(op, ast.operator) else ast.Compare(a, [op], [b])
 
 
+@fires_on(ast.Assign, targets=ast.Subscript, value=ast.Name)
+@fires_on(ast.AugAssign, value=ast.Name)
 def list_stored(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """What an array takes of a list; of none, NumPy asks for the types of what would be in it.
 

@@ -10,6 +10,7 @@ from .collecting import zero
 from .comprehensions import nested, own_names, waits
 from .context import Context
 from .fact import INT_TYPES
+from .firing import fires_on, is_returned
 from .listlike import is_list, loops_in
 from .listuse import grows, is_read_only, is_remade, takes_over
 from .names import bound, free_of
@@ -29,6 +30,11 @@ class _Part(NamedTuple):
 _Parts: TypeAlias = "list[_Part]"
 
 
+@fires_on(
+    ast.Assign, targets=ast.Name,
+    value=(ast.BinOp, ast.List, ast.ListComp, ast.Name, ast.Subscript),
+)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[list, ".copy"])
 def list_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A list of its own. Where its items have one known type, and it does not grow, it is filled.
 
@@ -72,6 +78,8 @@ def list_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return filled or _appended(name, parts, cx)
 
 
+@fires_on(ast.BinOp, ast.List, ast.Subscript, when=is_returned)
+@fires_on(ast.Call, calls=[list, ".copy"], when=is_returned)
 def list_returned(node: ast.AST, cx: Context) -> ast.expr | None:
     """A list that is returned.
 
@@ -100,6 +108,8 @@ def list_returned(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.made(name, lambda: _appended(name, parts, cx))
 
 
+@fires_on(ast.AugAssign, target=ast.Name, op=ast.Add)
+@fires_on(ast.Expr, value=ast.Call, calls=[".extend"])
 def list_extended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Item by item.
 

@@ -5,6 +5,7 @@ import ast
 
 from .calls import RESIZING
 from .context import Context
+from .firing import fires_on
 from .listlike import is_list
 from .names import bound, free_of
 from .nests import unless
@@ -14,6 +15,7 @@ from .streams import Element, Stream, stream
 __all__ = ["for_loop", "list_walked", "pairs", "resized"]
 
 
+@fires_on(ast.For)
 def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Index loops. A loop variable that the body changes gets an index of its own.
 
@@ -66,6 +68,7 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None if s is None else _over_stream(node, s, backward, cx)
 
 
+@fires_on(ast.For, iter=(ast.Name, ast.Subscript))
 def list_walked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A list that is longer or shorter before a loop over it has come to its end; over a part of it
     as it was.

@@ -11,6 +11,7 @@ from ..types import ELEMENTS
 from .arrays import stored
 from .context import Context
 from .elementwise import is_elementwise
+from .firing import fires_on
 from .integers import integer_constant
 from .nests import allocated, indices, nest, product, unless
 from .views import element, held, unlike, view
@@ -25,6 +26,8 @@ class _Masked(NamedTuple):
     mask: ast.expr
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.flatnonzero])
 def array_chosen(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The elements under a mask, in an array that is cut to their number.
 
@@ -47,6 +50,8 @@ def array_chosen(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+@fires_on(ast.Subscript, ctx=(ast.Load, ast.Del))
+@fires_on(ast.Call, calls=[np.flatnonzero])
 def array_cut(node: ast.AST, cx: Context) -> ast.expr | None:
     """Such an array has a name.
 
@@ -72,6 +77,8 @@ def array_cut(node: ast.AST, cx: Context) -> ast.expr | None:
     return None if new is None else cx.made(name, lambda: new)
 
 
+@fires_on(ast.Assign, targets=ast.Subscript)
+@fires_on(ast.AugAssign, target=ast.Subscript)
 def array_masked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Stores where the mask holds, of what has one value for all, or is under the same mask.
 

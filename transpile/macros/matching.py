@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from .context import Context
 from .copying import copied
+from .firing import fires_on
 from .names import bound
 
 __all__ = ["matched"]
@@ -15,6 +16,7 @@ class _Other(Exception):
     """A pattern that asks for a class, a mapping or a sequence."""
 
 
+@fires_on(ast.Match)
 def matched(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """One question after the other.
 

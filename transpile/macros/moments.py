@@ -5,6 +5,7 @@ import ast
 
 from ..types import PARTS, ScalarType
 from .context import Context
+from .firing import fires_on, named
 from .nests import product
 from .reductions import MOMENTS, fold_of
 from .views import held
@@ -12,6 +13,7 @@ from .views import held
 __all__ = ["array_moment"]
 
 
+@fires_on(ast.Call, calls=named(MOMENTS))
 def array_moment(node: ast.AST, cx: Context) -> ast.expr | None:
     """What is made of other folds.
 

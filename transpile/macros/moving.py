@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from .context import Context
+from .firing import fires_on
 from .listlike import is_list
 from .names import free_of, used
 from .nests import unless
@@ -13,6 +14,8 @@ from .nests import unless
 __all__ = ["list_moved"]
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Name)
+@fires_on(ast.Assign, targets=ast.Tuple, value=ast.Tuple)
 def list_moved(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A list that is made here, and has one name, gets another; of two, each has the other's items,
     or where one of them is not asked for again the other alone.

@@ -165,9 +165,17 @@ class _Rename(ast.NodeTransformer):
 
 def bound_once(tree: ast.FunctionDef) -> set[str]:
     """The names that `tree` binds at one place, outside loops."""
-    inside = {n for s in below(tree) if isinstance(s, (ast.For, ast.While)) for n in below(s)}
-    stores = [n for n in below(tree) if isinstance(n, ast.Name)]
-    stores = [n for n in stores if not isinstance(n.ctx, ast.Load)]
+    inside: set[ast.AST] = set()
+    stores: list[ast.Name] = []
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        n, looped = waiting.pop()
+        looped = looped or isinstance(n, (ast.For, ast.While))
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+            stores.append(n)
+            if looped:
+                inside.add(n)
+        waiting += ((child, looped) for child in children(n))
     count = Counter(n.id for n in stores)
     given = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
     return {n.id for n in stores if count[n.id] == 1 and n not in inside} - given

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from .comprehensions import is_repeated, nested, own_names
 from .context import Context
+from .firing import EXPRESSIONS, fires_on, has_nested, is_returned
 from .integers import integer_constant
 from .listing import extended, listed
 from .newlists import gives_lists
@@ -13,6 +14,8 @@ from .tupled import is_steady
 
 __all__ = ["lists_appended", "lists_collected", "lists_read"]
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested)
+@fires_on(ast.Expr, value=ast.Call, when=has_nested)
 def lists_appended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The list is empty, then one list after the other comes to it.
 
@@ -49,6 +52,8 @@ def lists_appended(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=lambda _, cx: cx.facts.nested)
+@fires_on(ast.ListComp, when=is_returned)
 def lists_collected(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """Of a comprehension that others could not fill.
 
@@ -78,6 +83,7 @@ def lists_collected(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | N
     return None
 
 
+@fires_on(*EXPRESSIONS, when=has_nested)
 def lists_read(node: ast.AST, cx: Context) -> ast.expr | None:
     """All of them, how many there are, and one of them.
 

@@ -7,6 +7,7 @@ import math
 
 from ..types import ELEMENTS, ScalarType
 from .context import Context
+from .firing import fires_on
 from .names import bound
 from .nests import unless
 from .tupled import is_steady
@@ -22,7 +23,19 @@ _SHORT = 1 << 11
 
 _MOST = 16
 
+_WHOLE: tuple[tuple[object, str, str], ...] = (
+    (math.factorial, "A < 0", "NAME = 1\nfor I in range(2, A + 1): NAME = NAME * I"),
+    (math.comb, "A < 0 or B < 0",
+     "NAME = 1\nfor I in range(B): NAME = NAME * (A - I) // (I + 1)"),
+    (math.gcd, "",
+     "NAME = A if A >= 0 else -A\nT = B if B >= 0 else -B\n"
+     "while T != 0:\n    S = NAME % T\n    NAME = T\n    T = S"),
+    (math.isqrt, f"A < 0 or A >= {_LARGEST_ROOT}", "NAME = int(NP.sqrt(A))"),
+)
+"""What is Python's, and the other values as plain Python."""
 
+
+@fires_on(ast.Assert)
 def asserted(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The message is Python's to make.
 
@@ -43,6 +56,7 @@ def asserted(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+@fires_on(ast.Call, calls=[divmod, pow, *(row[0] for row in _WHOLE)])
 def number_called(node: ast.AST, cx: Context) -> ast.expr | None:
     """What has no value, or none of 64 bits, is Python's.
 
@@ -96,18 +110,7 @@ def number_called(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.made(name, lines)
 
 
-_WHOLE: tuple[tuple[object, str, str], ...] = (
-    (math.factorial, "A < 0", "NAME = 1\nfor I in range(2, A + 1): NAME = NAME * I"),
-    (math.comb, "A < 0 or B < 0",
-     "NAME = 1\nfor I in range(B): NAME = NAME * (A - I) // (I + 1)"),
-    (math.gcd, "",
-     "NAME = A if A >= 0 else -A\nT = B if B >= 0 else -B\n"
-     "while T != 0:\n    S = NAME % T\n    NAME = T\n    T = S"),
-    (math.isqrt, f"A < 0 or A >= {_LARGEST_ROOT}", "NAME = int(NP.sqrt(A))"),
-)
-"""What is Python's, and the other values as plain Python."""
-
-
+@fires_on(ast.Compare, ops=(ast.In, ast.NotIn), comparators=(ast.Tuple, ast.List, ast.Set))
 def number_in(node: ast.AST, cx: Context) -> ast.expr | None:
     """Of ints and constants, none of them a NaN, which is equal to nothing and yet in a tuple.
 

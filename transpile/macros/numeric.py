@@ -11,6 +11,7 @@ import numpy as np
 from ..types import ELEMENTS, ScalarType
 from .context import Context
 from .deciding import asked, known_as
+from .firing import fires_on
 from .tupled import is_steady
 from .views import held
 
@@ -31,6 +32,8 @@ _LIMITS = {
 _CLASSES = {"f": "float", "i": "int", "u": "int", "b": "bool"}
 
 
+@fires_on(ast.Attribute, value=ast.Call, calls=[np.finfo, np.iinfo])
+@fires_on(ast.Call, calls=[".item", math.isclose, math.log, *_ANGLES, *_OPERATORS])
 def number_said(node: ast.AST, cx: Context) -> ast.expr | None:
     """What has no shorter name is written out.
 

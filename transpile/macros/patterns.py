@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from ..below import below
 from ..source import read
 from .context import Context
+from .firing import fires_on
 from .names import COMPREHENSIONS
 
 __all__ = ["pattern_macro"]
@@ -110,7 +111,13 @@ def pattern_macro(
     unknown = {*_holes(after)} - {*_holes(before)}
     if unknown:
         raise ValueError(f"{pattern!r} has no {', '.join(sorted(unknown))}")
-    return _Macro(before, after, names)
+    made = _Macro(before, after, names)
+    match before:
+        case ast.Name(id=name) if _is_hole(name):
+            return made
+        case ast.Name() | ast.Attribute():  # by whatever name a function has it
+            return fires_on(ast.Name, ast.Attribute)(made)
+    return fires_on(type(before))(made)
 
 
 def _parsed(text: str) -> ast.AST:

@@ -5,8 +5,11 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ..types import PARTS, ScalarType
 from .context import Context
+from .firing import fires_on
 from .nests import allocated, dtype, nest, unless
 from .views import View, broadcast, element, fitted, view
 
@@ -24,6 +27,8 @@ class _Product(NamedTuple):
     stacked: bool = False
 
 
+@fires_on(ast.BinOp, op=ast.MatMult)
+@fires_on(ast.Call, calls=[".dot", np.dot, np.inner, np.matmul, np.vdot])
 def array_product(node: ast.AST, cx: Context) -> ast.expr | None:
     """Each element is a sum of products.
 
@@ -56,6 +61,7 @@ def array_product(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.made(name, lambda: _lines(name, node, product, cx))
 
 
+@fires_on(ast.Call, calls=[np.outer])
 def array_outer(node: ast.AST, cx: Context) -> ast.expr | None:
     """Each element by each.
 

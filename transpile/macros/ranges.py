@@ -9,6 +9,7 @@ import numpy as np
 from ..types import ELEMENTS, ScalarType
 from .context import Context
 from .fact import INT_TYPES
+from .firing import fires_on
 from .integers import integer_constant
 
 __all__ = ["arguments", "as_int", "in_range", "named_range", "numpy_range"]
@@ -68,6 +69,7 @@ def numpy_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | None:
     return home, numbers
 
 
+@fires_on(ast.Compare, ops=(ast.In, ast.NotIn), comparators=ast.Call)
 def in_range(node: ast.AST, cx: Context) -> ast.expr | None:
     """Of Python ints: comparisons, and where the step is not 1 the remainder.
 
@@ -107,6 +109,7 @@ def _asked(x: ast.expr, r: ast.expr, cx: Context) -> ast.expr | None:
     return cx.expr(whole, X=x, FIRST=first, END=end, BY=ast.Constant(abs(by)))
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[range])
 def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Bounds are taken where the range is made, once; its name stands for it from there on.
 

@@ -5,11 +5,13 @@ import ast
 
 from .context import Context
 from .elementwise import is_elementwise
+from .firing import fires_on
 from .names import used
 
 __all__ = ["array_rebound"]
 
 
+@fires_on(ast.Assign, targets=ast.Name, when=lambda _, cx: cx.depth)
 def array_rebound(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The elements change, and the array stays.
 

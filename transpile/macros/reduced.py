@@ -6,6 +6,7 @@ import ast
 from ..types import ELEMENTS
 from .arguments import Arguments, arguments
 from .context import Context
+from .firing import fires_on, named
 
 __all__ = ["SIGNATURES", "array_reduced"]
 
@@ -25,6 +26,7 @@ _WIDE = ("i64", "u64", "f32", "f64", "c64", "c128")
 """What sums of these are, too."""
 
 
+@fires_on(ast.Call, calls=named(SIGNATURES))
 def array_reduced(node: ast.AST, cx: Context) -> ast.expr | None:
     """In the words of others.
 

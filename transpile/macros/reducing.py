@@ -5,6 +5,7 @@ import ast
 import functools
 
 from .context import Context
+from .firing import fires_on
 from .names import bound, rename
 from .nests import unless
 from .template import Part
@@ -12,6 +13,7 @@ from .template import Part
 __all__ = ["list_reduced"]
 
 
+@fires_on(ast.Call, calls=[functools.reduce])
 def list_reduced(node: ast.AST, cx: Context) -> ast.expr | None:
     """What a function of two makes of one item after the other.
 

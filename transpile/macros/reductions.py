@@ -8,6 +8,7 @@ from loopir.record import record
 
 from ..types import ArrayType, ScalarType
 from .context import Context
+from .firing import fires_on, named
 from .integers import integer_constant
 from .nests import allocated, dtype, indices, product, unless
 from .starts import may_start
@@ -45,6 +46,7 @@ class Fold:
     where: ast.expr | None = None
 
 
+@fires_on(ast.Call, calls=named(FOLDS))
 def array_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """One result after the other; a minimum of nothing is NumPy's to answer.
 

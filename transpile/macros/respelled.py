@@ -8,26 +8,13 @@ from ..types import PARTS
 from .arguments import Arguments, arguments
 from .choices import CHOICES
 from .context import Context
+from .firing import fires_on, named
 from .integers import integer_constant
 from .rejoined import REJOINED, Way
 from .views import held
 from .windows import WINDOWS
 
 __all__ = ["SIGNATURES", "array_respelled", "respelled"]
-
-
-def array_respelled(node: ast.AST, cx: Context) -> ast.expr | None:
-    """The same array in the plainest words.
-
-        u = np.flip(X, 1)
-        v = np.atleast_2d(x)
-        w = np.asarray(x)
-    →
-        u = X[:, ::-1]
-        v = x[None, :]
-        w = x
-    """
-    return respelled(node, cx) if isinstance(node, ast.expr) else None
 
 
 def respelled(e: ast.expr, cx: Context) -> ast.expr | None:
@@ -287,3 +274,18 @@ _WAYS: dict[str, tuple[str, Way]] = {
     **{f"{name}.outer": ("a b", _outer) for name in _OUTER},
 }
 SIGNATURES = {name: names for name, (names, _) in _WAYS.items()}
+
+
+@fires_on(ast.Call, calls=named(SIGNATURES))
+def array_respelled(node: ast.AST, cx: Context) -> ast.expr | None:
+    """The same array in the plainest words.
+
+        u = np.flip(X, 1)
+        v = np.atleast_2d(x)
+        w = np.asarray(x)
+    →
+        u = X[:, ::-1]
+        v = x[None, :]
+        w = x
+    """
+    return respelled(node, cx) if isinstance(node, ast.expr) else None

@@ -3,7 +3,10 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 from .context import Context
+from .firing import fires_on
 from .integers import integer_constant
 from .nests import dtype
 from .views import held
@@ -11,6 +14,7 @@ from .views import held
 __all__ = ["array_copied", "array_said"]
 
 
+@fires_on(ast.Call, calls=[".trace", np.diff, np.trace])
 def array_said(node: ast.AST, cx: Context) -> ast.expr | None:
     """Differences, the trace.
 
@@ -35,6 +39,7 @@ def array_said(node: ast.AST, cx: Context) -> ast.expr | None:
     return None
 
 
+@fires_on(ast.Expr, value=ast.Call, calls=[np.copyto, np.put, np.putmask])
 def array_copied(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Into an array that is there.
 

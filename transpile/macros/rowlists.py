@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .context import Context
 from .copying import copied
+from .firing import fires_on
 from .listlike import holds_lists
 from .nests import unless
 from .tupled import is_steady
@@ -18,6 +19,8 @@ _TAKING = frozenset({
 """Builtins to which a list is as good as a tuple."""
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
+@fires_on(ast.ListComp)
 def rows_copied(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """Item by item.
 
@@ -68,6 +71,7 @@ def _copy_of(e: ast.expr, cx: Context) -> str:
     return ""
 
 
+@fires_on(ast.Assign, targets=ast.Tuple, value=ast.Tuple)
 def rows_swapped(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Item by item, where the rows of a list that is made here have no names of their own.
 
@@ -140,6 +144,7 @@ def _rows_named(name: str, tree: ast.AST) -> bool:
     return any(n not in allowed for n in loads if isinstance(n.ctx, ast.Load))
 
 
+@fires_on(ast.ListComp, ast.GeneratorExp)
 def columns_walked(node: ast.AST, cx: Context) -> ast.expr | None:
     """A column is a list where a tuple is no better: to builtins that take each item.
 

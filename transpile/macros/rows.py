@@ -4,12 +4,14 @@ from __future__ import annotations
 import ast
 
 from .context import Context
+from .firing import fires_on
 from .names import bound, free_of
 from .nests import unless
 
 __all__ = ["row_unpacked"]
 
 
+@fires_on(ast.Assign, targets=(ast.Tuple, ast.List))
 def row_unpacked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Of another length it is Python's to refuse.
 

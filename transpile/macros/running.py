@@ -11,6 +11,7 @@ from loopir.record import record
 from ..types import ELEMENTS, PARTS
 from .arguments import is_none
 from .context import Context
+from .firing import fires_on, named
 from .integers import integer_constant
 from .nests import allocated, dtype, nest, row_major, unless
 from .views import element, is_one, view
@@ -28,6 +29,7 @@ PLACES = {"argmin": "<", "argmax": ">"}
 _ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
 
 
+@fires_on(ast.Call, calls=named(SCANS))
 def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
     """What a fold has come to at each element. Float sums start from -0.0, which adds nothing.
 
@@ -54,6 +56,7 @@ def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
     return _replaced(node, SCANS, _scan, cx)
 
 
+@fires_on(ast.Call, calls=named(PLACES))
 def array_place(node: ast.AST, cx: Context) -> ast.expr | None:
     """Where the first NaN is; else the first of the least.
 

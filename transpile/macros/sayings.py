@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..types import ELEMENTS
 from .arguments import Arguments, arguments, function_named
 from .context import Context
+from .firing import fires_on, named
 from .integers import integer_constant
 from .nests import dtype, unless
 from .said import SAYINGS, Saying
@@ -21,6 +22,7 @@ for _row in SAYINGS:
     _BY_NAME.setdefault(_row.call.split()[0], []).append(_row)
 
 
+@fires_on(ast.Call, calls=named(_BY_NAME))
 def array_told(node: ast.AST, cx: Context) -> ast.expr | None:
     """In the words of others.
 

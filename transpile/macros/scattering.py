@@ -8,6 +8,7 @@ import numpy as np
 
 from ..types import ELEMENTS
 from .context import Context
+from .firing import fires_on
 from .nests import nest, unless
 from .views import View, broadcast, element, held, misfits, reads, view
 
@@ -19,6 +20,7 @@ _OF_TWO = (
 )
 
 
+@fires_on(ast.Expr, value=ast.Call, calls=[".at"])
 def array_scattered(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Each element as often as the index arrays name it, in their order.
 

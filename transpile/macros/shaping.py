@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .arguments import is_none
 from .context import Context
+from .firing import fires_on, named
 from .integers import integer_constant, minus, plus
 from .nests import dtype, unless
 from .views import View, fitted, held, is_one, leaf, view
@@ -13,8 +14,10 @@ from .views import View, fitted, held, is_one, leaf, view
 __all__ = ["array_shaped", "diagonal", "spread"]
 
 _OF_VECTORS = ("cumprod", "cumsum")
+_SHAPING = ("diag", "diagflat", "expand_dims", "flatten", "ravel", "reshape", "squeeze")
 
 
+@fires_on(ast.Call, calls=named([*_SHAPING, *_OF_VECTORS]))
 def array_shaped(node: ast.AST, cx: Context) -> ast.expr | None:
     """By subscripts. An axis that is taken away has one element, or NumPy raises.
 

@@ -5,6 +5,7 @@ import ast
 
 from .context import Context
 from .finding import place_of
+from .firing import fires_on
 from .integers import integer_constant
 from .listlike import is_flat, is_list, loops_in
 from .names import bound, free_of, used
@@ -15,6 +16,10 @@ from .views import held
 __all__ = ["list_shifted"]
 
 
+@fires_on(ast.Expr, value=ast.Call, calls=[".insert", ".pop", ".remove"])
+@fires_on(ast.Delete, targets=ast.Subscript)
+@fires_on(ast.Assign, value=ast.Call, calls=[".pop"])
+@fires_on(ast.Call, calls=[".pop"])
 def list_shifted(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """Where there is no such item, or place, Python raises.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 
 from .context import Context
+from .firing import fires_on
 from .integers import integer_constant
 from .liveness import left_to_python
 from .nests import unless
@@ -11,6 +12,8 @@ from .nests import unless
 __all__ = ["lacking", "slice_single"]
 
 
+@fires_on(ast.If, when=lambda node, _: left_to_python(node))
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript)
 def slice_single(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Of an array of several axes, where there is such an element.
 

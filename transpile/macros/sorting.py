@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 
 from .context import Context
+from .firing import fires_on
 from .listing import listed
 from .listlike import is_flat, loops_in
 from .names import free_of
@@ -49,6 +50,9 @@ _FALLING = _SORTED.format("X[J - 1] < E", "E < F")
 _NAMES = ("N", "I", "E", "J", "LOW", "Y", "W", "B", "MID", "END", "K", "F", "RIGHT")
 
 
+@fires_on(ast.Expr, value=ast.Call, calls=[".sort"])
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[sorted])
+@fires_on(ast.Call, calls=[sorted])
 def list_sorted(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """Insertion into runs of sixteen, which are merged. Among NaNs the order is Python's to tell.
 

@@ -7,6 +7,7 @@ from .arguments import function_named
 from .comprehensions import waits
 from .context import Context
 from .filled import Filled, filled
+from .firing import fires_on, named
 from .names import bound, rename
 from .nests import allocated, unless
 
@@ -15,6 +16,7 @@ __all__ = ["array_rows"]
 _ROWS = ("array", "asarray", "vstack", "stack", "column_stack")
 
 
+@fires_on(ast.Call, calls=named(_ROWS))
 def array_rows(node: ast.AST, cx: Context) -> ast.expr | None:
     """Rows of one length, that of the first; of none, or of several, NumPy's answer.
 

@@ -8,12 +8,16 @@ import numpy as np
 
 from ..types import ELEMENTS, ScalarType
 from .context import Context
+from .firing import fires_on
 from .indexed import may_be_bool
 from .integers import integer_constant
 
 __all__ = ["lists_indexed", "row_element"]
 
 
+@fires_on(ast.Subscript, value=ast.Attribute, when=lambda node, _: node.value.attr == "flat")
+@fires_on(ast.Subscript, value=ast.Subscript)
+@fires_on(ast.Call, calls=[len], when=lambda node, _: isinstance(node.args[0], ast.Attribute))
 def row_element(node: ast.AST, cx: Context) -> ast.expr | None:
     """One subscript instead of a row view and its subscript. Errors of range name another axis.
 
@@ -60,6 +64,8 @@ def _in_order(node: ast.Subscript, x: ast.expr, k: ast.expr, cx: Context) -> ast
     return ast.copy_location(ast.Subscript(x, at, node.ctx), node)
 
 
+@fires_on(ast.AugAssign, target=ast.Subscript)
+@fires_on(ast.Subscript, slice=(ast.Call, ast.List, ast.Tuple))
 def lists_indexed(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
     """Arrays in the place of lists of ints, and along an axis each in that of np.ix_.
 

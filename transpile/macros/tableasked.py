@@ -5,6 +5,7 @@ import ast
 
 from .context import Context
 from .fact import Table
+from .firing import EXPRESSIONS, fires_on, has_tables
 from .hashed import Found, find, is_there, leave
 from .tableuses import has_method, is_dict, truths
 from .tablevalues import begun, value_of
@@ -13,6 +14,7 @@ from .tupled import is_steady
 __all__ = ["table_asked"]
 
 
+@fires_on(*EXPRESSIONS, when=has_tables)
 def table_asked(node: ast.AST, cx: Context) -> ast.expr | None:
     """What a key has, and whether it is there.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..below import below
 from .context import Context
 from .fact import Table
+from .firing import fires_on, has_tables
 from .hashed import cleared, find, put
 from .names import free_of
 from .tableuses import has_method, is_dict
@@ -16,6 +17,9 @@ from .tupled import is_steady
 __all__ = ["table_changed"]
 
 
+@fires_on(ast.Assign, ast.Delete, targets=ast.Subscript, when=has_tables)
+@fires_on(ast.AugAssign, target=ast.Subscript, when=has_tables)
+@fires_on(ast.Expr, value=ast.Call, when=has_tables)
 def table_changed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A key comes, has another value, or leaves.
 

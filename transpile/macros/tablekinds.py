@@ -13,7 +13,9 @@ from .fact import Kind
 from .names import bindings
 from .tupled import width
 
-__all__ = ["bound_by", "given_to", "items_of_values", "kind_of", "made_here"]
+__all__ = [
+    "TABLES", "TABLE_TYPES", "bound_by", "given_to", "items_of_values", "kind_of", "made_here",
+]
 
 T = TypeVar("T")
 
@@ -21,6 +23,10 @@ _KINDS: dict[type, Kind] = {
     builtins.dict: "dict", builtins.set: "set", collections.Counter: "Counter",
     collections.defaultdict: "defaultdict",
 }
+
+TABLES = (ast.Dict, ast.DictComp, ast.Set, ast.SetComp)
+TABLE_TYPES = (*_KINDS,)
+"""What makes a table: displays and comprehensions, and what is called."""
 
 _STARTS: dict[type, ast.expr] = {
     builtins.int: ast.Constant(0), builtins.float: ast.Constant(0.0),

@@ -6,12 +6,14 @@ import ast
 from .comprehensions import nested, own_names, waits
 from .context import Context
 from .fact import Table
+from .firing import fires_on, has_tables
 from .hashed import cleared
 from .tupled import is_steady
 
 __all__ = ["table_made"]
 
 
+@fires_on(ast.Assign, targets=ast.Name, when=has_tables)
 def table_made(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Lists of its keys, and of slots that tell where each key stands.
 

@@ -5,6 +5,7 @@ import ast
 
 from .context import Context
 from .fact import Kind, Table
+from .firing import fires_on, has_tables, is_returned
 from .grouped import ordered
 from .tablekinds import kind_of
 from .tables import new_table
@@ -17,6 +18,8 @@ _RETURNED: dict[Kind, str] = {
 }
 
 
+@fires_on(ast.Name, ctx=ast.Load, when=has_tables)
+@fires_on(ast.Call, when=has_tables)
 def table_walked(node: ast.AST, cx: Context) -> ast.expr | None:
     """All keys, and all values.
 
@@ -118,6 +121,9 @@ def _best(t: Table, said: str, cx: Context) -> ast.expr:
     return cx.expr("SHOWN[BEST]", SHOWN=t.shown, BEST=best)
 
 
+@fires_on(ast.Call, calls=[dict], when=has_tables)
+@fires_on(ast.Call, calls=[len, max, min, sorted])
+@fires_on(ast.Call, ast.Dict, ast.DictComp, ast.SetComp, when=is_returned)
 def table_given(node: ast.AST, cx: Context) -> ast.expr | None:
     """What has no name.
 

@@ -157,7 +157,7 @@ def whole_names(tree: ast.AST) -> set[str]:
     place, or known to an inner function.
     """
     names: set[str] = set()
-    for n in ast.walk(tree):
+    for n in below(tree):
         match n:
             case ast.Subscript(value=ast.Name(id=name), slice=index):
                 if not isinstance(index, ast.Slice) and integer_constant(index, None) is None:
@@ -176,10 +176,13 @@ def whole_names(tree: ast.AST) -> set[str]:
 def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
     """Lists that are made here, in which there are never others than tuples of one length: that."""
     made: dict[str, list[ast.List | ast.ListComp]] = {}
-    put = {to: value for n in ast.walk(tree) for to, value in bindings(n)
+    if not any(isinstance(n, (ast.List, ast.ListComp)) for n in below(tree)):
+        return {}
+    nodes = [*ast.walk(tree)]  # in the order in which they are found
+    put = {to: value for n in nodes for to, value in bindings(n)
            if isinstance(to, ast.Subscript) and isinstance(value, ast.Tuple)}
-    others = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    for n in ast.walk(tree):
+    others = {a.arg for a in below(tree.args) if isinstance(a, ast.arg)}
+    for n in nodes:
         for to, value in bindings(n):
             if isinstance(to, ast.Name) and isinstance(value, (ast.List, ast.ListComp)):
                 made.setdefault(to.id, []).append(value)
@@ -192,7 +195,7 @@ def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
                 n not in put or isinstance(n.slice, ast.Slice)
             ):
                 others.add(name)
-    names = (n for n in ast.walk(tree) if isinstance(n, ast.Name))
+    names = (n for n in nodes if isinstance(n, ast.Name))
     stores = Counter(n.id for n in names if not isinstance(n.ctx, ast.Load))
     out: dict[str, int] = {}
     for name, values in made.items():

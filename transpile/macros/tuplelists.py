@@ -3,9 +3,12 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 from .arguments import function_named
 from .comprehensions import nested, own_names, waits
 from .context import Context
+from .firing import fires_on
 from .listarrays import widened
 from .liveness import reads
 from .nests import allocated, unless
@@ -13,6 +16,7 @@ from .nests import allocated, unless
 __all__ = ["tuples_listed", "tuples_stacked"]
 
 
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=lambda _, cx: cx.facts.tuple_lists)
 def tuples_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The list is filled under its own name.
 
@@ -40,6 +44,7 @@ def tuples_listed(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
+@fires_on(ast.Call, calls=[np.array, np.asarray], when=lambda _, cx: cx.facts.tuple_types)
 def tuples_stacked(node: ast.AST, cx: Context) -> ast.expr | None:
     """Each tuple is a row; without any it would have but one axis.
 

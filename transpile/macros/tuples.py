@@ -8,6 +8,7 @@ from typing import Any
 from ..below import blocks
 from .context import Context
 from .copying import copied
+from .firing import fires_on, other_than
 from .integers import integer_constant
 from .names import used
 from .tupled import MOST, is_steady, spelled
@@ -19,6 +20,7 @@ __all__ = [
 ]
 
 
+@fires_on(ast.Assign, targets=ast.Name, when=lambda node, cx: node.targets[0].id in cx.facts.apart)
 def tuple_named(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The tuple itself stays only for what asks for it as a whole.
 
@@ -78,6 +80,7 @@ def _makes(s: ast.stmt, names: set[str]) -> bool:
     return False
 
 
+@fires_on(ast.Subscript, ctx=ast.Load, slice=other_than(ast.Slice))
 def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
     """All items are evaluated.
 
@@ -115,6 +118,7 @@ def listed(items: Sequence[ast.expr], cx: Context) -> ast.expr:
     return cx.constants(display) if fixed else held(display, "list", cx)
 
 
+@fires_on(ast.Call, when=lambda node, _: any(isinstance(a, ast.Starred) for a in node.args))
 def tuple_spliced(node: ast.AST, cx: Context) -> ast.expr | None:
     """The items of a tuple, as arguments.
 
@@ -138,6 +142,12 @@ def tuple_spliced(node: ast.AST, cx: Context) -> ast.expr | None:
     return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
 
 
+@fires_on(ast.Name, ast.Tuple, ctx=ast.Load)
+@fires_on(ast.BinOp, op=ast.Add)
+@fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load)
+@fires_on(
+    ast.Attribute, value=ast.Name, when=lambda node, cx: node.attr == "shape" and cx.returned(),
+)
 def tuple_spelled(node: ast.AST, cx: Context) -> ast.expr | None:
     """A tuple that has a name, or is made of others, as a display.
 
@@ -168,6 +178,8 @@ def tuple_spelled(node: ast.AST, cx: Context) -> ast.expr | None:
     return None
 
 
+@fires_on(ast.Name, ctx=ast.Load)
+@fires_on(ast.Attribute)
 def tuple_known(node: ast.AST, cx: Context) -> ast.expr | None:
     """A tuple of numbers that is free in the function, for as long as the name is bound to it. One
     that is read by computed subscripts is taken for an array.
@@ -203,6 +215,7 @@ def _constant(value: Any) -> ast.expr:
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if negative else ast.Constant(value)
 
 
+@fires_on(ast.Call, calls=[len, max, min, sum, tuple])
 def tuple_asked(node: ast.AST, cx: Context) -> ast.expr | None:
     """Its length, its least and its largest item; ints are added.
 

@@ -6,12 +6,14 @@ import ast
 from ..types import ELEMENTS
 from .arguments import arguments
 from .context import Context
+from .firing import fires_on, named
 from .nests import product, unless
 from .views import held
 
 __all__ = ["place_unravelled"]
 
 
+@fires_on(ast.Call, calls=named(["unravel_index"]))
 def place_unravelled(node: ast.AST, cx: Context) -> ast.expr | None:
     """What is left after whole rows; there is no place beyond the last.
 

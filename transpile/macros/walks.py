@@ -8,6 +8,7 @@ import numpy as np
 
 from ..below import below
 from .context import Context
+from .firing import fires_on
 from .integers import integer_constant
 from .names import bound, rename, used
 from .nests import unless
@@ -17,6 +18,8 @@ from .views import element, held
 __all__ = ["places_walked"]
 
 
+@fires_on(ast.For, iter=ast.Attribute)
+@fires_on(ast.For, iter=ast.Call, calls=[np.ndenumerate, np.ndindex])
 def places_walked(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """In C order, whatever that of memory is. A name of all subscripts stands for them.
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import ast
 
-from ..below import below
+from ..below import below, children
 from .context import Context
+from .firing import fires_on
 from .lifting import Lifted, lift_statement
 
 __all__ = ["asked_within", "walrus"]
@@ -35,6 +36,15 @@ def _binds(e: ast.expr) -> bool:
     return any(isinstance(n, ast.NamedExpr) for n in below(e))
 
 
+def _has_walrus(s: ast.stmt, _: Context) -> bool:
+    """Whether an expression of the statement itself, not of its blocks, binds a name."""
+    return any(isinstance(e, ast.expr) and _binds(e) for e in children(s))
+
+
+@fires_on(
+    ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr, ast.If, ast.Assert, ast.For,
+    ast.While, when=_has_walrus,
+)
 def walrus(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """In Python's order, and only where Python comes to it.
 

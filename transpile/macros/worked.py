@@ -8,6 +8,7 @@ from .between import WAYS as BETWEEN
 from .context import Context
 from .counting import PAIRS as COUNTING_IN_PAIRS
 from .counting import WAYS as COUNTING
+from .firing import fires_on, named
 from .grids import PAIRS as PLACES_IN_PAIRS
 from .grids import WAYS as PLACES
 from .middle import WAYS as MIDDLE
@@ -35,6 +36,7 @@ _OF_PAIRS = {name: names for name, (names, _) in _PAIRS.items()}
 SIGNATURES = _SIGNATURES | _OF_PAIRS
 
 
+@fires_on(ast.Call, calls=named(_SIGNATURES))
 def array_worked(node: ast.AST, cx: Context) -> ast.expr | None:
     """The loops of NumPy itself.
 
@@ -60,6 +62,8 @@ def array_worked(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.made(name, lambda: _WAYS[given.name][1](given, name, node, cx))
 
 
+@fires_on(ast.Subscript, value=ast.Call, slice=ast.Constant, calls=[divmod, *named(_OF_PAIRS)])
+@fires_on(ast.Call, calls=[divmod, *named(_OF_PAIRS)])
 def array_paired(node: ast.AST, cx: Context) -> ast.expr | None:
     """Two results, or one of them.
 

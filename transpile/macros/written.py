@@ -9,11 +9,17 @@ from ..types import ELEMENTS
 from .arguments import arguments, flag, function_named, is_none
 from .arrays import stored
 from .context import Context
+from .firing import UFUNC, fires_on, named
 from .views import held, scalar
 
 __all__ = ["array_written", "elements_written"]
 
+_WRITING = ("copyto", "fill_diagonal", "place", "put", "putmask")
+"""Functions that write into their first argument, and give None."""
 
+
+@fires_on(ast.Call, calls=[UFUNC])
+@fires_on(ast.Call, when=lambda node, _: any(k.arg == "out" for k in node.keywords))
 def array_written(node: ast.AST, cx: Context) -> ast.expr | None:
     """What is computed is stored; with `where`, that of some.
 
@@ -67,6 +73,7 @@ def array_written(node: ast.AST, cx: Context) -> ast.expr | None:
     return name
 
 
+@fires_on(ast.Return, ast.Expr, value=ast.Call, calls=[".fill", *named(_WRITING)])
 def elements_written(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """All elements, or some, become others.
 
@@ -116,7 +123,7 @@ def _is_done(call: ast.Call, cx: Context) -> bool:
     match call.func:
         case ast.Attribute(value=x, attr="fill") if cx.resolve(call.func) is None:
             return cx.fact(x).array is not None
-    return function_named(call.func, cx) in ("copyto", "fill_diagonal", "place", "put", "putmask")
+    return function_named(call.func, cx) in _WRITING
 
 
 def _diagonal(x: ast.expr, y: ast.expr, cx: Context) -> list[ast.stmt]:
