@@ -1,1 +1,4 @@
-"""Loop IR: what a loop means. Nodes, operations, text, interpreter, passes; none of ours above."""
+"""Loop IR: nodes, operations, text form, verifier, interpreter, analyses, fusion and passes.
+
+The lowest layer: it imports neither `targets` nor `transpile`.
+"""

@@ -7,8 +7,8 @@ smallest that show the cause. Every package reports with this one record; the co
 """
 from __future__ import annotations
 
+from .lazy_dataclass import record
 from .nodes import Span
-from .record import record
 
 __all__ = ["Label", "Rejection"]
 

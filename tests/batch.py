@@ -17,22 +17,26 @@ from typing import Any, TypeAlias
 import numpy as np
 from scratch import scratch
 
+from loopir.dtypes import DTYPES, MAX_RANK
 from loopir.nodes import Kernel, Param
-from loopir.passes.pipeline import optimise
-from loopir.types import DTYPES, MAX_RANK
-from targets.build import FLAGS
-from targets.c.emit import body, entry, unit
-from targets.compiler import find_compiler_for
-from targets.host import available
-from targets.isa import TARGETS, Target
-from targets.legalize import legalize
-from targets.library import c_source, function, library, meaning
+from loopir.passes.pass_list import optimise
+from targets.build.build_kernel import FLAGS
+from targets.build.c_compiler import find_compiler_for
+from targets.c.emit_c import emit_body, emit_entry, translation_unit
+from targets.handwritten_kernels import (
+    kernel_c_source,
+    kernel_function_name,
+    kernel_library,
+    kernel_meaning,
+)
+from targets.isa.target_registry import TARGETS, Target, runnable_targets
+from targets.legalization.legalize import legalize
 
 __all__ = ["PAIRS", "PLACES", "WAYS", "Call", "command", "generated", "run_batch", "table"]
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
-PAIRS: Pairs = tuple((name, dtype) for name, k in library().items() for dtype in k.dtypes)
+PAIRS: Pairs = tuple((name, dtype) for name, k in kernel_library().items() for dtype in k.dtypes)
 """Each hand-written kernel with each dtype it is written for."""
 
 WAYS = ("generated", "by hand")
@@ -47,7 +51,7 @@ _EMULATORS = {
 
 def _places() -> dict[str, tuple[str, ...]]:
     """Targets of this machine, and emulated ones, each with the words before a program."""
-    found: dict[str, tuple[str, ...]] = {t.name: () for t in available() if t.bits}
+    found: dict[str, tuple[str, ...]] = {t.name: () for t in runnable_targets() if t.bits}
     for place, words in _EMULATORS.items():
         target = TARGETS[place.split()[0]]
         compiler = target.machine == "x86_64" or which("aarch64-linux-gnu-gcc")
@@ -71,7 +75,7 @@ class Call:
 @cache
 def generated(name: str, dtype: str, target: str) -> Kernel:
     """What is made of a meaning before legalisation."""
-    return optimise(meaning(name, dtype), TARGETS[target].model)
+    return optimise(kernel_meaning(name, dtype), TARGETS[target].model)
 
 
 def command(place: str, level: str = "-O1", pairs: Pairs = PAIRS) -> list[str]:
@@ -97,7 +101,9 @@ def table(t: Target, pairs: Pairs = PAIRS) -> str:
     names = ", ".join(f"tp_kernel_{k}" for k in range(len(texts)))
     ours, by_hand = texts[: len(pairs)], texts[len(pairs) :]
     last = f"static int64_t (*const kernels[])(const tp_array *, const tp_scalar *) = {{{names}}};"
-    return "\n".join([unit("\n".join(ours), t), c_source(pairs, t), *by_hand, last, ""])
+    return "\n".join(
+        [translation_unit("\n".join(ours), t), kernel_c_source(pairs, t), *by_hand, last, ""]
+    )
 
 
 def _functions(way: str, t: Target, pairs: Pairs) -> list[str]:
@@ -106,10 +112,10 @@ def _functions(way: str, t: Target, pairs: Pairs) -> list[str]:
     for k, (name, dtype) in enumerate(pairs):
         legal = legalize(generated(name, dtype, t.name), t)
         if way == "generated":
-            text = body(legal, t) + entry(legal, t)
+            text = emit_body(legal, t) + emit_entry(legal, t)
             number = k
         else:
-            text = entry(legal, t).replace("tp_body(", f"{function(name, dtype)}(")
+            text = emit_entry(legal, t).replace("tp_body(", f"{kernel_function_name(name, dtype)}(")
             number = k + len(pairs)
         found.append(re.sub(r"\b(tp_body|tp_kernel)\b", rf"\1_{number}", text))
     return found
@@ -136,7 +142,7 @@ def run_batch(
 
 
 def _params(call: Call) -> tuple[Param, ...]:
-    return meaning(*PAIRS[call.pair]).params
+    return kernel_meaning(*PAIRS[call.pair]).params
 
 
 def _arrays(call: Call) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from batch import PAIRS, Call
 
+from loopir.dtypes import DTYPES
+from loopir.ir_traversal import walk
 from loopir.nodes import Append, Disjoint, Param
-from loopir.tree import walk
-from loopir.types import DTYPES
-from targets.library import library, meaning
+from targets.handwritten_kernels import kernel_library, kernel_meaning
 
 __all__ = ["LARGE", "SMALL", "bench_arguments", "calls", "elements"]
 
@@ -106,7 +106,7 @@ def calls(sizes: tuple[int, ...], seed: int = 1) -> Iterator[Call]:
 def _arguments(rng: Any, name: str, dtype: str, n: int, wild: bool) -> dict[str, Any]:
     if name in _MAKE:
         return _MAKE[name](rng, dtype, n)
-    kernel = meaning(name, dtype)
+    kernel = kernel_meaning(name, dtype)
     grows = {x.array for x in walk(kernel) if isinstance(x, Append)}
     room = {p.name: n + SLACK if p.name in grows else n for p in kernel.params}
     return {p.name: _argument(rng, p, room[p.name], wild) for p in kernel.params}
@@ -119,7 +119,7 @@ def _argument(rng: Any, p: Param, n: int, wild: bool) -> Any:
 
 def _in_place(name: str, dtype: str, args: dict[str, Any]) -> dict[str, Any]:
     """The arrays that may be one, as one."""
-    for g in meaning(name, dtype).guards:
+    for g in kernel_meaning(name, dtype).guards:
         if isinstance(g, Disjoint) and g.or_same:
             args = {**args, g.b: args[g.a]}
     return args
@@ -129,9 +129,9 @@ def bench_arguments(rng: Any, name: str, dtype: str, n: int) -> dict[str, Any]:
     """Tame numbers; scalars are 1, thresholds 0, which half of the elements exceed."""
     if name in _MAKE:
         side = {16: 16, 4096: 64, 262144: 512, 4194304: 2048}.get(n, round(n**0.5))
-        return _MAKE[name](rng, dtype, side if "[:, " in library()[name].text else n)
+        return _MAKE[name](rng, dtype, side if "[:, " in kernel_library()[name].text else n)
     args = _arguments(rng, name, dtype, n, False)
-    for p in meaning(name, dtype).params:
+    for p in kernel_meaning(name, dtype).params:
         if p.rank is None:
             args[p.name] = DTYPES[p.dtype].numpy.type(p.name not in ("b", "low", "start"))
         elif DTYPES[p.dtype].kind == "f":

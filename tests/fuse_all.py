@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from transpile import Fused, fuse
-from transpile.rejections import Refused
-from transpile.source import read, remember
+from transpile.diagnostics import Refused
+from transpile.frontend.source import read_source, remember_text
 
 _OTHERS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
@@ -87,7 +87,7 @@ def _run_fused(function: FunctionType) -> None:
     if not plain or hasattr(function, "__signature__"):  # under a second name, it is done
         return
     try:
-        source = read(function)
+        source = read_source(function)
     except Refused:
         return
     inner = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
@@ -100,7 +100,7 @@ def _run_fused(function: FunctionType) -> None:
     function.__code__ = _given.__code__.replace(
         co_consts=tuple(constants), co_name=code.co_name, co_filename=code.co_filename
     )
-    remember(function, source)  # by which callers inline it
+    remember_text(function, source)  # by which callers inline it
     fused.append(made)
 
 

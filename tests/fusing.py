@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopir.interpret import run
+from loopir.dtypes import DTYPES
+from loopir.fusion import Fusion, fuse_kernel, fusion_legality
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_printer import parse, show
+from loopir.ir_verifier import verify
 from loopir.nodes import Disjoint, Kernel
-from loopir.text import parse, show
-from loopir.types import DTYPES
-from loopir.verify import verify
-from transpile.fusion import Fusion, fuse_kernel, legality
 
 __all__ = ["agree", "codes", "forced", "fused", "kernel", "nest", "plainly"]
 
@@ -52,11 +52,11 @@ def nest(text: str, same: bool = True) -> Kernel:
 @contextmanager
 def plainly() -> Iterator[None]:
     """Loops are joined as they count or not at all; and also where it does not pay."""
-    legal = tuple(c for c in legality.CONDITIONS if c is not legality.worthwhile)
+    legal = tuple(c for c in fusion_legality.CONDITIONS if c is not fusion_legality.worthwhile)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("transpile.fusion.fusing.ways", lambda *_: ())
-        patched.setattr(legality, "CONDITIONS", legal)
-        patched.setattr(legality, "keeps_vectors", lambda _: ())
+        patched.setattr("loopir.fusion.fuse_loops.alignments", lambda *_: ())
+        patched.setattr(fusion_legality, "CONDITIONS", legal)
+        patched.setattr(fusion_legality, "keeps_vectors", lambda _: ())
         yield
 
 
@@ -66,10 +66,10 @@ def forced(*, guarded: bool = False) -> Iterator[None]:
     be, or without.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(legality, "CONDITIONS", ())
-        patched.setattr(legality, "keeps_vectors", lambda _: ())
+        patched.setattr(fusion_legality, "CONDITIONS", ())
+        patched.setattr(fusion_legality, "keeps_vectors", lambda _: ())
         if not guarded:
-            patched.setattr("transpile.fusion.fusing._Fuser.tighten", lambda *_: None)
+            patched.setattr("loopir.fusion.fuse_loops._LoopFuser.tighten", lambda *_: None)
         yield
 
 
@@ -94,9 +94,9 @@ def agree(k: Kernel, f: Fusion, temporaries: frozenset[str] = frozenset()) -> No
     for n in SIZES:
         for merged in (m for m in _merges(k) if not m & temporaries):
             before, after = _arguments(k, n, merged), _arguments(k, n, merged)
-            wanted = run(k, before)
+            wanted = run_kernel(k, before)
             kept = {p.name: after[p.name] for p in f.kernel.params}
-            got = run(f.kernel, kept)
+            got = run_kernel(f.kernel, kept)
             if got.status >> 8 and not wanted.status >> 8:
                 assert merged in [set(ab) for ab in f.tightened], "a guard fails that did not"
                 before = _arguments(k, n, merged)

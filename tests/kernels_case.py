@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from loopir import nodes as ir
-from loopir.text import show
-from loopir.types import DTYPES
+from loopir.dtypes import DTYPES
+from loopir.ir_printer import show
 
 __all__ = ["Case"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from loopir import nodes as ir
-from loopir.ops import OPS
-from loopir.types import DTYPES
+from loopir.dtypes import DTYPES
+from loopir.op_table import OPS
 
 __all__ = ["EXACT", "I64", "Exprs", "N", "ROWS", "call", "integer"]
 

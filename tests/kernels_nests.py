@@ -14,7 +14,7 @@ from kernels_case import Case
 from kernels_exprs import I64, call, integer
 
 from loopir import nodes as ir
-from loopir.types import DTYPES
+from loopir.dtypes import DTYPES
 
 __all__ = ["nests"]
 

@@ -16,7 +16,7 @@ from kernels_case import Case
 from kernels_exprs import EXACT, I64, ROWS, N, call, integer
 
 from loopir import nodes as ir
-from loopir.types import DTYPES
+from loopir.dtypes import DTYPES
 
 __all__ = ["SIZES", "cases"]
 

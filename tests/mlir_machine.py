@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
 
-from loopir.meanings import complementary_error_function, fma
+from loopir.op_semantics import complementary_error_function, fma
 
 __all__ = ["Machine", "parsed"]
 

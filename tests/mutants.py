@@ -13,17 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from loopir.nodes import Loop
-from transpile.fusion import (
-    aligning,
-    conflicts,
-    domains,
-    filtering,
-    fusing,
-    legality,
-    neighbours,
-    profit,
+from loopir.fusion import (
+    filter_fusion,
+    fuse_loops,
+    fusion_dependences,
+    fusion_legality,
+    fusion_profit,
+    iteration_domains,
+    loop_pairs,
+    shift_and_peel,
 )
+from loopir.nodes import Loop
 
 TESTS = (
     "test_fusion_pairs.py", "test_fusion.py", "test_fusion_random.py", "test_legality.py",
@@ -38,9 +38,9 @@ def without(condition: str) -> Mutant:
     """The condition is not asked."""
 
     def put() -> None:
-        kept = tuple(c for c in legality.CONDITIONS if c.__name__ != condition)
-        assert len(kept) < len(legality.CONDITIONS)
-        legality.CONDITIONS = kept
+        kept = tuple(c for c in fusion_legality.CONDITIONS if c.__name__ != condition)
+        assert len(kept) < len(fusion_legality.CONDITIONS)
+        fusion_legality.CONDITIONS = kept
 
     return put
 
@@ -89,35 +89,37 @@ def _whole_range(peeled: Any) -> Any:
 
 
 MUTANTS: dict[str, Mutant] = {
-    **{c.__name__: without(c.__name__) for c in legality.CONDITIONS},
+    **{c.__name__: without(c.__name__) for c in fusion_legality.CONDITIONS},
     "one iteration early is in order": other(
-        conflicts, "_is_reversed", lambda f: lambda apart: f(apart) and apart < -1
+        fusion_dependences, "_is_reversed", lambda f: lambda apart: f(apart) and apart < -1
     ),
     "what must be apart is not guarded": other(
-        fusing._Fuser, "tighten", lambda f: lambda self, p: None
+        fuse_loops._LoopFuser, "tighten", lambda f: lambda self, p: None
     ),
     "a fold's step reads late": other(
-        fusing._Fuser, "early", lambda f: lambda self, p: ([], [*p.first.accs])
+        fuse_loops._LoopFuser, "early", lambda f: lambda self, p: ([], [*p.first.accs])
     ),
     "names of the second are not new": other(
-        fusing, "fresh", lambda f: lambda name, taken: name
+        fuse_loops, "fresh", lambda f: lambda name, taken: name
     ),
-    "ranges are equal if their starts are": other(domains, "more", lambda f: lambda *args: 0),
-    "what stands between goes up": other(neighbours, "_cause", lambda f: lambda *args: None),
-    "delayed by one less": other(aligning, "_shift", _one_less),
-    "any loop may be turned": other(aligning, "_turns", lambda f: lambda kernel, loop: True),
-    "turned loops are not": other(aligning, "_turned", _kept_whole),
-    "the rest is left out": other(fusing, "peeled", _no_rest),
-    "the lead is left out": other(fusing, "peeled", _no_lead),
-    "the joined loop runs on": other(fusing, "peeled", _whole_range),
+    "ranges are equal if their starts are": other(
+        iteration_domains, "more", lambda f: lambda *args: 0
+    ),
+    "what stands between goes up": other(loop_pairs, "_cause", lambda f: lambda *args: None),
+    "delayed by one less": other(shift_and_peel, "_shift", _one_less),
+    "any loop may be turned": other(shift_and_peel, "_turns", lambda f: lambda kernel, loop: True),
+    "turned loops are not": other(shift_and_peel, "_turned", _kept_whole),
+    "the rest is left out": other(fuse_loops, "peeled", _no_rest),
+    "the lead is left out": other(fuse_loops, "peeled", _no_lead),
+    "the joined loop runs on": other(fuse_loops, "peeled", _whole_range),
     "what is kept is not overwritten": other(
-        filtering, "_overwrites", lambda f: lambda *args: False
+        filter_fusion, "_overwrites", lambda f: lambda *args: False
     ),
     "nobody asks for the place of what is kept": other(
-        filtering, "_asks_more", lambda f: lambda *args: False
+        filter_fusion, "_asks_more", lambda f: lambda *args: False
     ),
-    "all loads go in vectors": other(profit, "in_vectors", lambda f: lambda p, loop: False),
-    "vectors are given up": other(legality, "keeps_vectors", lambda f: lambda p: ()),
+    "all loads go in vectors": other(fusion_profit, "in_vectors", lambda f: lambda p, loop: False),
+    "vectors are given up": other(fusion_legality, "keeps_vectors", lambda f: lambda p: ()),
 }
 
 

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from scratch import scratch
 
+from loopir.dtypes import DTYPES, MAX_RANK
 from loopir.nodes import Kernel, Param
-from loopir.types import DTYPES, MAX_RANK
-from targets.build import FLAGS, build
+from targets.build.build_kernel import FLAGS, build_kernel
 from targets.c import emit
-from targets.host import available
-from targets.isa import TARGETS, Target
-from targets.legalize import legalize
+from targets.isa.target_registry import TARGETS, Target, runnable_targets
+from targets.legalization.legalize import legalize
 
 __all__ = ["RUNNABLE", "as_arrays", "as_scalars", "run_native"]
 
@@ -36,7 +35,7 @@ class _Array(ctypes.Structure):
 
 
 def _runnable() -> tuple[str, ...]:
-    here = {t.name for t in available()}
+    here = {t.name for t in runnable_targets()}
     emulated = {"neon"} if CROSS and QEMU else set()
     return tuple(name for name in TARGETS if name in here | emulated)
 
@@ -50,7 +49,7 @@ def run_native(kernel: Kernel, target: str, args: Mapping[str, Any]) -> int:
     ABI's status.
     """
     t = TARGETS[target]
-    if t in available():
+    if t in runnable_targets():
         return _call(_loaded(kernel, t), kernel, args)
     return _emulate(_cross_built(kernel, t), kernel, args)
 
@@ -70,7 +69,7 @@ def _scalar(p: Param, value: Any) -> bytes:
 @cache
 def _loaded(kernel: Kernel, target: Target) -> Any:
     source = emit(legalize(kernel, target), target)
-    function = ctypes.CDLL(build(source, target)).tp_kernel
+    function = ctypes.CDLL(build_kernel(source, target)).tp_kernel
     function.restype = ctypes.c_int64
     return function
 

@@ -45,7 +45,7 @@ int64_t faulty(double x) { char *p = malloc(8); return (int64_t)x + p[8]; }
 
 _CALLED = """
 import ctypes, os
-from targets.build import build_object
+from targets.build.build_kernel import build_object
 lib = ctypes.CDLL(build_object(os.environ["FAULTY"]))
 lib.faulty.argtypes = [ctypes.c_double]
 lib.faulty(1e30)

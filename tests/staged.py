@@ -7,14 +7,14 @@ from typing import Any
 
 from native import run_native
 
-from loopir.interpret import run
+from loopir.ir_interpreter import run_kernel
 from loopir.nodes import Kernel
-from targets.safecall import pairs
+from targets.abi.portable_call import complex_as_floats
 from transpile import Fused
-from transpile.dispatch.compiling import contract_of
-from transpile.dispatch.variant import Variant
-from transpile.plan import Plan
-from transpile.stages import Stages
+from transpile.call_plan import Plan
+from transpile.pipeline import Stages
+from transpile.runtime.compile_call import make_contract
+from transpile.runtime.compiled_variant import Variant
 
 __all__ = ["Replayed", "emulated", "in_parts", "interpreted", "through"]
 
@@ -30,8 +30,8 @@ def through(stages: Stages, plan: Plan, kernel: Kernel, fast: Callable[..., int]
         raise Replayed(status)
 
     function: Any = stages.source.function
-    contract = contract_of(plan, kernel)
-    variant = Variant(function, contract, lambda *args: fast(*map(pairs, args)))
+    contract = make_contract(plan, kernel)
+    variant = Variant(function, contract, lambda *args: fast(*map(complex_as_floats, args)))
     variant.attach(cold, CellType(0))
     return variant.call
 
@@ -42,7 +42,7 @@ def in_parts(fused: Fused) -> bool:
 
 
 def interpreted(kernel: Kernel) -> Callable[..., int]:
-    return lambda *args: run(kernel, _by_name(kernel, args)).status
+    return lambda *args: run_kernel(kernel, _by_name(kernel, args)).status
 
 
 def emulated(kernel: Kernel, target: str) -> Callable[..., int]:

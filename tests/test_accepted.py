@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from transpile.accepted import accepted
+from transpile.cli.supported_functions import supported_functions
 
 PAGE = Path(__file__).parent.parent / "transpile" / "README.md"
 
 
 def test_the_page_is_what_the_code_says(golden: Callable[[Path, str], None]) -> None:
-    golden(PAGE, accepted())
+    golden(PAGE, supported_functions())

@@ -13,8 +13,8 @@ from staged import in_parts
 from worlds import World
 from written import written
 
-from transpile import fuse, macros, ops
-from transpile.source import read
+from transpile import expand, fuse, ops
+from transpile.frontend.source import read_source
 
 RAISING = (
     "1 / v", "i // v", "w[i] % v", "math.log(v)", "math.sqrt(v) + 1 / i", "int(v)", "w[i + 2]",
@@ -160,7 +160,7 @@ def test_as_python(raising: str, kind: str, tmp_path: Path) -> None:
     """What the macro makes of it is Python that gives the same."""
     plain = written(tmp_path, looped(f"try:\n    s += {raising}\nexcept Exception:\n    s -= 1")).f
     args = given(kind)
-    tree = macros.expand(read(plain).tree, World(plain, args))
+    tree = expand.expand(read_source(plain).tree, World(plain, args))
     space: dict[str, Any] = plain.__globals__ | {"_np": np, "_ops": ops}
     exec(compile(ast.Module([tree], []), "<expanded>", "exec"), space)
     assert_same(outcome(space["f"], args), outcome(plain, args), raising)

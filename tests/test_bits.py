@@ -12,16 +12,15 @@ from agree import assert_same, outcome
 from native import RUNNABLE
 from staged import emulated, interpreted, through
 
-from loopir.machine import Machine
+from loopir.ir_traversal import walk
+from loopir.ir_verifier import verify
+from loopir.machine_model import Machine
 from loopir.nodes import Bits
-from loopir.tree import walk
-from loopir.verify import verify
-from targets.host import available
-from targets.isa import TARGETS
+from targets.isa.target_registry import TARGETS, runnable_targets
 from transpile import fuse
 from transpile.options import Options
-from transpile.signature import parameters, type_of
-from transpile.stages import Stages, compile_stages
+from transpile.pipeline import Stages, compile_stages
+from transpile.types.typeof import parameter_names, type_of
 
 SMALL = Machine(bytes=64, caches=(1, 1, 1))
 """No cache holds as many bools as can be bits."""
@@ -132,7 +131,7 @@ SIZES = (128, 133, 200, 1037)
 
 
 def stages_of(f: Any, args: tuple[Any, ...]) -> Stages:
-    types: Any = dict(zip(parameters(f.__code__), map(type_of, args), strict=True))
+    types: Any = dict(zip(parameter_names(f.__code__), map(type_of, args), strict=True))
     made = compile_stages(f, types, Options(), SMALL)
     assert any(isinstance(n, Bits) for n in walk(made.vector)), f"{f.__name__} has no bits"
     verify(made.vector, "vector")
@@ -221,7 +220,7 @@ def _at_random(seed: int, targets: tuple[str, ...], tmp_path: Any) -> None:
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bits wherever they can be."""
-    monkeypatch.setattr("loopir.passes.bits._pays", lambda *_: 128)
+    monkeypatch.setattr("loopir.passes.memory.pack_bools._min_length", lambda *_: 128)
 
 
 @pytest.mark.usefixtures("everywhere")
@@ -237,7 +236,7 @@ def test_many_random_programs(seed: int, tmp_path: Any) -> None:
     _at_random(seed, RUNNABLE, tmp_path)
 
 
-@pytest.mark.parametrize("target", [t.name for t in available()])
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 def test_the_length_decides(target: str) -> None:
     """Enough for what a target takes its caches to be, and few; by way of what users call."""
     primes = fuse(sieve, target=target, on_reject="raise")

@@ -15,20 +15,20 @@ from pathlib import Path
 
 import pytest
 
-from targets import build as build_module
-from targets import cache as cache_module
-from targets import compiler as compiler_module
-from targets.build import (
+from targets.build import build_kernel as build_module
+from targets.build import c_compiler as compiler_module
+from targets.build import object_cache as cache_module
+from targets.build.build_kernel import (
     BuildError,
     NoCompiler,
     assembly,
-    build,
+    build_kernel,
     cache_clear,
     cache_dir,
     cache_info,
     find_compiler,
 )
-from targets.isa import TARGETS
+from targets.isa.target_registry import TARGETS
 
 ANSWER = "int answer(void) { return 42; }\n"
 
@@ -134,7 +134,7 @@ def test_identity_changes_with_the_program(script: Script, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", ["scalar", "sse2"])
 def test_build_and_call(name: str) -> None:
-    assert answer(build(ANSWER, TARGETS[name])) == 42
+    assert answer(build_kernel(ANSWER, TARGETS[name])) == 42
 
 
 def test_assembly() -> None:
@@ -300,7 +300,7 @@ def test_a_cache_that_cannot_be_written(
 
 
 def test_a_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = cache_module._place
+    place = cache_module._write_atomically
 
     def full(data: bytes, folder: str, name: str) -> str:
         if folder == str(cache):
@@ -332,7 +332,7 @@ def test_what_is_longest_unused_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cache_module, "CACHE_BYTES", paths[0].stat().st_size * 9 // 2)
     new = build_object(ANSWER)
     assert all(path.exists() for path in paths), "the first object was the last look"
-    monkeypatch.setattr(cache_module, "LOOKED_AFTER", 0)
+    monkeypatch.setattr(cache_module, "TRIM_INTERVAL", 0)
     new.unlink()
     new = build_object(ANSWER)
     kept = [path.exists() for path in paths]
@@ -383,7 +383,7 @@ def test_threads(cache: Path) -> None:
 
 def test_processes(cache: Path) -> None:
     program = (
-        "import ctypes, sys; from targets.build import build_object\n"
+        "import ctypes, sys; from targets.build.build_kernel import build_object\n"
         f"print(ctypes.CDLL(str(build_object({ANSWER!r}))).answer())"
     )
     running = [

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from targets.host import machine
-from transpile.cli.command import main
-from transpile.rejections import CODES
+from targets.isa.target_registry import machine
+from transpile.cli.command_line import main
+from transpile.diagnostics import CODES
 
 FILE = '''\
 import sys

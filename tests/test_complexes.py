@@ -15,11 +15,11 @@ import pytest
 from agree import assert_same, outcome, same
 from written import written
 
-from targets.host import available
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 C64, C128 = np.complex64, np.complex128
-TARGETS = [t.name for t in available()]
+TARGETS = [t.name for t in runnable_targets()]
 
 
 def grid(dtype: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -14,8 +14,8 @@ from written import written
 
 from transpile import fuse
 from transpile.options import Options
-from transpile.signature import type_of
-from transpile.stages import compile_stages
+from transpile.pipeline import compile_stages
+from transpile.types.typeof import type_of
 
 HEADS = {
     "<": ("j = {a}", "j < {b}", 1), "<=": ("j = {a}", "j <= {b}", 1),

@@ -12,7 +12,7 @@ from agree import assert_same, outcome
 from written import written
 
 from transpile import fuse
-from transpile.decisive import decisive
+from transpile.frontend.inline.specialize import specialized_parameters
 
 AXES = {
     "keyword": "return x.sum(axis=k)",
@@ -132,7 +132,7 @@ def test_functions_that_call_each_other(tmp_path: Path) -> None:
     text = "import numpy as np\n" + "".join(
         f"def h{k}(x, axis):\n    s = 0.0\n    if x.size > 1e9:\n{calls}{rest}" for k in range(40))
     f = written(tmp_path, f"{text}def f(x, axis):\n    return h0(x, axis)\n").f
-    assert decisive(f) == {"axis"}
+    assert specialized_parameters(f) == {"axis"}
 
 
 def test_ints_that_decide_nothing_are_any(tmp_path: Path) -> None:

@@ -21,13 +21,13 @@ import numpy as np
 import pytest
 from written import written
 
-from loopir.interpret import Outcome
-from loopir.types import MAX_PARAMS
-from targets.build import BuildError
+from loopir.dtypes import MAX_PARAMS
+from loopir.ir_interpreter import Outcome
+from targets.build.build_kernel import BuildError
 from transpile import Fused, FuseError, FuseWarning, fuse
 from transpile import errors as errors_module
-from transpile.dispatch import compiling as compiling_module
-from transpile.types import ArrayType, ScalarType
+from transpile.runtime import compile_call as compiling_module
+from transpile.types.value_types import ArrayType, ScalarType
 
 HOUSE = str(Path(__file__).parent.parent)
 
@@ -690,7 +690,7 @@ def test_the_assembly_is_of_what_is_built(
         asked.append(contract)
         return ""
 
-    monkeypatch.setattr("targets.build.assembly", seen)
+    monkeypatch.setattr("targets.build.build_kernel.assembly", seen)
     fuse(**options)(axpy).emit("asm", *ones())
     fuse(axpy).emit("asm", *ones())
     assert asked == [True, False]
@@ -724,7 +724,9 @@ def test_the_share(share: float, compared: int, monkeypatch: pytest.MonkeyPatch)
     f = fuse(verify=share)(doubled)
     f(np.ones(1))
     original = f._function
-    monkeypatch.setattr("transpile.dispatch.verify.twins", lambda values: runs.append(1))
+    monkeypatch.setattr(
+        "transpile.runtime.differential_check.copy_arguments", lambda values: runs.append(1)
+    )
     for _ in range(8):
         f(np.ones(1))
     assert (len(runs), f._function) == (compared, original)
@@ -732,7 +734,7 @@ def test_the_share(share: float, compared: int, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     f = fuse(verify=1.0)(doubled)
-    monkeypatch.setattr("transpile.dispatch.verify.alike", lambda a, b: False)
+    monkeypatch.setattr("transpile.runtime.differential_check.same_results", lambda a, b: False)
     with pytest.raises(FuseError, match="the result is") as caught:
         f(np.ones(1))
     assert caught.value.code == "VERIFY_MISMATCH"
@@ -900,7 +902,7 @@ def test_an_object_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> Non
     def unloadable(*args: Any, **kwargs: Any) -> Any:
         raise BuildError("x.so cannot be loaded: failed to map segment")
 
-    monkeypatch.setattr(compiling_module, "load", unloadable)
+    monkeypatch.setattr(compiling_module, "load_kernel", unloadable)
     f = fuse(doubled)
     with pytest.warns(FuseWarning, match=r"BUILD_FAILED.*failed to map"):
         assert f(np.ones(2)) == [2.0, 2.0]
@@ -947,7 +949,9 @@ def test_check_compares_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
         f(*args)
     assert (args[3] == 2 * args[1] + 1).all()
     assert counts(f) == (2, {})
-    monkeypatch.setattr("transpile.dispatch.check.run", lambda kernel, args: Outcome(status=3))
+    monkeypatch.setattr(
+        "transpile.runtime.differential_check.run_kernel", lambda kernel, args: Outcome(status=3)
+    )
     f(*args)
     with pytest.raises(AssertionError, match="status 0, but 3 as interpreted"):
         fuse(axpy)(*args)
@@ -958,6 +962,6 @@ def test_check_verifies_every_stage(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError(f"ill-formed at {stage}")
 
     monkeypatch.setenv("TRANSPILE_CHECK", "1")
-    monkeypatch.setattr("transpile.dispatch.check.verify", ill_formed)
+    monkeypatch.setattr("transpile.runtime.differential_check.verify", ill_formed)
     with pytest.raises(AssertionError, match="ill-formed at scalar"):
         fuse(doubled)(np.ones(2))

@@ -11,9 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from transpile.effects import PURE, Effect, effects
-from transpile.scope import Scope
-from transpile.types import ArrayType, Opaque
+from transpile.frontend.name_resolution import Scope
+from transpile.types.effects import PURE, Effect, effects
+from transpile.types.value_types import ArrayType, Opaque
 
 RNG, IO, RAISES = {Effect.RNG}, {Effect.IO}, {Effect.RAISES}
 MUTATES, UNKNOWN = {Effect.MUTATES}, {Effect.UNKNOWN}

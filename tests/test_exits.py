@@ -16,11 +16,11 @@ from random_exits import program
 from staged import Replayed, interpreted, through
 
 from transpile import fuse
+from transpile.diagnostics import Refused
 from transpile.errors import FuseError
 from transpile.options import Options
-from transpile.rejections import Refused
-from transpile.signature import parameters, type_of
-from transpile.stages import compile_stages
+from transpile.pipeline import compile_stages
+from transpile.types.typeof import parameter_names, type_of
 
 ENOUGH = 0.6
 """The share of random programs that must compile."""
@@ -46,7 +46,7 @@ def agrees(number: int, native: str | None) -> bool:
     text = program(random)
     function = made(text, number)
     calls = [arguments(random) for _ in range(6)]
-    types = dict(zip(parameters(function.__code__), map(type_of, calls[0]), strict=True))
+    types = dict(zip(parameter_names(function.__code__), map(type_of, calls[0]), strict=True))
     try:
         stages = compile_stages(function, types, Options())
     except Refused:

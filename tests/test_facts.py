@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopir import nodes as ir
-from loopir.analysis.assumed import assigned, assume, either
-from loopir.analysis.facts import Facts
-from loopir.interpret import run
-from loopir.ops import evaluate
-from loopir.passes.proved import proved
-from loopir.text import parse, show
-from loopir.tree import walk
-from loopir.verify import verify
+from loopir.analysis.difference_bounds import IntegerFacts
+from loopir.analysis.refine_facts import assign_names, assume_condition, join_facts
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_printer import parse, show
+from loopir.ir_traversal import walk
+from loopir.ir_verifier import verify
+from loopir.op_table import evaluate
+from loopir.passes.checks.check_elimination import check_elimination
 
 LOW, HIGH = -(1 << 63), (1 << 63) - 1
 ENDS = (LOW, LOW + 1, -3, -2, -1, 0, 1, 2, 3, 7, 1 << 31, 1 << 62, HIGH - 1, HIGH)
@@ -72,7 +72,7 @@ def value(e: ir.Expr, env: dict[str, int]) -> int:
     raise AssertionError(e)
 
 
-def holds(f: Facts, env: dict[str, int]) -> bool:
+def holds(f: IntegerFacts, env: dict[str, int]) -> bool:
     spans = all(f.spans[n][0] <= env[n] <= f.spans[n][1] for n in f.spans if n in env)
     pairs = ((x, y, c) for x, row in f.most.items() for y, c in row.items())
     return spans and all(
@@ -93,11 +93,11 @@ HALF = ir.Call("floordiv", (ir.Call("add", (A, B), "i64"), ir.Const(2, "i64")), 
 @pytest.mark.parametrize("ordered", [False, True])
 def test_relations_hold(e: ir.Call, ordered: bool) -> None:
     for low, high in product(SPANS, repeat=2):
-        f = Facts()
+        f = IntegerFacts()
         f.spans |= {"a": low, "b": high}
         below = ir.Call("lt", (A, B), "bool")
         if ordered:
-            assume(f, below)
+            assume_condition(f, below)
         f.bind(X, e)
         for a, b in product(range(low[0], low[1] + 1), range(high[0], high[1] + 1)):
             if not ordered or a < b:
@@ -111,15 +111,15 @@ def plus(e: ir.Expr, k: int) -> ir.Call:
 
 @pytest.mark.parametrize("k", [-4, -1, 0, 3])
 def test_both_ways_and_the_next_turn_move_what_is_known(k: int) -> None:
-    f = Facts()
+    f = IntegerFacts()
     f.spans["a"] = -10, 10
     f.bind(B, A)
     g = f.copy()
     f.bind(X, plus(A, 1))
     g.bind(X, plus(A, k))
-    both = either(f, g)
+    both = join_facts(f, g)
     assert (both.apart("x", "b"), both.apart("b", "x")) == (max(1, k), max(-1, -k))
-    assigned(f, [("a", plus(A, k)), ("x", A)])
+    assign_names(f, [("a", plus(A, k)), ("x", A)])
     assert (f.apart("a", "b"), f.apart("b", "a"), f.apart("x", "a")) == (k, -k, -k)
     assert f.spans["a"] == (k - 10, k + 10)
 
@@ -132,7 +132,7 @@ steps = st.lists(st.one_of(conditions, st.tuples(st.sampled_from("xyz"), values)
 def test_what_is_known_holds(one: Any, other: Any, starts: list[list[int]]) -> None:
     ways = []
     for way in (one, other):
-        f = Facts()
+        f = IntegerFacts()
         envs = [dict(zip(NAMES, s, strict=True)) for s in starts]
         envs += [dict(zip(NAMES, (k, k + 1, 5), strict=True)) for k in range(-2, 3)]
         for step in way:
@@ -141,7 +141,7 @@ def test_what_is_known_holds(one: Any, other: Any, starts: list[list[int]]) -> N
                 f.bind(ir.Var(name, "i64"), e)
                 envs = [env | {name: value(e, env)} for env in envs]
             else:
-                assume(f, step)
+                assume_condition(f, step)
                 envs = [env for env in envs if value(step, env)]
             assert all(holds(f, env) for env in envs)
             assert all(f.span(e)[0] <= value(e, env) <= f.span(e)[1] for env in envs
@@ -149,7 +149,7 @@ def test_what_is_known_holds(one: Any, other: Any, starts: list[list[int]]) -> N
                        if {n.name for n in ir_names(e)} <= env.keys())
         ways.append((f, envs))
     (f, envs), (g, others) = ways
-    assert all(holds(either(f, g), env) for env in (*envs, *others))
+    assert all(holds(join_facts(f, g), env) for env in (*envs, *others))
 
 
 def ir_names(e: ir.Expr) -> list[ir.Var]:
@@ -226,14 +226,14 @@ def test_whiles_mean_the_same(
     kernel: ir.Kernel, given_: list[tuple[int, int]], rounds: int
 ) -> None:
     verify(kernel, "scalar")
-    with patch.object(module("loopir.passes.proved"), "_ROUNDS", rounds):
-        done = proved(kernel)
+    with patch.object(module("loopir.passes.checks.check_elimination"), "_MAX_ROUNDS", rounds):
+        done = check_elimination(kernel)
     verify(done, "scalar")
     for c, p in given_:
         args: dict[str, Any] = {"c": np.int64(c), "p": np.int64(p), "out": np.zeros((), np.int64)}
         other = copy.deepcopy(args)
         with np.errstate(all="ignore"):
-            before, after = run(kernel, args), run(done, other)
+            before, after = run_kernel(kernel, args), run_kernel(done, other)
         assert before.status == after.status, show(done)
         assert args["out"] == other["out"], show(done)
 
@@ -252,7 +252,7 @@ def k(x: f64[::1], y: f64[::1], out: mut(i64[::1])):
 
 @pytest.mark.parametrize(("start", "asks"), [(0, False), (1 << 61, False), (HIGH, True)])
 def test_counts_do_not_overflow(start: int, asks: bool) -> None:
-    done = proved(parse(COUNTED.replace("START", str(start))))
+    done = check_elimination(parse(COUNTED.replace("START", str(start))))
     assert any(isinstance(n, ir.Check) for n in walk(done)) is asks
 
 
@@ -271,7 +271,7 @@ def k(x: f64[::1], far: i64, y: mut(f64[::1])):
 
 def test_loads_of_a_branch_stay_within() -> None:
     """All lanes may load what one of them is to have."""
-    done = proved(parse(GUARDED))
+    done = check_elimination(parse(GUARDED))
     assert not any(isinstance(n, ir.Check) for n in walk(done))
     clamped = [n for n in walk(done) if isinstance(n, ir.Call) and n.op == "select"]
     assert [n.args[0] for n in clamped] == [ir.Var("inside", "bool")], show(done)

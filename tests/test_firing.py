@@ -12,10 +12,12 @@ from run.programs import PROGRAMS as IN_LOOPS
 from test_macros import PROGRAMS as WRITTEN
 from worlds import World
 
-from transpile import macros, source
-from transpile.macros import MACROS, firing
-from transpile.macros.context import Context
-from transpile.macros.firing import Firing, fires_on
+from transpile import expand
+from transpile.expand import MACROS
+from transpile.frontend import source
+from transpile.frontend.macros import macro_index
+from transpile.frontend.macros.macro_context import Context
+from transpile.frontend.macros.macro_index import Firing, fires_on
 
 FUNCTIONS: dict[Callable[..., Any], tuple[Any, ...]] = {
     **{p.function: p.make(9, np.random.default_rng(9)) for p in (*IN_LOOPS, *ON_ARRAYS)},
@@ -40,7 +42,7 @@ def asked_all(self: Firing, node: ast.AST, cx: Context) -> Iterator[Callable[...
 
 
 def test_every_macro_declares_where_it_fires() -> None:
-    assert all(firing.declared(macro) for macro in MACROS)
+    assert all(macro_index.declared(macro) for macro in MACROS)
 
 
 @pytest.mark.share(4)
@@ -49,10 +51,10 @@ def test_who_is_not_asked_would_not_fire(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(function, FUNCTIONS[function])
-    tree = source.read(function).tree
-    few = macros.expand(tree, world)
+    tree = source.read_source(function).tree
+    few = expand.expand(tree, world)
     monkeypatch.setattr(Firing, "asked", asked_all)
-    assert ast.dump(macros.expand(tree, world)) == ast.dump(few)
+    assert ast.dump(expand.expand(tree, world)) == ast.dump(few)
 
 
 def fired(macro: Callable[..., Any], text: str) -> list[str]:

@@ -15,10 +15,10 @@ from test_ops import edges
 from written import written
 
 from loopir import nodes as ir
-from loopir.ops import OPS, STATUS, evaluate
-from loopir.passes.halves import halves
-from loopir.types import DTYPES
-from targets.host import available
+from loopir.dtypes import DTYPES
+from loopir.op_table import OPS, STATUS, evaluate
+from loopir.passes.canonical.promote_f16 import promote_f16
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 EXACT = [
@@ -50,7 +50,7 @@ def kernel(op: str, dtype: str, vector: bool = True) -> ir.Kernel:
     rng = ir.Interval(ir.Const(0, "i64"), ir.Dim("a", 0))
     loop = ir.VecLoop("i", rng, "W", body) if vector else ir.Loop("i", rng, body)
     params = [ir.Param(x, dtype, 1, 0) for x in "ab"] + [ir.Param("r", result, 1, 0, True)]
-    return halves(ir.Kernel(op, tuple(params), (loop,)))
+    return promote_f16(ir.Kernel(op, tuple(params), (loop,)))
 
 
 def raised(op: str, a: Any, b: Any, dtype: str) -> int:
@@ -112,7 +112,7 @@ CHOSEN = (
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("target", [t.name for t in available()])
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("text", CHOSEN)
 def test_chosen_in_a_loop(
     text: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -161,7 +161,7 @@ STORED = (
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("looped", [False, True])
 @pytest.mark.parametrize("stored", STORED)
 def test_decides_nothing(stored: str, looped: bool, target: str, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ LAST = ("s = 3 / x[t]", "v = 3 / x[t]\ns = v", "s = r + 1\nr = 3 / x[t]", "s = n
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("last", LAST)
 @pytest.mark.parametrize("head", HEADS)
 def test_only_the_last_is_read(head: str, last: str, target: str, tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ side of a branch does anything.
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("text", DECIDED)
 @pytest.mark.parametrize("head", HEADS)
 def test_a_condition_is_asked(head: str, text: str, target: str, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ UNDER = {
 }
 
 
-@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("form", UNDER)
 def test_what_all_lanes_share_warns_only_where_it_is_computed(
     form: str, target: str, tmp_path: Path
@@ -311,7 +311,7 @@ BESIDE = (
 )
 
 
-@pytest.mark.parametrize("target", [available()[0].name, available()[-1].name])
+@pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("op", ["maximum", "minimum", "fmax", "fmin"])
 @pytest.mark.parametrize("form", BESIDE)
 def test_beside_a_nan_all_is_computed(form: str, op: str, target: str, tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ UNREAD = (
 )
 
 
-@pytest.mark.parametrize("target", [t.name for t in available()])
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("form", UNREAD)
 def test_what_nothing_reads_is_computed(form: str, target: str, tmp_path: Path) -> None:
     """Registers that a vector loop leaves behind are as good as names."""

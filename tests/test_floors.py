@@ -16,7 +16,7 @@ import pytest
 HOUSE = Path(__file__).resolve().parent.parent
 FLOORS = {"loopir": 0, "targets": 1, "transpile": 3}
 FILES = sorted(path for floor in FLOORS for path in (HOUSE / floor).rglob("*.py"))
-READS_PYTHON = re.compile(r"loopir/(text|parse\w*)\.py")
+READS_PYTHON = re.compile(r"loopir/ir_(parser|printer)\.py")
 """Loop IR text has Python's syntax, so ``ast`` is its lexer and grammar."""
 
 LONGEST = 60

@@ -42,7 +42,7 @@ assert os.waitpid(child, 0)[1] == 0
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.parametrize(
-    "module", ["transpile.knobs", "transpile.dispatch.recipe", "transpile.dispatch.compiling"]
+    "module", ["transpile.knobs", "transpile.runtime.disk_cache", "transpile.runtime.compile_call"]
 )
 def test_a_fork_waits_for_the_compilation(module: str, tmp_path: Path) -> None:
     file = tmp_path / "forks.py"

@@ -4,9 +4,9 @@ from __future__ import annotations
 import pytest
 from fusing import codes, fused, kernel, nest, plainly
 
+from loopir.ir_printer import parse, show
+from loopir.ir_traversal import walk
 from loopir.nodes import Kernel, Loop
-from loopir.text import parse, show
-from loopir.tree import walk
 
 MUST_FUSE = {
     "producer and consumer": """

@@ -20,11 +20,11 @@ from fusing import forced
 from staged import Replayed, interpreted, through
 from written import written
 
-from transpile.fusion import Fusion, fuse_kernel
-from transpile.fusion.registers import in_registers
+from loopir.fusion import Fusion, fuse_kernel
+from loopir.fusion.array_contraction import scalarize_arrays
 from transpile.options import Options
-from transpile.signature import type_of
-from transpile.stages import Stages, compile_stages
+from transpile.pipeline import Stages, compile_stages
+from transpile.types.typeof import type_of
 
 NAMES = ("a", "b", "t", "out", "m", "w", "z", "index", "k")
 SIZES = (0, 1, 2, 3, 5, 24)
@@ -134,7 +134,7 @@ REFUSED = [
 def test_a_refusal_has_a_counterexample(name: str, tmp_path: Path) -> None:
     f = function(name, tmp_path)
     s = stages(f, fusion=False)
-    kernel, _ = in_registers(s.lowered.kernel, s.lowered.temporaries)
+    kernel, _ = scalarize_arrays(s.lowered.kernel, s.lowered.temporaries)
     legal = PAIRS[name][0] == {"UNPROFITABLE"}
     with forced(guarded=legal):
         joined = fuse_kernel(kernel, temporaries=s.lowered.temporaries, private=s.lowered.made)

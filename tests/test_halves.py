@@ -10,12 +10,12 @@ from native import RUNNABLE, run_native
 from test_ops import differences, load, loop, param
 
 from loopir import nodes as ir
-from loopir.passes.halves import halves
-from targets.host import available
+from loopir.passes.canonical.promote_f16 import promote_f16
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-NATIVE = [t.name for t in available()]
+NATIVE = [t.name for t in runnable_targets()]
 
 
 def converted(source: str, to: str, x: Any, target: str) -> Any:
@@ -23,7 +23,7 @@ def converted(source: str, to: str, x: Any, target: str) -> Any:
     body = loop([ir.Store("r", (ir.Var("i", "i64"),), value)], True)
     kernel = ir.Kernel("k", (param("n", "u8"), param("x", source), param("r", to, True)), (body,))
     r = np.zeros(len(x), {"f16": "f2", "f32": "f4", "f64": "f8", "i16": "i2"}[to])
-    run_native(halves(kernel), target, {"n": np.zeros(len(x), "u1"), "x": x, "r": r})
+    run_native(promote_f16(kernel), target, {"n": np.zeros(len(x), "u1"), "x": x, "r": r})
     return r
 
 
@@ -71,7 +71,7 @@ def test_sampled_pairs(target: str) -> None:
         params.append(param(op, "f16", True))
         body.append(loop([ir.Store(op, at, value)], True))
     args = {"n": np.zeros(len(a), "u1"), "a": a, "b": b, **{p: np.zeros_like(a) for p in PAIRWISE}}
-    run_native(halves(ir.Kernel("k", tuple(params), tuple(body))), target, args)
+    run_native(promote_f16(ir.Kernel("k", tuple(params), tuple(body))), target, args)
     functions = {"sub": "subtract", "mul": "multiply", "div": "divide", "floordiv": "floor_divide"}
     for op in PAIRWISE:
         with np.errstate(all="ignore"):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from agree import assert_same, outcome
 
-from transpile import Fused, fuse, macros
+from transpile import Fused, expand, fuse
 from transpile.errors import FuseError
 
 X = np.array([0.5, 2.0, -3.0, 1.5])
@@ -350,7 +350,7 @@ def test_a_macro_of_the_users_comes_first(monkeypatch: pytest.MonkeyPatch) -> No
     def triples(x):
         return [tripled(v) for v in x]
 
-    monkeypatch.setattr(macros, "_registered", [doubled_is_a_sum])
+    monkeypatch.setattr(expand, "_registered", [doubled_is_a_sum])
     fused = same(triples, (X,))
     assert "+" in fused.emit("python", X)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopir.interpret import run
-from loopir.ops import STATUS
-from loopir.text import parse
-from loopir.verify import verify
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_printer import parse
+from loopir.ir_verifier import verify
+from loopir.op_table import STATUS
 
 SIZES = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65]
 
@@ -27,7 +27,7 @@ def outcome(text: str, shape: Any = (), dtype: str = "f8", **args: Any) -> tuple
     verify(kernel, "vector")
     out = args.pop("out", None)
     out = np.zeros(shape, dtype) if out is None else out
-    return run(kernel, {**args, "out": out}).status, out
+    return run_kernel(kernel, {**args, "out": out}).status, out
 
 
 def ramp(n: int, dtype: str = "f8") -> Any:

@@ -6,9 +6,9 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from loopir.analysis.intervals import _ROWS, Bounds, Intervals, decided
+from loopir.analysis.intervals import _ROWS, Bounds, Intervals, decide_comparison
 from loopir.nodes import Call, Const, Var
-from loopir.ops import OPS, evaluate
+from loopir.op_table import OPS, evaluate
 
 ENDS = (-7, -2, -1, 0, 1, 2, 5)
 SPANS: list[Bounds] = list(combinations_with_replacement(ENDS, 2))
@@ -34,10 +34,10 @@ def test_every_result_is_inside(op: str) -> None:
 def test_what_is_decided_is_so(op: str) -> None:
     for a, b in product(SPANS, repeat=2):
         answers = set(np.ravel(evaluate(op, np.ix_(every(a), every(b)), "bool")).tolist())
-        found = decided(op, "i64", a, b)
+        found = decide_comparison(op, "i64", a, b)
         assert found is None or answers == {found}, (a, b)
-    assert decided("add_over", "i8", (0, 100), (0, 27)) is False
-    assert decided("add_over", "i8", (0, 100), (0, 28)) is None
+    assert decide_comparison("add_over", "i8", (0, 100), (0, 27)) is False
+    assert decide_comparison("add_over", "i8", (0, 100), (0, 28)) is None
 
 
 def between(low: int, high: int) -> tuple[Intervals, Var]:

@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopir.types import DTYPES
-from targets.items import Items, mover
-from targets.trampoline import trampoline
+from loopir.dtypes import DTYPES
+from targets.abi.sequence_conversion import SequenceSpec, sequence_converter
+from targets.abi.trampoline import trampoline
 
 NAN = float("nan")
-FLOATS, INTS = Items("f64", True, (list,)), Items("i64", True, (list,))
-BOOLS, TUPLE = Items("bool", True, (list,)), Items("f64", True, (tuple,))
-ROWS, PAIRS = Items("f64", True, (list, list)), Items("i64", True, (list, tuple))
-F32, I8 = Items("f32", False, (list,)), Items("i8", False, (list, list))
+FLOATS, INTS = SequenceSpec("f64", True, (list,)), SequenceSpec("i64", True, (list,))
+BOOLS, TUPLE = SequenceSpec("bool", True, (list,)), SequenceSpec("f64", True, (tuple,))
+ROWS, PAIRS = SequenceSpec("f64", True, (list, list)), SequenceSpec("i64", True, (list, tuple))
+F32, I8 = SequenceSpec("f32", False, (list,)), SequenceSpec("i8", False, (list, list))
 
 GOOD = [
     (FLOATS, [1.5, -0.0, NAN, float("inf")]), (FLOATS, []), (INTS, [-(1 << 63), 0, 1 << 62]),
     (BOOLS, [True, False]), (TUPLE, (1.0,)), (ROWS, [[1.0, 2.0], [3.0, 4.0]]), (ROWS, [[], []]),
     (PAIRS, [(1, 2, 3)] * 2), (F32, [np.float32(0.1)]), (I8, [[np.int8(-3)], [np.int8(5)]]),
 ]
-BAD: list[tuple[Items, Any]] = [
+BAD: list[tuple[SequenceSpec, Any]] = [
     (FLOATS, [1.5, 2]), (FLOATS, (1.5,)), (FLOATS, [1.5, np.float64(2)]), (FLOATS, None),
     (INTS, [1, 1 << 63]), (INTS, [1, True]), (BOOLS, [1]), (ROWS, [[1.0], [1.0, 2.0]]),
     (ROWS, [[1.0], (1.0,)]), (ROWS, [1.0]), (ROWS, [[1.0], 2.0]), (PAIRS, [[1, 2]]),
@@ -34,19 +34,19 @@ BAD: list[tuple[Items, Any]] = [
 def move(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     assert trampoline(None) is not None
     if request.param == "numpy":
-        monkeypatch.setattr("targets.items.opened", lambda: None)
-    return mover
+        monkeypatch.setattr("targets.abi.sequence_conversion.opened_trampoline", lambda: None)
+    return sequence_converter
 
 
 @pytest.mark.parametrize(("items", "value"), GOOD)
-def test_items_as_an_array(move: Any, items: Items, value: Any) -> None:
+def test_items_as_an_array(move: Any, items: SequenceSpec, value: Any) -> None:
     got, wanted = move(items, False)(value), np.array(value, DTYPES[items.dtype].numpy)
     assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
     assert got.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize(("items", "value"), BAD)
-def test_what_does_not_fit(move: Any, items: Items, value: Any) -> None:
+def test_what_does_not_fit(move: Any, items: SequenceSpec, value: Any) -> None:
     assert move(items, False)(value) is None
 
 
@@ -70,7 +70,7 @@ def test_only_what_has_changed_is_put_back(move: Any, row: bool) -> None:
     (INTS, [1, 2], 1 << 40), (BOOLS, [True, True], False), (F32, [np.float32(1)] * 2, 0.5),
     (I8, [[np.int8(1)], [np.int8(2)]], -4),
 ])
-def test_each_type_is_put_back(move: Any, items: Items, value: list[Any], new: Any) -> None:
+def test_each_type_is_put_back(move: Any, items: SequenceSpec, value: list[Any], new: Any) -> None:
     array = move(items, False)(value)
     array.flat[-1] = new
     move(items, True)(value, array)

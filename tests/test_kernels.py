@@ -19,16 +19,15 @@ from batch import PAIRS, PLACES, WAYS, Call, command, generated, run_batch
 from batch_cases import LARGE, SMALL, calls
 from tally import AGREED
 
-from loopir.interpret import run
+from loopir.dtypes import DTYPES
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_printer import parse
+from loopir.ir_traversal import walk
+from loopir.ir_verifier import verify
 from loopir.nodes import Append
-from loopir.text import parse
-from loopir.tree import walk
-from loopir.types import DTYPES
-from loopir.verify import verify
-from targets.isa import TARGETS
-from targets.library import library, meaning
-from targets.select import served
-from targets.wins import WINS
+from targets.handwritten_kernels import kernel_library, kernel_meaning
+from targets.isa.target_registry import TARGETS
+from targets.kernel_selection import FASTER_KERNELS, match_kernel
 from transpile import fuse
 
 each_place = pytest.mark.parametrize("place", [p for p in PLACES if p != "avx2 by qemu64"])
@@ -43,7 +42,7 @@ def what(call: Call) -> str:
 def seen(call: Call, arrays: dict[str, Any]) -> dict[str, Any]:
     """The arrays without what lies behind the appended elements: anything may."""
     out = dict(arrays)
-    for n in walk(meaning(*PAIRS[call.pair])):
+    for n in walk(kernel_meaning(*PAIRS[call.pair])):
         if isinstance(n, Append):
             out[n.array] = out[n.array][: int(out["count"])]
     return out
@@ -60,7 +59,7 @@ def agree(call: Call, a: tuple[int, Any], b: tuple[int, Any], message: str) -> N
 
 def test_meanings_are_loop_ir() -> None:
     for name, dtype in PAIRS:
-        kernel = meaning(name, dtype)
+        kernel = kernel_meaning(name, dtype)
         verify(kernel, "scalar")
         assert kernel.name == name
 
@@ -84,7 +83,7 @@ def test_generated_is_by_hand(place: str, request: pytest.FixtureRequest) -> Non
     names, dtypes = (Counter(PAIRS[c.pair][k] for c in todo) for k in (0, 1))
     print(f"{place}: {len(todo)} calls; {_listed(names)}; {_listed(dtypes)}")
     AGREED[f"by hand, {place}"] += len(todo)
-    assert set(names) == set(library())
+    assert set(names) == set(kernel_library())
 
 
 def _listed(count: Counter[str]) -> str:
@@ -109,9 +108,9 @@ def test_by_hand_is_the_meaning() -> None:
     for call, got in zip(todo, run_batch(command(place), todo, WAYS[1]), strict=True):
         name, dtype = PAIRS[call.pair]
         is_float = DTYPES[dtype].kind == "f"
-        kernel = generated(name, dtype, target) if is_float else meaning(name, dtype)
+        kernel = generated(name, dtype, target) if is_float else kernel_meaning(name, dtype)
         args = copy.deepcopy(call.args)  # what is one array stays one
-        status = run(kernel, args).status
+        status = run_kernel(kernel, args).status
         agree(call, got, (status, args), "by hand against the meaning")
         AGREED["by hand, interpreter"] += 1
 
@@ -133,8 +132,8 @@ def doubled(a, b):
 
 
 def test_wins_are_kernels_and_say_why() -> None:
-    for win in WINS:
-        assert set(win.dtypes) <= set(library()[win.name].dtypes)
+    for win in FASTER_KERNELS:
+        assert set(win.dtypes) <= set(kernel_library()[win.name].dtypes)
         assert set(win.targets) <= set(TARGETS)
         assert win.measured
 
@@ -148,14 +147,14 @@ def k(out: mut(f64[:, ::1]), m: f64[:, ::1]):
             out[s, r] = m[r, s]
 """
     target = TARGETS["avx512"]
-    found = served(parse(same), target)
+    found = match_kernel(parse(same), target)
     assert found is not None
     assert (found.win.name, found.arrays) == ("transpose", ("m", "out"))
     changes = ("m[r, s]", "m[s, r]"), ("out, m", "m, m"), ("m: f64[:, ::1]", "m: f64[:, :]")
     for old, new in (*changes, ("f64", "i16"), ("0, m.shape[0]", "1, m.shape[0]")):
-        assert served(parse(same.replace(old, new, 1)), target) is None, new
-    assert served(parse(same.replace("disjoint(", "disjoint_or_same(")), target) is None
-    assert served(parse(same), TARGETS["sse2"]) is None
+        assert match_kernel(parse(same.replace(old, new, 1)), target) is None, new
+    assert match_kernel(parse(same.replace("disjoint(", "disjoint_or_same(")), target) is None
+    assert match_kernel(parse(same), TARGETS["sse2"]) is None
 
 
 @pytest.mark.parametrize("target", [t for t in ("avx512", "avx2") if t in PLACES])

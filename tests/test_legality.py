@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from fusing import codes, fused, kernel, plainly
 
+from loopir.fusion import fuse_kernel, fusion_legality
+from loopir.ir_printer import parse
+from loopir.ir_traversal import bottom_up
 from loopir.nodes import (
     Call,
     Const,
@@ -21,9 +24,6 @@ from loopir.nodes import (
     Store,
     Var,
 )
-from loopir.text import parse
-from loopir.tree import bottom_up
-from transpile.fusion import fuse_kernel, legality
 
 MUST_REJECT = {
     "another length": (
@@ -348,14 +348,16 @@ CONDITION_OF = {
 
 
 def knock_out(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    kept = tuple(c for c in legality.CONDITIONS if c.__name__ != CONDITION_OF[code])
-    assert len(kept) == len(legality.CONDITIONS) - 1
-    monkeypatch.setattr(legality, "CONDITIONS", kept)
-    monkeypatch.setattr(legality, "keeps_vectors", lambda _: ())  # which is asked of the legal
+    kept = tuple(c for c in fusion_legality.CONDITIONS if c.__name__ != CONDITION_OF[code])
+    assert len(kept) == len(fusion_legality.CONDITIONS) - 1
+    monkeypatch.setattr(fusion_legality, "CONDITIONS", kept)
+    monkeypatch.setattr(
+        fusion_legality, "keeps_vectors", lambda _: ()
+    )  # which is asked of the legal
 
 
 def test_every_condition_is_tested() -> None:
-    assert {c.__name__ for c in legality.CONDITIONS} == set(CONDITION_OF.values())
+    assert {c.__name__ for c in fusion_legality.CONDITIONS} == set(CONDITION_OF.values())
 
 
 def assert_only(k: Kernel, code: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 from written import written
 
 from transpile import FuseError, fuse
-from transpile.report.listing import Listed, Listing
+from transpile.report.source_listing import Listed, Listing
 
 TEXT = """
 import numpy as np

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopir.dtypes import DTYPES, MAX_PARAMS, MAX_RANK
 from loopir.nodes import Kernel, Param
-from loopir.ops import STATUS
-from loopir.types import DTYPES, MAX_PARAMS, MAX_RANK
-from targets import layout, parameters, trampoline, whole
-from targets.build import BuildError, build_object
-from targets.c.headers import header
-from targets.load import MISMATCH, Entry, load
-from transpile.signature import type_of
+from loopir.op_table import STATUS
+from targets.abi import native_entry, object_layout, parameter_specs, trampoline
+from targets.abi.load_kernel import MISMATCH, LoadedKernel, load_kernel
+from targets.build.build_kernel import BuildError, build_object
+from targets.c.headers import read_header
+from transpile.types.typeof import type_of
 
 HEAD = """\
 #include <stdint.h>
@@ -42,9 +42,9 @@ def kernel(*params: Param) -> Kernel:
     return Kernel("k", params, ())
 
 
-def loaded(body: str, *params: Param, native: bool = True, **options: Any) -> Entry:
+def loaded(body: str, *params: Param, native: bool = True, **options: Any) -> LoadedKernel:
     source = f"{HEAD}int64_t tp_kernel(const tp_array *a, const tp_scalar *s)\n{{ {body} }}\n"
-    entry = load(build_object(source), kernel(*params), native=native, **options)
+    entry = load_kernel(build_object(source), kernel(*params), native=native, **options)
     assert entry.native == native
     return entry
 
@@ -56,7 +56,7 @@ AXPY = """
 """
 
 
-def axpy(native: bool, **options: Any) -> Entry:
+def axpy(native: bool, **options: Any) -> LoadedKernel:
     out = Param("out", "f64", 1, 0, written=True)
     params = Param("x", "f64", 1, 0), Param("y", "f64", 1, 0), out, Param("k", "f64")
     return loaded(AXPY, *params, native=native, weak={"k"}, **options)
@@ -262,9 +262,9 @@ def test_not_an_object(tmp_path: Path) -> None:
     path = tmp_path / "k.so"
     path.write_bytes(b"not an object")
     with pytest.raises(BuildError, match="cannot be loaded"):
-        load(str(path), kernel())
+        load_kernel(str(path), kernel())
     with pytest.raises(BuildError, match="tp_kernel"):
-        load(build_object("int other(void) { return 0; }"), kernel())
+        load_kernel(build_object("int other(void) { return 0; }"), kernel())
 
 
 def test_two_kernels_of_one_name() -> None:
@@ -316,20 +316,20 @@ def test_arguments_are_not_kept() -> None:
 
 
 def test_the_layout_is_proved_here() -> None:
-    assert layout.proved() == (sys.implementation.name == "cpython")
+    assert object_layout.layout_matches() == (sys.implementation.name == "cpython")
 
 
 def test_a_layout_that_is_not_so_leaves_the_safe_road(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "_NDARRAY", struct.Struct("nPiPPPPPi"))
-    assert not layout.proved()
+    monkeypatch.setattr(object_layout, "_NDARRAY", struct.Struct("nPiPPPPPi"))
+    assert not object_layout.layout_matches()
     monkeypatch.setattr(trampoline, "_opened", [])
-    entry = load(build_object("long tp_kernel(void) { return 5; }"), kernel())
+    entry = load_kernel(build_object("long tp_kernel(void) { return 5; }"), kernel())
     assert (entry.native, entry.fast()) == (False, 5)
 
 
 def test_the_declarations_agree_with_the_proof(tmp_path: Path) -> None:
     """entry.c declares the fields where layout.py has looked for them."""
-    text = Path(layout.__file__).with_name("entry.c").read_text()
+    text = Path(object_layout.__file__).with_name("entry.c").read_text()
     fields = [("ndarray", f) for f in ("data", "rank", "dims", "strides", "dtype", "flags")]
     fields += [("descr", f) for f in ("scalar", "byteorder", "number")]
     fields += [("numpy_scalar", "value")]
@@ -341,8 +341,8 @@ def test_the_declarations_agree_with_the_proof(tmp_path: Path) -> None:
         codes = layout.format[: count + 1]
         return struct.calcsize(codes) - struct.calcsize(codes[-1])
 
-    array = [at(layout._NDARRAY, n) for n in (2, 3, 4, 5, 7, 8)]
-    descr = [at(layout._DESCR, n) for n in (2, 5, 7)]
+    array = [at(object_layout._NDARRAY, n) for n in (2, 3, 4, 5, 7, 8)]
+    descr = [at(object_layout._DESCR, n) for n in (2, 5, 7)]
     assert offsets == [*array, *descr, struct.calcsize("nP")]
 
 
@@ -351,15 +351,15 @@ def test_the_numbers_agree_with_the_declarations() -> None:
     names = "ARRAY FLOAT INT BOOL NUMPY COMPLEX MAX_PARAMS MAX_RANK WRITEABLE "
     names += "LITERAL GIVEN PYTHON SCALAR CHOSEN TUPLE LIST CALLED MAX_GIVEN SLOT REPLAY "
     names += "NUMBER INTEGER EXTENT ADD SUB MUL LEAST MOST EMPTY ZEROS LIKE"
-    house = Path(layout.__file__).parent
+    house = Path(object_layout.__file__).parent
     text = "".join((house / name).read_text() for name in trampoline.SOURCES)
     numbers = f"int64_t tp_numbers[] = {{ {names.replace(' ', ', ')} }};"
     size = "int64_t tp_size = sizeof(tp_array);"
     ours = ctypes.CDLL(build_object(f"{text}\n{numbers}\n{size}"))
-    kernels = ctypes.CDLL(build_object(f"{header('abi.h')}\n{size}"))
+    kernels = ctypes.CDLL(build_object(f"{read_header('abi.h')}\n{size}"))
     words = names.split()
     found = (ctypes.c_int64 * len(words)).in_dll(ours, "tp_numbers")
-    ours_too = vars(parameters) | vars(whole) | {"REPLAY": STATUS["replay"]}
+    ours_too = vars(parameter_specs) | vars(native_entry) | {"REPLAY": STATUS["replay"]}
     assert dict(zip(words, found, strict=True)) == {w: ours_too[w] for w in words}
     sizes = [ctypes.c_int64.in_dll(which, "tp_size").value for which in (ours, kernels)]
     assert sizes == [8 * (1 + 2 * MAX_RANK)] * 2
@@ -367,9 +367,10 @@ def test_the_numbers_agree_with_the_declarations() -> None:
 
 def test_the_end_of_a_process_is_quiet() -> None:
     program = (
-        "import numpy as np; from loopir.nodes import Kernel; from targets.load import load\n"
-        "from targets.build import build_object\n"
-        "f = load(build_object('long tp_kernel(void) { return 7; }'), Kernel('k', (), ())).fast\n"
+        "import numpy as np; from loopir.nodes import Kernel\n"
+        "from targets.abi.load_kernel import load_kernel\n"
+        "from targets.build.build_kernel import build_object\n"
+        "f = load_kernel(build_object('long tp_kernel(void) { return 7; }'), Kernel('k', (), ())).fast\n"
         "class Late:\n    def __del__(self, f=f): print(f())\n"
         "late = Late()"
     )

@@ -11,15 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopir.analysis.access import accesses, advance, unit_stride
-from loopir.analysis.affine import Affine, affine, constant, variable
-from loopir.analysis.dependence import Alias, Overlap, alias, dependences, distance, trip_count
-from loopir.loopset import loop_set
-from loopir.machine import COMMON
+from loopir.analysis.access import accesses, has_unit_stride, moving_axis
+from loopir.analysis.affine import Affine, affine_form, constant_form, variable_form
+from loopir.analysis.dependence import (
+    Alias,
+    Overlap,
+    affine_trip_count,
+    alias_relation,
+    dependence_distance,
+    dependences,
+)
+from loopir.analysis.loop_set import loop_set
+from loopir.ir_printer import parse
+from loopir.ir_traversal import walk
+from loopir.machine_model import DEFAULT_MACHINE
 from loopir.nodes import Call, Const, Dim, Expr, Kernel, Loop, Var
-from loopir.passes.planned import show_plans
-from loopir.text import parse
-from loopir.tree import walk
+from loopir.passes.nest_plans import show_nest_plans
 
 I64 = "i64"
 
@@ -62,34 +69,34 @@ def loop(body: str) -> Loop:
     ],
 )
 def test_affine(text: str, form: str) -> None:
-    assert str(affine(expr(text), ("i", "j"))) == form
+    assert str(affine_form(expr(text), ("i", "j"))) == form
 
 
 @pytest.mark.parametrize(
     "text", ["i * j", "i // 2", "idx[i]", "idx[0]", "i64(f64(i))", "i64(i32(i))", "max(i, 0)"]
 )
 def test_not_affine(text: str) -> None:
-    assert affine(expr(text), ("i", "j")) is None
+    assert affine_form(expr(text), ("i", "j")) is None
 
 
 def test_names_stand_for_forms() -> None:
-    known = {"n": variable("i") + constant(1), "m": None}
-    assert str(affine(expr("n * 2"), (), known)) == "2 * i + 2"
-    assert affine(expr("m + 1"), (), known) is None
-    assert affine(expr("n // 2"), (), known) is None
+    known = {"n": variable_form("i") + constant_form(1), "m": None}
+    assert str(affine_form(expr("n * 2"), (), known)) == "2 * i + 2"
+    assert affine_form(expr("m + 1"), (), known) is None
+    assert affine_form(expr("n // 2"), (), known) is None
 
 
 def test_equal_forms_are_equal() -> None:
-    one = affine(expr("n + 2 * i + x.shape[0]"), "i")
-    other = affine(expr("i + x.shape[0] + i + n"), "i")
+    one = affine_form(expr("n + 2 * i + x.shape[0]"), "i")
+    other = affine_form(expr("i + x.shape[0] + i + n"), "i")
     assert one == other
     assert hash(one) == hash(other)
 
 
 def test_what_is_surely_not_negative() -> None:
-    assert affine(expr("i + 2 * x.shape[0] + 1"), "i").is_nonnegative  # type: ignore[union-attr]
-    assert not affine(expr("x.shape[0] - 1")).is_nonnegative  # type: ignore[union-attr]
-    assert not affine(expr("n")).is_nonnegative  # type: ignore[union-attr]
+    assert affine_form(expr("i + 2 * x.shape[0] + 1"), "i").is_nonnegative  # type: ignore[union-attr]
+    assert not affine_form(expr("x.shape[0] - 1")).is_nonnegative  # type: ignore[union-attr]
+    assert not affine_form(expr("n")).is_nonnegative  # type: ignore[union-attr]
 
 
 NAMES = ("i", "j", "n", "m", "length")
@@ -122,7 +129,7 @@ def value(e: Expr, names: dict[str, int]) -> int:
 @settings(max_examples=200)
 @given(terms, st.fixed_dictionaries(dict.fromkeys(NAMES, st.integers(0, 99))))
 def test_a_form_has_the_value_of_its_expression(e: Expr, names: dict[str, int]) -> None:
-    form = affine(e, ("i", "j"))
+    form = affine_form(e, ("i", "j"))
     if form is not None:
         moving = sum(c * names[v] for v, c in form.terms)
         assert value(e, names) == moving + form.offset + sum(
@@ -177,13 +184,13 @@ for i in loop(0, n):
         z[i, j] = z[j, i] + x[2 * j + 1] + x[3] + x[idx[j]] + z[j, j]
 """
     )
-    moves = {str(a): advance(a, "j") for a in accesses(k.body)}
+    moves = {str(a): moving_axis(a, "j") for a in accesses(k.body)}
     assert moves == {
         "z[i, j]": (1, 1), "z[j, i]": (0, 1), "x[2 * j + 1]": (0, 2), "x[3]": None,
         "x[…]": None, "idx[j]": (0, 1), "z[j, j]": None,
     }
     z = next(p for p in k.params if p.name == "z")
-    units = [str(a) for a in accesses(k.body) if a.array == "z" and unit_stride(a, z, "j")]
+    units = [str(a) for a in accesses(k.body) if a.array == "z" and has_unit_stride(a, z, "j")]
     assert units == ["z[i, j]"]
 
 
@@ -228,7 +235,7 @@ def test_arrays_that_may_be_one() -> None:
     assert pairs(body) == []
     assert pairs(body, "disjoint_or_same(y, x)") == [("flow", "x[i + 1]", "y[i]", 1)]
     k = kernel(f"disjoint_or_same(y, x)\n{body}")
-    assert [alias(k, *p) for p in ("xx", "xy", "yx", "xz")] == [
+    assert [alias_relation(k, *p) for p in ("xx", "xy", "yx", "xz")] == [
         Alias.SAME, Alias.SAME_OR_DISJOINT, Alias.SAME_OR_DISJOINT, Alias.DISJOINT,
     ]
 
@@ -256,7 +263,7 @@ def test_distances_against_all_iterations(
     index = [Affine((("i", s),) if s else (), (), o) for s, o in zip(steps, offsets, strict=True)]
     [a, b] = accesses(kernel("for i in loop(0, n):\n    x[i] = x[i]").body)
     a, b = (replace(x, index=(f,)) for x, f in zip((a, b), index, strict=True))
-    found = distance(a, b, "i", constant(trips))
+    found = dependence_distance(a, b, "i", constant_form(trips))
     meetings = {
         v - u
         for u, v in product(range(trips), repeat=2)
@@ -275,7 +282,7 @@ FORMS = st.tuples(st.integers(-1, 2), st.integers(-1, 1), st.integers(-4, 4))
 
 def _form(parts: tuple[int, int, int]) -> Affine:
     i, k, offset = parts
-    return variable("i").scaled(i) + variable("k").scaled(k) + constant(offset)
+    return variable_form("i").scaled(i) + variable_form("k").scaled(k) + constant_form(offset)
 
 
 @settings(max_examples=300)
@@ -292,7 +299,7 @@ def test_distances_in_nests_against_all_iterations(
     text = f"for i in loop(0, {trips}):\n    for k in loop({bounds}):\n        z[i, k] = z[i, k]"
     [a, b] = accesses(kernel(text).body)
     a, b = (replace(x, index=tuple(map(_form, f))) for x, f in zip((a, b), indices, strict=True))
-    found = distance(a, b, "i", constant(trips))
+    found = dependence_distance(a, b, "i", constant_form(trips))
     points = [
         (i, k)
         for i in range(trips)
@@ -338,7 +345,7 @@ def test_what_lies_beside_the_diagonal(nest: str, found: list[str]) -> None:
     ],
 )
 def test_trip_counts(bounds: str, trips: str) -> None:
-    assert str(trip_count(loop(f"for i in loop({bounds}):\n    x[i] = 0.0").range)) == trips
+    assert str(affine_trip_count(loop(f"for i in loop({bounds}):\n    x[i] = 0.0").range)) == trips
 
 
 # -- the LoopSet
@@ -415,4 +422,7 @@ def nests(a: f64[:, ::1], b: f64[:, ::1], at: i64[::1], c: mut(f64[:, ::1]), y: 
     while loop(n < 9, n=1):
         n = step(n * 2)
 """)
-    golden(Path(__file__).parent / "golden" / "loopset" / "nests.txt", show_plans(k, COMMON) + "\n")
+    golden(
+        Path(__file__).parent / "golden" / "loopset" / "nests.txt",
+        show_nest_plans(k, DEFAULT_MACHINE) + "\n",
+    )

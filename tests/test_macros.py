@@ -17,21 +17,23 @@ import pytest
 from agree import assert_same, outcome
 from worlds import World
 
-from transpile import macros, ops, source
-from transpile.below import below
-from transpile.macros import MACROS, driver, facts, flow
+from transpile import expand, ops
+from transpile.analysis import expression_facts, flow_facts
+from transpile.expand import MACROS
+from transpile.frontend import source
+from transpile.frontend.ast_walk import walk_nodes
 
 NAN = float("nan")
 
 
 def expanded(fn: Callable[..., Any], *args: Any) -> ast.FunctionDef:
-    return macros.expand(source.read(fn).tree, World(fn, args))
+    return expand.expand(source.read_source(fn).tree, World(fn, args))
 
 
 def test_what_is_below_a_tree_is_all_but_contexts_and_operators() -> None:
     tree = ast.parse(inspect.getsource(expanded))
     bare = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
-    assert set(below(tree)) == {n for n in ast.walk(tree) if not isinstance(n, bare)}
+    assert set(walk_nodes(tree)) == {n for n in ast.walk(tree) if not isinstance(n, bare)}
 
 
 def runnable(tree: ast.FunctionDef, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,7 +60,7 @@ def test_docstring(macro):
     tree = ast.parse(text).body[0]
     names: dict = {**MODULES, "MOVES": (1, 0, -1)}
     exec(text, names)
-    got = macros.expand(tree, World(names["f"], tuple(WORLD.values())))
+    got = expand.expand(tree, World(names["f"], tuple(WORLD.values())))
     shown = re.escape(textwrap.dedent(after).strip()).replace("…", ".*")
     assert re.fullmatch(shown, "\n".join(ast.unparse(s) for s in got.body), re.DOTALL)
 
@@ -697,9 +699,9 @@ def test_same_answer(fn, args):
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("fn", "args"), CASES)
 def test_names_and_positions(fn, args):
-    before = source.read(fn).tree
+    before = source.read_source(fn).tree
     text = ast.dump(before, include_attributes=True)
-    tree = macros.expand(before, World(fn, args))
+    tree = expand.expand(before, World(fn, args))
     assert ast.dump(before, include_attributes=True) == text, "the tree given has been changed"
     names = {n.id for n in ast.walk(before) if isinstance(n, ast.Name)}
     for node in ast.walk(tree):
@@ -707,7 +709,7 @@ def test_names_and_positions(fn, args):
             assert node.id in names or node.id[0] == "_" or node.id in BUILTINS
         if isinstance(node, (ast.expr, ast.stmt)):
             assert before.lineno <= node.lineno <= before.end_lineno
-    again = macros.expand(tree, World(fn, args))
+    again = expand.expand(tree, World(fn, args))
     assert ast.unparse(again) == ast.unparse(tree), "a second expansion finds more to do"
 
 
@@ -773,10 +775,10 @@ def test_unknown_rank_is_left_alone():
 class TestRegister:
     @pytest.fixture(autouse=True)
     def _own_registry(self, monkeypatch):
-        monkeypatch.setattr(macros, "_registered", [])
+        monkeypatch.setattr(expand, "_registered", [])
 
     def test_expression(self):
-        @macros.register
+        @expand.register
         def twice(node, cx):
             match node:
                 case ast.Call(func=ast.Name(id="twice"), args=[a]):
@@ -790,7 +792,7 @@ class TestRegister:
         assert runnable(expanded(f, x), f)(x) == [0.0, 2.0, 4.0]
 
     def test_statement_with_something_before(self):
-        @macros.register
+        @expand.register
         def logged(node, cx):
             match node:
                 case ast.Expr(value=ast.Call(func=ast.Name(id="fill"), args=[a, e])):
@@ -816,8 +818,8 @@ def test_each_macro_is_needed():
         world = World(names["f"], tuple(WORLD.values()))
         tree = ast.parse(text).body[0]
         others = tuple(m for m in MACROS if m is not macro)
-        full = driver.expand_with(MACROS, tree, world)
-        assert ast.dump(driver.expand_with(others, tree, world)) != ast.dump(full)
+        full = expand.expand_function(MACROS, tree, world)
+        assert ast.dump(expand.expand_function(others, tree, world)) != ast.dump(full)
 
 
 def test_deep_nests_are_gone_through_once_a_level(monkeypatch) -> None:
@@ -826,9 +828,11 @@ def test_deep_nests_are_gone_through_once_a_level(monkeypatch) -> None:
     names: dict[str, Any] = {}
     text = f"def f(x, n):\n    s = 0.0\n{loops}{'    ' * (depth + 1)}s += x[i0]\n    return s\n"
     exec(text, names)
-    record = flow.Flow._record
-    monkeypatch.setattr(flow.Flow, "_record", lambda self, s: seen.append(s) or record(self, s))
-    macros.expand(ast.parse(text).body[0], World(names["f"], (np.ones(3), 1)))
+    record = flow_facts.Flow._record
+    monkeypatch.setattr(
+        flow_facts.Flow, "_record", lambda self, s: seen.append(s) or record(self, s)
+    )
+    expand.expand(ast.parse(text).body[0], World(names["f"], (np.ones(3), 1)))
     assert len(seen) < 10 * depth**2
 
 
@@ -842,8 +846,10 @@ DEEP = (
 def test_deep_expressions_are_not_asked_again_and_again(form, monkeypatch) -> None:
     """What is asked of an expression grows with its depth, and no faster than its square."""
     seen = []
-    look = facts.Facts._of
-    monkeypatch.setattr(facts.Facts, "_of", lambda self, e: seen.append(e) or look(self, e))
+    look = expression_facts.Facts._of
+    monkeypatch.setattr(
+        expression_facts.Facts, "_of", lambda self, e: seen.append(e) or look(self, e)
+    )
     counts = []
     for depth in (4, 12):
         e = "x"
@@ -854,6 +860,6 @@ def test_deep_expressions_are_not_asked_again_and_again(form, monkeypatch) -> No
         exec(text, names)
         world = World(names["f"], (np.ones(3), np.ones(3), np.ones((3, 3)), 3))
         seen.clear()
-        macros.expand(ast.parse(text).body[0], world)
+        expand.expand(ast.parse(text).body[0], world)
         counts.append(len(seen))
     assert counts[1] < 15 * counts[0]

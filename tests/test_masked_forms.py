@@ -8,7 +8,7 @@ import pytest
 from agree import assert_same, outcome
 from written import written
 
-from targets.host import available
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 FORMS = {
@@ -28,7 +28,7 @@ FORMS = {
 DTYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
 
 
-@pytest.mark.parametrize("target", [t.name for t in available()])
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("form", FORMS)
 def test_under_a_mask(form: str, target: str, tmp_path: Path) -> None:
     body = "\n    ".join(FORMS[form].split("\n"))

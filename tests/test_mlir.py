@@ -23,12 +23,12 @@ from test_ops import (
 )
 from test_run import agrees, arguments, stages_of
 
-from loopir.ops import OPS, evaluate
-from loopir.text import parse
-from loopir.types import DTYPES
+from loopir.dtypes import DTYPES
+from loopir.ir_printer import parse
+from loopir.op_table import OPS, evaluate
 from targets.mlir import emit
-from targets.mlir.prelude import defined
-from targets.mlir.rows import mnemonic
+from targets.mlir.emit_mlir import is_prelude_function
+from targets.mlir.mlir_ops import mnemonic
 from transpile.cli import main
 
 GOLDEN = Path(__file__).parent / "golden" / "mlir"
@@ -106,7 +106,7 @@ def test_an_operation_has_one_form() -> None:
         for d in DTYPES.values():
             if applicable(op, d.name):
                 row = mnemonic(op.name, d.name) is not None
-                assert row != defined(f"tp_{op.name}_{d.name}"), (op.name, d.name)
+                assert row != is_prelude_function(f"tp_{op.name}_{d.name}"), (op.name, d.name)
 
 
 KERNELS = {

@@ -11,10 +11,10 @@ from random_cases import ran
 from staged import Replayed, interpreted, through
 from written import written
 
+from transpile.diagnostics import Refused
 from transpile.options import Options
-from transpile.rejections import Refused
-from transpile.signature import type_of
-from transpile.stages import compile_stages
+from transpile.pipeline import compile_stages
+from transpile.types.typeof import type_of
 
 EXPRESSIONS = (
     "round(V)", "round(V, 0)", "round(V, 2)", "math.floor(V)", "math.ceil(V)", "math.trunc(V)",

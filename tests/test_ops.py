@@ -11,11 +11,11 @@ import pytest
 from native import RUNNABLE, run_native
 
 from loopir import nodes as ir
-from loopir.ops import OPS, Op, evaluate
-from loopir.passes.halves import halves
-from loopir.types import DTYPES
-from targets.c.forms import Form, cells
-from targets.isa import TARGETS
+from loopir.dtypes import DTYPES
+from loopir.op_table import OPS, Op, evaluate
+from loopir.passes.canonical.promote_f16 import promote_f16
+from targets.c.op_support import OpForm, op_support_table
+from targets.isa.target_registry import TARGETS
 
 N = ir.Dim("n", 0)
 HERE = ir.Var("i", "i64")
@@ -42,7 +42,7 @@ def operands(dtype: str, arity: int) -> list[Any]:
     return columns if arity < 3 else [*columns, columns[0][::-1].copy()]
 
 
-CELLS = {(c.op, c.dtype) for t in TARGETS.values() for c in cells(t) if not c.source}
+CELLS = {(c.op, c.dtype) for t in TARGETS.values() for c in op_support_table(t) if not c.source}
 
 
 def applicable(op: Op, dtype: str) -> bool:
@@ -132,7 +132,7 @@ WIDER = [
 
 
 def check(dtype: str, target: str, vector: bool, beside: str | None) -> None:
-    kernel = halves(operation_kernel(dtype, vector, beside))
+    kernel = promote_f16(operation_kernel(dtype, vector, beside))
     args = operation_case(kernel, dtype)
     run_native(kernel, target, args)
     for op in OPS.values():
@@ -228,7 +228,7 @@ def cast_kernel(source: str, vector: bool) -> ir.Kernel:
         params += [param(f"x_{to}", source), param(f"r_{to}", to, True)]
         value = ir.Call("cast", (load(f"x_{to}", source, vector),), to, "W" if vector else 1)
         body.append(loop([ir.Store(f"r_{to}", (HERE,), value)], vector))
-    return halves(ir.Kernel("casts", tuple(params), tuple(body)))
+    return promote_f16(ir.Kernel("casts", tuple(params), tuple(body)))
 
 
 @pytest.mark.parametrize("target", RUNNABLE)
@@ -253,11 +253,11 @@ def test_casts(source: str, target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_operation_has_a_cell(target: str) -> None:
-    found = list(cells(TARGETS[target]))
+    found = list(op_support_table(TARGETS[target]))
     kinds = sum(DTYPES[d].kind in op.kinds for op in OPS.values() for d in DTYPES) - len(DTYPES)
     assert len({(c.op, c.dtype, c.source) for c in found}) == len(found) == kinds + len(DTYPES) ** 2
     forms = {c.form for c in found}
-    assert forms == ({Form.LANES} if target == "scalar" else set(Form))
+    assert forms == ({OpForm.LANES} if target == "scalar" else set(OpForm))
 
 
 WEIGHTS = {

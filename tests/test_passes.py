@@ -17,19 +17,19 @@ from kernels_case import Case
 from kernels_strategy import cases
 
 from loopir import nodes as ir
-from loopir.interpret import run
-from loopir.ops import STATUS
-from loopir.passes.forward import forward
-from loopir.passes.pipeline import PIPELINE, Pass, optimise
-from loopir.text import parse, show
-from loopir.tree import walk
-from loopir.types import DTYPES
-from loopir.verify import verify
+from loopir.dtypes import DTYPES
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_printer import parse, show
+from loopir.ir_traversal import walk
+from loopir.ir_verifier import verify
+from loopir.op_table import STATUS
+from loopir.passes.canonical.propagate_copies import propagate_copies
+from loopir.passes.pass_list import PASS_LIST, Pass, optimise
 
 GOLDEN = Path(__file__).parent / "golden"
 BECOMES = "\n# becomes\n\n"
-PASSES: dict[str, Callable[..., ir.Kernel]] = {p.name: p.run for p in PIPELINE} | {
-    "forward": forward
+PASSES: dict[str, Callable[..., ir.Kernel]] = {p.name: p.run for p in PASS_LIST} | {
+    "forward": propagate_copies
 }
 FILES = [f for name in PASSES for f in sorted((GOLDEN / name).glob("*.ir"))]
 SIZES = (0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 1000)
@@ -108,7 +108,7 @@ def results(kernel: ir.Kernel, args: dict[str, Any]) -> tuple[int, dict[str, Any
     args = {k: v.copy() for k, v in args.items()}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        status = run(kernel, args).status
+        status = run_kernel(kernel, args).status
     appended = {s.array for s in walk(kernel) if isinstance(s, ir.Append) and not s.only}
     for name in appended:
         args[name] = args[name][: int(args["n"])]
@@ -131,7 +131,7 @@ def test_every_pass_keeps_the_meaning(file: Path) -> None:
     kernel = before_of(file)
     flat = all((p.rank or 0) < 2 for p in kernel.params) and not any(map(_nested, kernel.body))
     changes: list[tuple[Pass, ir.Kernel]] = []
-    for step in PIPELINE:
+    for step in PASS_LIST:
         now = changes[-1][1] if changes else kernel
         if (new := step.run(now)) is not now:
             well_formed(new)
@@ -161,7 +161,7 @@ def check_case(case: Case, reassociate: bool) -> None:
     """Every pass leaves results as they are, and raises no flag of its own."""
     status, wanted = outcome(case, case.kernel)
     kernel = case.kernel
-    for step in PIPELINE:
+    for step in PASS_LIST:
         new = step.run(kernel, reassociate=reassociate) if step.reorders else step.run(kernel)
         if new is kernel:
             continue
@@ -180,7 +180,7 @@ def outcome(case: Case, kernel: ir.Kernel) -> tuple[int, dict[str, Any]]:
     args = case.arguments()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        status = run(kernel, args).status
+        status = run_kernel(kernel, args).status
     return status, case.results(args)
 
 
@@ -202,4 +202,4 @@ def test_optimise_tells_of_each_pass_that_changed_something() -> None:
     last = optimise(kernel, on_pass=lambda name, k: seen.append((name, k)))
     assert [name for name, _ in seen] == ["reuse", "vectorize", "simplify"]
     assert seen[-1][1] is last
-    assert all(isinstance(p, Pass) and p.reason for p in PIPELINE)
+    assert all(isinstance(p, Pass) and p.reason for p in PASS_LIST)

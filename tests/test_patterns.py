@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from agree import assert_same, outcome
 
-import transpile.macros
+import transpile.expand
 from transpile import fuse, macro
 
 X = np.array([3.0, -1.0, 4.0, 0.5, -5.0, 9.0, 2.0, 6.0])
@@ -30,7 +30,7 @@ def pairs(n: int) -> Any:
 
 @pytest.fixture(autouse=True)
 def _own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transpile.macros, "_registered", [])
+    monkeypatch.setattr(transpile.expand, "_registered", [])
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
 
     @macro("special.expit(A)")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from transpile.printer import print_python
+from transpile.frontend.unparse import print_python
 
 FILES = sorted((Path(__file__).resolve().parent.parent / "transpile").rglob("*.py"))
 

@@ -16,13 +16,13 @@ from native import RUNNABLE
 from random_cases import MODES, RandomCase, Wanted, ran, random_cases
 from staged import Replayed, emulated, in_parts, interpreted, through
 
-from targets.host import available
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 from transpile.options import Options
-from transpile.signature import parameters, type_of
-from transpile.stages import Stages, compile_stages
+from transpile.pipeline import Stages, compile_stages
+from transpile.types.typeof import parameter_names, type_of
 
-NATIVE = [t.name for t in available()]
+NATIVE = [t.name for t in runnable_targets()]
 EMULATED = [name for name in RUNNABLE if name not in NATIVE]
 COMPILED_SHARE = 0.4
 
@@ -71,7 +71,7 @@ class Run:
     def by_stages(self, case: RandomCase, function: Any, wanted: Wanted) -> None:
         """The kernel interpreted after every pass, and one in some on an emulated machine."""
         types = dict(
-            zip(parameters(function.__code__), map(type_of, case.given.make()[0]), strict=True)
+            zip(parameter_names(function.__code__), map(type_of, case.given.make()[0]), strict=True)
         )
         stages = compile_stages(function, types, Options(**case.options))
         kernels = [("fusion", stages.plan.kernel), *stages.passes]

@@ -16,14 +16,14 @@ from random_cases import Ran, ran
 from random_complexes import arguments, program
 from staged import Replayed, interpreted, through
 
-from targets.host import available
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
+from transpile.diagnostics import Refused
 from transpile.options import Options
-from transpile.rejections import Refused
-from transpile.signature import parameters, type_of
-from transpile.stages import compile_stages
+from transpile.pipeline import compile_stages
+from transpile.types.typeof import parameter_names, type_of
 
-NATIVE = [t.name for t in available()]
+NATIVE = [t.name for t in runnable_targets()]
 ENOUGH = 0.5
 """The share of random programs that must compile."""
 
@@ -61,7 +61,7 @@ def agrees(number: int, *, stages: bool) -> bool:
 
 
 def by_stages(function: Any, given: Any, where: str) -> None:
-    types = dict(zip(parameters(function.__code__), map(type_of, given()[0]), strict=True))
+    types = dict(zip(parameter_names(function.__code__), map(type_of, given()[0]), strict=True))
     try:
         stages = compile_stages(function, types, Options(reassociate=False))
     except Refused:

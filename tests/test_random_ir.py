@@ -22,16 +22,16 @@ from mlir_machine import Machine as MlirMachine
 from native import RUNNABLE, run_native
 
 from loopir import nodes as ir
-from loopir.interpret import run
-from loopir.machine import COMMON, Machine
-from loopir.ops import STATUS
-from loopir.passes import places
-from loopir.passes.pipeline import optimise
-from loopir.text import parse, show
-from loopir.tree import walk
-from loopir.verify import Stage, verify
-from targets.isa import TARGETS
-from targets.legalize import legalize
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_printer import parse, show
+from loopir.ir_traversal import walk
+from loopir.ir_verifier import Stage, verify
+from loopir.machine_model import DEFAULT_MACHINE, Machine
+from loopir.op_table import STATUS
+from loopir.passes.pass_list import optimise
+from loopir.passes.reduce import arg_reduction
+from targets.isa.target_registry import TARGETS
+from targets.legalization.legalize import legalize
 from targets.mlir import emit
 
 Judge = Callable[[Case], None]
@@ -76,7 +76,7 @@ class Wanted:
     def __init__(self, case: Case, flags: bool = True) -> None:
         self.case, self.flags = case, flags
         args = case.arguments()
-        self.status = run(case.kernel, args).status
+        self.status = run_kernel(case.kernel, args).status
         self.results = case.results(args)
 
     def is_what(self, runs: Callable[[dict[str, Any]], int], where: str, kernel: ir.Kernel) -> None:
@@ -111,8 +111,8 @@ def test_every_pass_keeps_the_meaning(
     reassociate: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(places, "BLOCK_BYTES", 256)  # several blocks of what cases have
-    monkeypatch.setattr(places, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(arg_reduction, "BLOCK_BYTES", 256)  # several blocks of what cases have
+    monkeypatch.setattr(arg_reduction, "CHUNK_BYTES", 64)
     examine(cases(exact=reassociate), through_all(count, reassociate), 25)
 
 
@@ -137,9 +137,9 @@ def through_all(count: Counter[str], reassociate: bool) -> Judge:
         def after(name: str, kernel: ir.Kernel) -> None:
             count[name] += 1
             reads_back(kernel, "vector")
-            wanted.is_what(lambda args: run(kernel, args).status, f"after {name}", kernel)
+            wanted.is_what(lambda args: run_kernel(kernel, args).status, f"after {name}", kernel)
 
-        small = with_small_caches(COMMON)
+        small = with_small_caches(DEFAULT_MACHINE)
         done = optimise(case.kernel, small, reassociate=reassociate, on_pass=after)
         vectors = [n for n in walk(done) if isinstance(n, ir.VecLoop | ir.PredLoop)]
         count.update(type(n).__name__ for n in vectors)
@@ -150,7 +150,7 @@ def through_all(count: Counter[str], reassociate: bool) -> Judge:
 def on_target(kernel: ir.Kernel, target: str, wanted: Wanted) -> None:
     legal = legalize(kernel, TARGETS[target])
     reads_back(legal, "legal")
-    wanted.is_what(lambda args: run(legal, args).status, f"{target}, interpreted", legal)
+    wanted.is_what(lambda args: run_kernel(legal, args).status, f"{target}, interpreted", legal)
     wanted.is_what(lambda args: run_native(kernel, target, args), target, legal)
 
 

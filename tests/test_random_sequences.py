@@ -15,10 +15,10 @@ from staged import Replayed, interpreted, through
 from written import written
 
 from transpile import fuse
+from transpile.diagnostics import Refused
 from transpile.options import Options
-from transpile.rejections import Refused
-from transpile.signature import type_of
-from transpile.stages import compile_stages
+from transpile.pipeline import compile_stages
+from transpile.types.typeof import type_of
 
 FUSED_SHARE = 0.3
 

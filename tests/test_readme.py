@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transpile.cli.command import main
+from transpile.cli.command_line import main
 from transpile.knobs import KNOBS
 from transpile.options import Options
 

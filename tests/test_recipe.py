@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from transpile import fuse
-from transpile.dispatch import recipe
+from transpile.runtime import disk_cache
 
 PROGRAM = """
 import json, math, sys
@@ -29,7 +29,7 @@ x = np.arange(5.0)
 y = roots(x)
 print(json.dumps(dict(
     y=y.tolist(), want=roots.__wrapped__(x).tolist(), compiled=roots.stats.compiled,
-    front="transpile.stages" in sys.modules,
+    front="transpile.pipeline" in sys.modules,
 )))
 """
 
@@ -104,7 +104,12 @@ def test_a_recipe_without_its_object(run, tmp_path: Path) -> None:
 
 
 def test_another_compiler_has_recipes_of_its_own() -> None:
-    assert {name for name, *_ in recipe._ours()} >= {"recipe.py", "nodes.py", "load.py", "entry.c"}
+    assert {name for name, *_ in disk_cache._compiler_files()} >= {
+        "disk_cache.py",
+        "nodes.py",
+        "load_kernel.py",
+        "entry.c",
+    }
 
 
 def test_code_that_holds_objects() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from loopir.names import used
+from loopir.dtypes import DTYPES
+from loopir.ir_names import used_names
+from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Var
-from loopir.record import record
-from loopir.types import DTYPES
 
 
 def classes(make: Callable[..., Any]) -> dict[str, type]:
@@ -101,13 +101,13 @@ def test_what_is_kept_with_an_object_goes_nowhere() -> None:
     x = Var("x", "f64")
     total = Call("add", (x, x), "f64")
     hash(total)
-    assert used(total) == {"x"}
+    assert used_names(total) == {"x"}
     assert repr(total) == repr(Call("add", (x, x), "f64"))
     for other in (copy.copy(total), pickle.loads(pickle.dumps(total)), dataclasses.replace(total)):
         assert other == total
         assert not hasattr(other, "_hash")
         assert not hasattr(other, "_kept")
-    assert used(dataclasses.replace(total, args=(Var("y", "f64"), x))) == {"x", "y"}
+    assert used_names(dataclasses.replace(total, args=(Var("y", "f64"), x))) == {"x", "y"}
 
 
 def test_pickled() -> None:

@@ -9,11 +9,11 @@ from agree import same
 from native import RUNNABLE, run_native
 
 from loopir import nodes as ir
-from loopir.interpret import run
-from loopir.passes.pipeline import optimise
-from loopir.passes.vectorize import refusals
-from loopir.text import parse
-from loopir.tree import walk
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_printer import parse
+from loopir.ir_traversal import walk
+from loopir.passes.pass_list import optimise
+from loopir.passes.vector.vectorize import loops_left_scalar
 
 HEAD = """
 def k(x: f64[::1], a: f64[::1], b: bool[::1], d: f64, s0: f64, y: mut(f64[::1]), z: mut(f64[()])):
@@ -82,10 +82,10 @@ def test_near_the_order_of_python(step: str, shown: str) -> None:
     rng = np.random.default_rng(0)
     for n in SIZES * 6:
         args = arguments(n, rng)
-        y, z = results(lambda a: run(plain, a), args)
-        got, last = results(lambda a: run(vector, a), args)
+        y, z = results(lambda a: run_kernel(plain, a), args)
+        got, last = results(lambda a: run_kernel(vector, a), args)
         sizes = {k: np.abs(v) if k in "xads0" else v for k, v in args.items()}
-        bound, top = results(lambda a: run(size, a), sizes)
+        bound, top = results(lambda a: run_kernel(size, a), sizes)
         for u, v, most in ((y, got, bound), (z, last, top)):
             finite = np.isfinite(u)
             assert same(u[~finite], v[~finite]), args
@@ -100,7 +100,7 @@ def test_one_result_everywhere(step: str, dtype: str) -> None:
     rng = np.random.default_rng(1)
     for n in (*SIZES, 1000):
         args = arguments(n, rng, dtype)
-        wanted = results(lambda a: run(vector, a), args)
+        wanted = results(lambda a: run_kernel(vector, a), args)
         for target in RUNNABLE:
             assert same(results(lambda a, t=target: run_native(vector, t, a), args), wanted), target
 
@@ -108,7 +108,7 @@ def test_one_result_everywhere(step: str, dtype: str) -> None:
 def test_the_order_is_kept_where_asked() -> None:
     plain = kernel(STEPS[0])
     assert not is_vector(optimise(plain, reassociate=False))
-    ((_, reason),) = refusals(plain, reassociate=False)
+    ((_, reason),) = loops_left_scalar(plain, reassociate=False)
     assert reason.code == "VECTOR_REASSOCIATE"
 
 
@@ -136,8 +136,8 @@ def test_of_numbers_alone(step: str, dtype: str) -> None:
     for n in SIZES:
         args = {"n": np.int64(n), "c": kind(1.5), "r": kind(0.75)}
         wanted, got = np.zeros((), kind), np.zeros((), kind)
-        run(k, {**args, "z": wanted})
-        run(made, {**args, "z": got})
+        run_kernel(k, {**args, "z": wanted})
+        run_kernel(made, {**args, "z": got})
         assert np.isclose(got, wanted, rtol=100 * np.finfo(kind).eps)
         for target in RUNNABLE:
             ours = np.zeros((), kind)

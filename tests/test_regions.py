@@ -20,7 +20,7 @@ from run.programs import PROGRAMS, Program
 from written import written
 
 from transpile import FuseError, FuseWarning, fuse
-from transpile.source import read
+from transpile.frontend.source import read_source
 
 X = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0])
 
@@ -334,7 +334,7 @@ def sprinkled(program: Program, seed: int, folder: Path) -> FunctionType | None:
     assert isinstance(function, FunctionType)
     if function.__closure__:
         return None
-    tree = copy.deepcopy(read(function).tree)
+    tree = copy.deepcopy(read_source(function).tree)
     tree.name = f"{tree.name}_{seed}"
     new = _Sprinkled(random.Random(f"{program.label} {seed}")).visit(tree)
     path = folder / f"{tree.name}.py"

@@ -16,10 +16,10 @@ import pytest
 from random_cases import Wanted, ran
 from written import written
 
-from targets.host import available
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
-TARGETS = [t.name for t in available()]
+TARGETS = [t.name for t in runnable_targets()]
 EXAMPLES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = []
 
 

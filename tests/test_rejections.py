@@ -20,10 +20,10 @@ import pytest
 from agree import assert_same, outcome
 
 from transpile import fuse
-from transpile.cli.examine import Unreadable, functions, run_file
-from transpile.rejections import CODES, Code, Rejection
-from transpile.report.report import Report, rejection_rows
-from transpile.report.rows import as_plain, as_rich
+from transpile.cli.file_cases import UnreadableFile, fused_functions, run_file
+from transpile.diagnostics import CODES, Code, Rejection
+from transpile.report.loop_report import Report, rejection_rows
+from transpile.report.styled_text import as_plain, as_rich
 
 PRELUDE = "import numpy as np\n\nfrom transpile import fuse\n\n\n"
 KEPT = Path(__file__).parent / "reject"
@@ -60,7 +60,7 @@ def reports_of(path: Path, program: str, monkeypatch: pytest.MonkeyPatch) -> lis
         names, status = run_file(str(path), [])
     if status:
         raise Escaped(said.getvalue().splitlines()[-1])
-    found = functions(names, str(path))
+    found = fused_functions(names, str(path))
     return [f.report_for(types) for f in found for types in f.signatures]
 
 
@@ -111,7 +111,7 @@ def test_the_bad_program_gives_the_code(
         reports = reports_of(path, page.bad, monkeypatch)
         codes = codes_of(reports)
         texts = {width: as_text(reports, tmp_path, width) for width in (None, 80, 120)}
-    except (Unreadable, Escaped) as error:
+    except (UnreadableFile, Escaped) as error:
         codes, texts[None] = set(re.findall(r"[A-Z]+_[A-Z_]+", str(error))), f"{error}\n"
     assert page.code in codes
     golden(KEPT / f"{name}.py", as_file(page.bad))

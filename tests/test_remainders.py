@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from random_cases import Wanted, ran
 
+from loopir.ir_parser import parse
+from loopir.ir_traversal import walk
 from loopir.nodes import Call, Check
-from loopir.parse import parse
-from loopir.tree import walk
-from targets.host import available
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
-TARGETS = [t.name for t in available()]
+TARGETS = [t.name for t in runnable_targets()]
 
 
 def area(x, y):

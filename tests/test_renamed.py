@@ -15,10 +15,10 @@ from run.programs import Program
 from staged import interpreted, through
 from test_run import PROGRAMS, arguments, wanted
 
-from loopir.names import bound
+from loopir.ir_names import bound_names
 from transpile.options import Options
-from transpile.signature import parameters, type_of
-from transpile.stages import Stages, compile_stages
+from transpile.pipeline import Stages, compile_stages
+from transpile.types.typeof import parameter_names, type_of
 
 
 class _Renamed(ast.NodeTransformer):
@@ -49,7 +49,7 @@ def _made_up(stages: Stages, function: Callable[..., Any]) -> Iterator[list[str]
     kernel = stages.vector
     arrays = [p.name for p in kernel.params]
     made = (n.id for n in ast.walk(stages.python) if isinstance(n, ast.Name))
-    for names in ([*arrays, *sorted(bound(kernel))], made):
+    for names in ([*arrays, *sorted(bound_names(kernel))], made):
         yield [n for n in dict.fromkeys(names) if n not in own and not hasattr(builtins, n)]
 
 
@@ -75,14 +75,16 @@ CASES = {
 
 
 def _compiled(function: Callable[..., Any], args: tuple[Any, ...]) -> Stages:
-    types = dict(zip(parameters(function.__code__), map(type_of, args), strict=True))
+    types = dict(zip(parameter_names(function.__code__), map(type_of, args), strict=True))
     return compile_stages(function, types, Options())
 
 
 @pytest.mark.share(12)
 @pytest.mark.parametrize("program", CASES.values())
 def test_renamed(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loopir.passes.pipeline.PIPELINE", ())  # they name nothing after the source
+    monkeypatch.setattr(
+        "loopir.passes.pass_list.PASS_LIST", ()
+    )  # they name nothing after the source
     n = next(n for n in (7, *program.sizes) if n in program.sizes and n not in program.python_at)
     first = _compiled(program.function, arguments(program, n))
     kinds = _made_up(first, program.function)

@@ -12,11 +12,10 @@ import pytest
 from rich.console import Console
 
 from loopir.nodes import Span
-from transpile.rejections import Label, Rejection
-from transpile.report.excerpt import Mark, excerpt
-from transpile.report.formats import to_github, to_json, to_sarif
-from transpile.report.report import LoopInfo, Report, rejection_rows
-from transpile.report.rows import as_html, as_plain, as_rich, row
+from transpile.diagnostics import Label, Rejection
+from transpile.report.loop_report import LoopInfo, Mark, Report, rejection_rows, source_excerpt
+from transpile.report.report_formats import to_github, to_json, to_sarif
+from transpile.report.styled_text import as_html, as_plain, as_rich, styled_row
 
 SOURCE = {
     10: "@fuse",
@@ -117,7 +116,7 @@ def test_at_two_widths(width: int, golden: Callable[[Path, str], None]) -> None:
 
 
 def test_html_escapes() -> None:
-    assert "a &lt; b" in as_html([row("a < b")])
+    assert "a &lt; b" in as_html([styled_row("a < b")])
     assert REPORT._repr_html_().startswith("<pre")
 
 
@@ -160,7 +159,7 @@ def test_an_unknown_code_is_a_bug() -> None:
 
 def marked(line: str, col: int, end: int) -> str:
     mark = Mark(Span(1, col, 1, end), "here", "mark")
-    return as_plain(excerpt({1: line}, [mark]))
+    return as_plain(source_excerpt({1: line}, [mark]))
 
 
 def test_columns_count_bytes_as_ast_does() -> None:
@@ -178,13 +177,24 @@ def test_wide_characters_and_tabs() -> None:
 def test_far_lines_are_not_shown() -> None:
     lines = {n: f"line {n}" for n in range(1, 30)}
     marks = [Mark(Span(n, 0, n, 4), "x", "mark") for n in (2, 4, 20)]
-    assert [r.split("│")[0].strip() for r in as_plain(excerpt(lines, marks)).splitlines()] == [
-        "2", "", "3", "4", "", "⋮", "20", "",
+    assert [
+        r.split("│")[0].strip() for r in as_plain(source_excerpt(lines, marks)).splitlines()
+    ] == [
+        "2",
+        "",
+        "3",
+        "4",
+        "",
+        "⋮",
+        "20",
+        "",
     ]
 
 
 def test_folding_keeps_the_gutter() -> None:
-    (long,) = [row(("      │ ", "gutter"), "    ", ("── ", "mark"), "several words of a message")]
+    (long,) = [
+        styled_row(("      │ ", "gutter"), "    ", ("── ", "mark"), "several words of a message")
+    ]
     folded = [text.plain for text in as_rich([long], 33)]
     assert folded == ["      │     ── several words of a", "      │        message"]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from transpile import fuse
-from transpile.dispatch import signatures
-from transpile.dispatch.parts import Part
+from transpile.runtime import specialization
+from transpile.runtime.outlined_regions import OutlinedRegion
 
 
 def in_turn(rows: Any) -> Any:
@@ -21,20 +21,20 @@ def in_turn(rows: Any) -> Any:
     return out
 
 
-def parts(fused: Any) -> list[Part]:
+def parts(fused: Any) -> list[OutlinedRegion]:
     return [p for case in fused._cases.values() if case.parts for p in case.parts.parts]
 
 
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Counts how often arguments are looked at."""
     found = [0]
-    inner = signatures.types_in
+    inner = specialization.argument_types
 
     def counted(*args: Any) -> Any:
         found[0] += 1
         return inner(*args)
 
-    monkeypatch.setattr(signatures, "types_in", counted)
+    monkeypatch.setattr(specialization, "argument_types", counted)
     return found
 
 

@@ -21,16 +21,16 @@ from run.programs import Program
 from staged import Replayed, emulated, in_parts, interpreted, through
 from tally import AGREED
 
-from targets.host import available
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse, ops
+from transpile.call_plan import Plan
 from transpile.errors import FuseError
 from transpile.options import Options
-from transpile.plan import Plan
-from transpile.signature import parameters, type_of
-from transpile.stages import Stages, compile_stages
+from transpile.pipeline import Stages, compile_stages
+from transpile.types.typeof import parameter_names, type_of
 
 PROGRAMS = [*IN_LOOPS, *ON_ARRAYS]
-NATIVE = [t.name for t in available()]
+NATIVE = [t.name for t in runnable_targets()]
 LONGEST = 130
 """The interpreter takes its time: it runs no larger sizes, and of the smaller ones every second."""
 
@@ -74,7 +74,7 @@ def agrees(program: Program, n: int, what: str, got: Outcome) -> None:
 @cache
 def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Stages, Plan]:
     """All stages, and the plan before fusion."""
-    names = parameters(function.__code__)
+    names = parameter_names(function.__code__)
     by_name = dict(zip(names, types, strict=True))
     stages = compile_stages(function, by_name, Options())
     return stages, stages.lowered

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from agree import assert_same, outcome
 
-from loopir.text import parse, show
-from loopir.verify import verify
+from loopir.fusion.array_contraction import scalarize_arrays
+from loopir.ir_printer import parse, show
+from loopir.ir_verifier import verify
 from transpile import fuse
-from transpile.fusion.registers import in_registers
 
 TEXT = """
 def k(x: f64[:], t: mut(f64[::1]), u: mut(f64[::1]), w: mut(f64[::1]), out: mut(f64[:])):
@@ -32,7 +32,7 @@ def k(x: f64[:], t: mut(f64[::1]), u: mut(f64[::1]), w: mut(f64[::1]), out: mut(
 
 
 def test_elements_become_names_that_loops_carry() -> None:
-    kernel, gone = in_registers(parse(TEXT), {"t", "u", "w"})
+    kernel, gone = scalarize_arrays(parse(TEXT), {"t", "u", "w"})
     verify(kernel, "scalar")
     assert gone == ("t", "u")
     assert [p.name for p in kernel.params] == ["x", "w", "out"]
@@ -43,10 +43,10 @@ def test_what_may_not_be_set_or_is_left_early_stays() -> None:
     unset = TEXT.replace("    t[0] = 0.0\n", "")
     start = "        u[0] = x[i]\n"
     left = TEXT.replace(start, start + "        if x[i] < 0.0: break\n")
-    assert in_registers(parse(unset), {"t", "u"})[1] == ("u",)
-    assert in_registers(parse(left), {"t", "u"})[1] == ()
+    assert scalarize_arrays(parse(unset), {"t", "u"})[1] == ("u",)
+    assert scalarize_arrays(parse(left), {"t", "u"})[1] == ()
     kernel = parse(TEXT)
-    assert in_registers(kernel, ()) == (kernel, ())
+    assert scalarize_arrays(kernel, ()) == (kernel, ())
 
 
 def distances(p, q, out):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from loopir.nodes import Span
-from transpile.rejections import Refused
-from transpile.scope import Origin, Scope
-from transpile.source import read, read_all, read_text, span_of
+from transpile.diagnostics import Refused
+from transpile.frontend.name_resolution import Origin, Scope
+from transpile.frontend.source import read_functions, read_source, read_text, span_of
 
 HERE = Path(__file__).read_text(encoding="utf-8").splitlines()
 
@@ -73,7 +73,7 @@ class TestRead:
         ids=lambda fn: fn.__qualname__,
     )
     def test_positions_are_those_of_the_file(self, fn):
-        s = read(fn)
+        s = read_source(fn)
         assert s.path == __file__
         assert s.lines == tuple(HERE)
         assert HERE[s.tree.lineno - 1][s.tree.col_offset :].startswith(f"def {fn.__name__}(")
@@ -84,7 +84,7 @@ class TestRead:
             assert line[n.col_offset : n.end_col_offset].decode() == n.id
 
     def test_decorators_are_set_apart(self):
-        s = read(decorated)
+        s = read_source(decorated)
         assert s.tree.decorator_list == []
         assert [ast.unparse(d) for d in s.decorators] == [
             "keep(1, option=[i for i in range(3)])",
@@ -93,26 +93,29 @@ class TestRead:
         assert HERE[s.line - 1] == "@keep("
 
     def test_text_is_the_def_alone(self):
-        assert read(Holder.method).text == "def method(self, x):\n    return self.__hidden * x\n"
+        assert (
+            read_source(Holder.method).text
+            == "def method(self, x):\n    return self.__hidden * x\n"
+        )
 
     def test_staticmethod_object(self):
-        assert read(Holder.__dict__["static"]).name == "static"
+        assert read_source(Holder.__dict__["static"]).name == "static"
 
     def test_the_tree_is_ones_own(self):
-        read(plain).tree.body.clear()
-        assert len(read(plain).tree.body) == 2
+        read_source(plain).tree.body.clear()
+        assert len(read_source(plain).tree.body) == 2
 
     def test_conditional_definitions(self, tmp_path):
         text = "if {}:\n    def f(x):\n        return 1\nelse:\n    def f(x):\n        return 2\n"
         for flag, line in ((True, 2), (False, 5)):
             path = tmp_path / f"m{flag}.py"
             path.write_text(text.format(flag))
-            assert read(_run(path)["f"]).line == line
+            assert read_source(_run(path)["f"]).line == line
 
     def test_two_functions_on_one_line_are_told_apart_by_name(self, tmp_path):
         path = tmp_path / "m.py"
         path.write_text("def f(x): return 1\ndef g(x): return 2\n")
-        assert read(_run(path)["g"]).line == 2
+        assert read_source(_run(path)["g"]).line == 2
 
 
 def _run(path: Path) -> dict:
@@ -125,7 +128,7 @@ class TestUnavailable:
     @staticmethod
     def refused(fn) -> str:
         with pytest.raises(Refused) as e:
-            read(fn)
+            read_source(fn)
         assert e.value.rejection.code == "SOURCE_UNAVAILABLE"
         return e.value.rejection.message
 
@@ -165,7 +168,7 @@ class TestUnavailable:
         path = tmp_path / "m.py"
         path.write_text("def f(x): return x + 1\n")
         f = _run(path)["f"]
-        read(f)
+        read_source(f)
         path.write_text(now + "#" * 40)  # another size: the cache must notice
         self.refused(f)
 
@@ -174,7 +177,7 @@ class TestUnavailable:
             return x
 
         with pytest.raises(Refused) as e:
-            read(f)
+            read_source(f)
         assert e.value.rejection.code == "LOWER_UNSUPPORTED"
 
 
@@ -194,7 +197,7 @@ class A:
 """
 
     def test_every_function(self):
-        found = read_all(self.TEXT, "m.py")
+        found = read_functions(self.TEXT, "m.py")
         assert [s.qualname for s in found] == ["f", "f.<locals>.g", "A.f"]
         assert [s.line for s in found] == [3, 4, 9]
         assert found[2].tree.lineno == 10
@@ -213,7 +216,7 @@ class A:
     @pytest.mark.parametrize("text", ["def f(:\n", "def f():\nreturn\n", "x = '\n", "\0"])
     def test_unparsable(self, text):
         with pytest.raises(Refused) as e:
-            read_all(text, "m.py")
+            read_functions(text, "m.py")
         assert e.value.rejection.code == "SOURCE_UNPARSABLE"
         assert "m.py is not valid Python" in e.value.rejection.message
 

@@ -14,8 +14,8 @@ from agree import assert_same, outcome
 from native import RUNNABLE
 from written import written
 
-from targets.compiler import find_compiler_for
-from targets.errors import NoCompiler
+from targets.build.build_errors import NoCompiler
+from targets.build.c_compiler import find_compiler_for
 from transpile import fuse
 
 FORMS = (

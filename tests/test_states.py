@@ -10,11 +10,11 @@ import pytest
 from agree import same
 from written import written
 
-from targets.host import available
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 FLOATS, INTS = ("s", "r", "t"), ("n", "k", "state")
-TARGETS = [t.name for t in available()]
+TARGETS = [t.name for t in runnable_targets()]
 ELEMENTS = ("y[i]", "z[i]", "q[i]")
 SPECIAL = (0.0, -0.0, np.nan, np.inf, -np.inf, 1.0, -1.0, 0.5)
 

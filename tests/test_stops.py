@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from targets.host import available
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
-TARGETS = [t.name for t in available()]
+TARGETS = [t.name for t in runnable_targets()]
 
 
 def roots(x, y, out, more):

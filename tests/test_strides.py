@@ -15,13 +15,12 @@ import pytest
 from native import RUNNABLE, run_native
 
 from loopir import nodes as ir
-from loopir.interpret import run
-from loopir.text import parse
-from loopir.types import DTYPES
+from loopir.dtypes import DTYPES
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_printer import parse
 from targets.c import emit
-from targets.host import available
-from targets.isa import TARGETS
-from targets.legalize import legalize
+from targets.isa.target_registry import TARGETS, runnable_targets
+from targets.legalization.legalize import legalize
 
 NUMBERS = ("u8", "i16", "f32", "i32", "f64", "i64")
 LENGTHS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 21, 31, 32, 33, 47, 63, 64, 65, 127, 129)
@@ -135,7 +134,7 @@ def test_neighbours(name: str, dtype: str, target: str) -> None:
                     {"x": x, "y": x if same else rows(dtype, n, width)}
                     for x in (rows(dtype, n, width), rows(dtype, n, width))
                 ]
-                run(kernel, want)
+                run_kernel(kernel, want)
                 assert run_native(kernel, target, got) == 0
                 whole = [a["y"] if a["y"].base is None else a["y"].base for a in (want, got)]
                 assert whole[0].tobytes() == whole[1].tobytes(), (n, width, same)
@@ -168,7 +167,7 @@ def test_neighbours_without_a_gap(name: str, target: str) -> None:
 @cache
 def _wanted_pairs(name: str, n: int, start: int, same: bool) -> dict[str, Any]:
     args = _filled_pairs(known_pairs(name), n, start, same)
-    run(known_pairs(name), args)
+    run_kernel(known_pairs(name), args)
     return args
 
 
@@ -240,7 +239,7 @@ def _pairs_against_walls(target: str, homes: dict[str, int], n: int, last: bool)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mmap's constants")
-@pytest.mark.parametrize("target", [t.name for t in available()])
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 def test_nothing_beside_an_array_is_read(target: str) -> None:
     code = "import test_strides as t; " + "; ".join(
         f"t._against_walls({target!r}, {beside!r})" for beside in (None, "f32", "f64")

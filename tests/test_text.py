@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from loopir import nodes as ir
-from loopir.interpret import run
-from loopir.text import parse, show
-from loopir.types import DTYPES
-from loopir.verify import verify
+from loopir.dtypes import DTYPES
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_printer import parse, show
+from loopir.ir_verifier import verify
 
 README = Path(__file__).parent.parent / "loopir" / "README.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
@@ -41,7 +41,7 @@ def test_readme_prints_back_verifies_and_runs(text: str) -> None:
     assert show(k) == text
     assert parse(show(k)) == k
     verify(k, "vector")
-    assert run(k, arguments(k)).status < 1 << 8
+    assert run_kernel(k, arguments(k)).status < 1 << 8
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from transpile.cli.typespec import Signature, parse_types, signature_of
-from transpile.signature import type_of
-from transpile.types import ArrayType, ScalarType
+from transpile.cli.argument_types import ParameterTypes, infer_signature, parse_type_spec
+from transpile.types.typeof import type_of
+from transpile.types.value_types import ArrayType, ScalarType
 
 
-def shown(function: Callable[..., Any]) -> Signature:
+def shown(function: Callable[..., Any]) -> ParameterTypes:
     tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    return signature_of(function, tree)
+    return infer_signature(function, tree)
 
 
 def types(function: Callable[..., Any]) -> dict[str, str]:
@@ -27,7 +27,7 @@ def types(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def test_written() -> None:
-    name, given = parse_types("f(f64[:], float32[:, :], u8[:, :, :], int, float, bool, i16)")
+    name, given = parse_type_spec("f(f64[:], float32[:, :], u8[:, :, :], int, float, bool, i16)")
     assert name == "f"
     assert given == [
         ArrayType("f64", 1, 0),
@@ -38,14 +38,14 @@ def test_written() -> None:
         ScalarType("bool", weak=True),
         ScalarType("i16"),
     ]
-    (records,) = parse_types("f({x: f64, n: i32}[:])")[1]
+    (records,) = parse_type_spec("f({x: f64, n: i32}[:])")[1]
     assert records == type_of(np.zeros(5, np.dtype([("x", "f8"), ("n", "i4")], align=True)))
     assert str(records) == "{x: f64, n: i32}[:]"
-    assert parse_types("f(f64[:, 1])")[1] == [type_of(np.zeros((5, 1)))]
-    assert parse_types(" g() ") == ("g", [])
-    name, kinds = parse_types("h(c64[:], complex128[:, :], complex, c128)")
+    assert parse_type_spec("f(f64[:, 1])")[1] == [type_of(np.zeros((5, 1)))]
+    assert parse_type_spec(" g() ") == ("g", [])
+    name, kinds = parse_type_spec("h(c64[:], complex128[:, :], complex, c128)")
     assert (name, list(map(str, kinds))) == ("h", ["c64[:]", "c128[:, :]", "complex", "c128"])
-    assert parse_types("Model.step(int)")[0] == "Model.step"
+    assert parse_type_spec("Model.step(int)")[0] == "Model.step"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_written() -> None:
 )
 def test_written_wrongly(text: str) -> None:
     with pytest.raises(ValueError, match=r"--types|not a type|not an element type"):
-        parse_types(text)
+        parse_type_spec(text)
 
 
 def test_annotated() -> None:

@@ -11,21 +11,20 @@ import pytest
 from agree import same
 
 from loopir import nodes as ir
-from loopir.analysis.folds import fold_of
-from loopir.interpret import run
-from loopir.machine import Machine
-from loopir.names import Fresh
-from loopir.ops import STATUS
-from loopir.passes.legality import explain
-from loopir.passes.pipeline import optimise
-from loopir.passes.tile import BLOCK, tile, tile_loop
-from loopir.passes.unroll import unroll_loop
-from loopir.passes.vectorize import refusals, vectorize
-from loopir.passes.vectorize_outer import vectorize_outer
-from loopir.text import parse, show
-from loopir.tiles import columns
-from loopir.tree import walk
-from loopir.verify import verify
+from loopir.analysis.loop_reductions import reduction_of
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_names import FreshNames
+from loopir.ir_printer import parse, show
+from loopir.ir_traversal import walk
+from loopir.ir_verifier import verify
+from loopir.machine_model import Machine, max_tile_columns
+from loopir.op_table import STATUS
+from loopir.passes.loops.unroll import unroll_loop
+from loopir.passes.pass_list import optimise
+from loopir.passes.reduce.blocked_summation import BLOCK_ELEMENTS, blocked_summation, tile_loop
+from loopir.passes.vector.vectorize import loops_left_scalar, vectorize
+from loopir.passes.vector.vectorize_legality import vectorization_obstacle
+from loopir.passes.vector.vectorize_outer import vectorize_outer
 
 HEAD = """
 def k(a: f64, n: i64, x: f64[::1], w: f64[:], k: i64[::1], b: bool[::1], y: mut(f64[::1]),
@@ -46,7 +45,7 @@ def loop_of(k: ir.Kernel) -> ir.Loop:
 
 def code(body: str, reassociate: bool = True) -> str | None:
     k = kernel(body)
-    reason = explain(loop_of(k), k, reassociate=reassociate)
+    reason = vectorization_obstacle(loop_of(k), k, reassociate=reassociate)
     return reason.code if reason else None
 
 
@@ -79,7 +78,7 @@ def test_loops_without_an_obstacle(body: str) -> None:
     assert code(body) is None
     after = vectorize(kernel(body))
     verify(after, "vector")
-    assert not refusals(kernel(body))
+    assert not loops_left_scalar(kernel(body))
     assert any(isinstance(n, (ir.VecLoop, ir.PredLoop)) for n in walk(after))
 
 
@@ -122,10 +121,10 @@ def test_loops_without_an_obstacle(body: str) -> None:
 def test_loops_with_an_obstacle(body: str, wanted: str) -> None:
     k = kernel(body)
     assert code(body) == f"VECTOR_{wanted}"
-    assert refusals(k) or wanted == "CONTROL_FLOW"
-    for loop, reason in refusals(k):
+    assert loops_left_scalar(k) or wanted == "CONTROL_FLOW"
+    for loop, reason in loops_left_scalar(k):
         assert reason.message[0] in "`" or reason.message[0].islower()
-        assert explain(loop, k) == reason
+        assert vectorization_obstacle(loop, k) == reason
 
 
 def test_a_search_that_might_warn_leaves_the_decision_to_python() -> None:
@@ -142,7 +141,7 @@ def k(x: f64[::1], a: f64, found: mut(bool[()])):
     x = np.array([1.0, 200.0, 1e308])
     for kernel, status in ((k, 0), (after, STATUS["over"])):
         found = np.zeros((), bool)
-        assert run(kernel, {"x": x, "a": 10.0, "found": found}).status == status
+        assert run_kernel(kernel, {"x": x, "a": 10.0, "found": found}).status == status
         assert found
 
 
@@ -151,7 +150,7 @@ def test_a_float_fold_in_order_stays_scalar() -> None:
     assert code(body, reassociate=False) == "VECTOR_REASSOCIATE"
     k = kernel(body)
     assert vectorize(k, reassociate=False) is k
-    assert tile(k, reassociate=False) is k
+    assert blocked_summation(k, reassociate=False) is k
     assert code("for i in loop(0, n, s=a):\n    s = step(max(s, x[i]))", reassociate=False) is None
     assert code("for i in loop(0, n, s=0):\n    s = step(s + k[i])", reassociate=False) is None
 
@@ -164,7 +163,7 @@ def test_arrays_that_may_overlap_are_left_alone() -> None:
         ("    disjoint(x, y)\n", "y[i] = x[0]", True),
     ):
         k = parse(f"{head}{guard}    for i in loop(0, x.shape[0]):\n        {body}\n")
-        assert (explain(loop_of(k), k) is None) is legal
+        assert (vectorization_obstacle(loop_of(k), k) is None) is legal
 
 
 # -- folds
@@ -208,7 +207,7 @@ def result(k: ir.Kernel, given: dict[str, Any]) -> Any:
     args = arguments(given)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        status = run(k, args).status
+        status = run_kernel(k, args).status
     return status, args["out"], args["top"]
 
 
@@ -239,7 +238,7 @@ def test_an_overflowing_sum_is_noticed(op: str, start: int) -> None:
 def test_chains_of_one_fold_are_one() -> None:
     k = kernel("for i in loop(0, n, s=0.0):\n    s = step(s + x[i] - w[i] + a)")
     loop = loop_of(k)
-    fold = fold_of(loop.accs[0], loop)
+    fold = reduction_of(loop.accs[0], loop)
     assert fold is not None
     assert (fold.op, show(fold.value)) == ("add", "x[i] - w[i] + a")
 
@@ -254,10 +253,10 @@ def k(x: {0}[::1], out: mut({0}[()])):
     out[()] = s
 """
     kernel = optimise(parse(text.format({"f4": "f32", "f8": "f64"}[dtype])))
-    n = 3 * BLOCK + 77
+    n = 3 * BLOCK_ELEMENTS + 77
     x = np.random.default_rng(0).random(n).astype(dtype)
     out = np.zeros((), dtype)
-    assert run(kernel, {"x": x, "out": out}).status == 0
+    assert run_kernel(kernel, {"x": x, "out": out}).status == 0
     exact = math.fsum(x.tolist())
     assert abs(float(out) - exact) <= 4 * float(np.finfo(dtype).eps) * exact
 
@@ -287,12 +286,12 @@ def test_tile_loop_and_unroll_loop() -> None:
     x = np.random.default_rng(0).random(37)
     wanted = result(k, {"x": x, "y": np.zeros(37)})
     for size in (1, 8, 36, 37, 64):
-        tiled = tile_loop(loop, size, {}, Fresh(k))
+        tiled = tile_loop(loop, size, {}, FreshNames(k))
         whole = ir.Kernel(k.name, k.params, (tiled, *rest), k.guards)
         verify(whole, "scalar")
         assert same(result(whole, {"x": x, "y": np.zeros(37)}), wanted)
     for factor in (0, 1, 8, 36, 37):
-        stmts = unroll_loop(loop, factor, Fresh(k))
+        stmts = unroll_loop(loop, factor, FreshNames(k))
         whole = ir.Kernel(k.name, k.params, (*stmts, *rest), k.guards)
         verify(whole, "scalar")
         assert same(result(whole, {"x": x, "y": np.zeros(37)}), wanted)
@@ -310,8 +309,8 @@ def test_loops_that_lanes_run_are_not_refused() -> None:
                         s = step(s + a[i, k] * b[k, j])
                     c[i, j] = s
     """))
-    assert [r.code for _, r in refusals(k, reassociate=False)] == ["VECTOR_REASSOCIATE"]
-    assert refusals(vectorize_outer(k, reassociate=False), reassociate=False) == ()
+    assert [r.code for _, r in loops_left_scalar(k, reassociate=False)] == ["VECTOR_REASSOCIATE"]
+    assert loops_left_scalar(vectorize_outer(k, reassociate=False), reassociate=False) == ()
 
 
 @pytest.mark.parametrize(("registers", "rows", "beside"), [(16, 6, 2), (32, 6, 4), (8, 2, 2)])
@@ -329,7 +328,7 @@ def test_tiles_fit_the_registers(registers: int, rows: int, beside: int) -> None
     machine = Machine(registers=registers)
     loops = [n for n in walk(optimise(k, machine)) if isinstance(n, ir.Loop)]
     assert max(len(n.accs) for n in loops) == rows
-    assert columns(machine, rows) == beside
+    assert max_tile_columns(machine, rows) == beside
 
 
 def test_sums_of_rows_share_what_they_load() -> None:
@@ -354,5 +353,5 @@ def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             rows = [v for v in walk(fast) if isinstance(v, ir.VecLoop) and v.accs]
             assert max(len(v.accs) for v in rows) == accs
             results.append(np.zeros((7, 11)))
-            assert run(fast, {**args, "c": results[-1]}).status == 0
+            assert run_kernel(fast, {**args, "c": results[-1]}).status == 0
         assert results[0].tobytes() == results[1].tobytes()

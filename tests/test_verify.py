@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from loopir import nodes as ir
-from loopir.text import parse
-from loopir.verify import Stage, VerifyError, verify
+from loopir.ir_printer import parse
+from loopir.ir_verifier import Stage, VerifyError, verify
 
 HEAD = (
     "def k(a: f64, n: i64, b: bool, x: f64[:], y: mut(f64[:]), m: mut(f64[:, :]), u: u8[:], "

@@ -17,17 +17,17 @@ from test_flags import NATIVE
 from ulp import FLOATS, beside_round_numbers, harness, lanes_of, largest_error, runnable
 
 from loopir import nodes as ir
-from loopir.ops import OPS
-from loopir.types import DTYPES
-from targets.c.vmath import BINARY, FUNCTIONS, source
-from targets.isa import TARGETS
+from loopir.dtypes import DTYPES
+from loopir.op_table import OPS
+from targets.c.vector_math import BINARY_MATH_FUNCTIONS, MATH_FUNCTIONS, vector_math_source
+from targets.isa.target_registry import TARGETS
 
 VECTOR_TARGETS = [t for t in TARGETS if TARGETS[t].bits]
 CLANG = next(filter(None, map(shutil.which, ("clang", "clang-19", "clang-16", "clang-14"))), None)
 LOUD = 1 | 2 | 8  # divide, overflow, invalid; underflow may come without need
 
 each_target = pytest.mark.parametrize("target", VECTOR_TARGETS)
-each_function = pytest.mark.parametrize("op", FUNCTIONS)
+each_function = pytest.mark.parametrize("op", MATH_FUNCTIONS)
 
 
 def sizes(target: str) -> list[int]:
@@ -67,7 +67,7 @@ def test_error(target: str, op: str) -> None:
         assert error <= OPS[op].ulps, f"{op} {dtype} at {where}"
 
 
-@pytest.mark.parametrize("op", [op for op in FUNCTIONS if op not in BINARY])
+@pytest.mark.parametrize("op", [op for op in MATH_FUNCTIONS if op not in BINARY_MATH_FUNCTIONS])
 @each_target
 def test_error_beside_round_numbers(target: str, op: str) -> None:
     """On both sides of its bounds, which SSE2 tells apart by the upper halves of doubles alone."""
@@ -112,12 +112,12 @@ def specials(op: str, dtype: str) -> tuple[Any, ...]:
     told = (np.array(np.nan, info.dtype).view(f"u{info.dtype.itemsize}") + 0x123).view(info.dtype)
     edges = [0, tiny, 3 * tiny, info.tiny, info.max, np.inf, np.nan, 0.5, 1, 1.5, 2, 3, 1e5, 1e9]
     edges += [told[()]]
-    if op not in BINARY:
+    if op not in BINARY_MATH_FUNCTIONS:
         edges += [87.33, 88.8, 103.9, 104.1, 127, 150, 708.3, 709.8, 745, 746, 1000, 1023, 1075]
         edges += [np.nextafter(one, 0), np.nextafter(one, 2), info.max / 2, info.tiny * 2, 1e-9]
     with np.errstate(all="ignore"):
         values = np.array([*edges, *(-e for e in edges)], info.dtype)
-    if op not in BINARY:
+    if op not in BINARY_MATH_FUNCTIONS:
         return (values,)
     x, y = np.array(list(product(values, values)), info.dtype).T
     return x, y
@@ -126,7 +126,7 @@ def specials(op: str, dtype: str) -> tuple[Any, ...]:
 def usual(op: str, dtype: str, n: int) -> tuple[Any, ...]:
     """Arguments of any size, each in the domain of most functions or near it."""
     rng = np.random.default_rng(7)
-    count = n if op not in BINARY else 2 * n
+    count = n if op not in BINARY_MATH_FUNCTIONS else 2 * n
     near, far = rng.uniform(-1, 3, count), np.exp(rng.normal(0, 4, count))
     x = np.where(rng.random(count) < 0.5, near, far)
     return tuple(x.astype(DTYPES[dtype].numpy).reshape(-1, n))
@@ -186,7 +186,7 @@ def test_lanes(target: str, op: str) -> None:
 @each_target
 def test_every_size(target: str, cc: str | None) -> None:
     run = command(target, every_size=True, cc=cc)
-    for op, dtype, bits in product(FUNCTIONS, FLOATS, sizes(target)):
+    for op, dtype, bits in product(MATH_FUNCTIONS, FLOATS, sizes(target)):
         check_lanes(run, op, dtype, lanes_of(target, dtype, bits))
 
 
@@ -199,17 +199,17 @@ def test_place_in_the_array(target: str, dtype: str) -> None:
     """What element k becomes depends neither on k nor on how many there are."""
     at = (ir.Var("i", "i64"),)
     operands = tuple(ir.Load(x, at, dtype, "W") for x in "ab")
-    calls = {op: ir.Call(op, operands[: OPS[op].arity], dtype, "W") for op in FUNCTIONS}
+    calls = {op: ir.Call(op, operands[: OPS[op].arity], dtype, "W") for op in MATH_FUNCTIONS}
     body = tuple(ir.Store(f"r_{op}", at, call) for op, call in calls.items())
     rng = ir.Interval(ir.Const(0, "i64"), ir.Dim("a", 0))
     params = [ir.Param(x, dtype, 1, 0) for x in "ab"]
-    params += [ir.Param(f"r_{op}", dtype, 1, 0, True) for op in FUNCTIONS]
+    params += [ir.Param(f"r_{op}", dtype, 1, 0, True) for op in MATH_FUNCTIONS]
     kernel = ir.Kernel("math", tuple(params), (ir.VecLoop("i", rng, "W", body),))
     a, b = (np.resize(x, 67) for x in usual("pow", dtype, 23))
 
     def run(start: int, count: int) -> dict[str, Any]:
         args = {"a": a[start : start + count].copy(), "b": b[start : start + count].copy()}
-        results = {f"r_{op}": np.empty_like(args["a"]) for op in FUNCTIONS}
+        results = {f"r_{op}": np.empty_like(args["a"]) for op in MATH_FUNCTIONS}
         run_native(kernel, target, args | results)
         return results
 
@@ -224,7 +224,7 @@ def test_place_in_the_array(target: str, dtype: str) -> None:
 
 
 def test_no_vector_form() -> None:
-    assert source("exp", "i32", 4, TARGETS["sse2"]) is None
-    assert source("sqrt", "f32", 4, TARGETS["sse2"]) is None
-    assert source("exp", "f64", 1, TARGETS["sse2"]) is None
-    assert source("exp", "f64", 8, TARGETS["scalar"]) is None
+    assert vector_math_source("exp", "i32", 4, TARGETS["sse2"]) is None
+    assert vector_math_source("sqrt", "f32", 4, TARGETS["sse2"]) is None
+    assert vector_math_source("exp", "f64", 1, TARGETS["sse2"]) is None
+    assert vector_math_source("exp", "f64", 8, TARGETS["scalar"]) is None

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from written import written
 
-from loopir.ops import STATUS
-from targets.host import available
+from loopir.op_table import STATUS
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse, ops
-from transpile.dispatch.contract import Contract
-from transpile.dispatch.floats import Verdicts, judge, judge_told
-from transpile.returned import Nothing
+from transpile.call_plan import Contract
+from transpile.result_spec import NoneResult
+from transpile.runtime.float_errors import VerdictCache, judge_recorded, judge_status
 
-TARGETS = [t.name for t in available()]
+TARGETS = [t.name for t in runnable_targets()]
 FUNCTIONS: list[Callable[..., Any]] = []
 BIG = 1e39
 
@@ -367,19 +367,21 @@ def in_turn(function: Callable[..., Any], inputs: list[np.ndarray]) -> list[Any]
 def test_a_strict_condition_is_pythons_whoever_judges() -> None:
     """It may have raised an error, whatever ``np.errstate`` says."""
     contract = Contract(
-        params=(), guards=(), in_place=(), strict=("over",), bindings=(), returned=Nothing(),
+        params=(), guards=(), in_place=(), strict=("over",), bindings=(), returned=NoneResult(),
         refs=(), given=(), objects=(), writes=(), rewrites=False, snapshot=False, copied_up_to=0,
         sources=(),
         told="told",
     )
-    known = Verdicts()
+    known = VerdictCache()
     with np.errstate(all="ignore"):
         for status in (STATUS["over"], STATUS["over"] | STATUS["invalid"]):
-            code = judge(contract, either, status, again=True, known=known)
+            code = judge_status(contract, either, status, again=True, known=known)
             assert code == "GUARD_FLOAT_STATUS"
-            assert judge_told(contract, either, status, np.zeros(1, int)) == "GUARD_FLOAT_STATUS"
-        assert judge(contract, either, STATUS["invalid"], again=True, known=known) is None
-        assert judge_told(contract, either, STATUS["invalid"], np.zeros(1, int)) is None
+            assert (
+                judge_recorded(contract, either, status, np.zeros(1, int)) == "GUARD_FLOAT_STATUS"
+            )
+        assert judge_status(contract, either, STATUS["invalid"], again=True, known=known) is None
+        assert judge_recorded(contract, either, STATUS["invalid"], np.zeros(1, int)) is None
 
 
 # -- what overwrites what it reads

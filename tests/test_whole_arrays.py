@@ -10,7 +10,7 @@ import pytest
 from agree import assert_same, outcome
 from test_macros import expanded, runnable
 
-from loopir.types import DTYPES
+from loopir.dtypes import DTYPES
 from transpile import fuse
 
 NAN = float("nan")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from written import written
 
-from targets.compiler import find_compiler
-from targets.host import available
-from targets.target import Target
+from targets.build.c_compiler import find_compiler
+from targets.isa.target import Target
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 FEW = 28
@@ -35,7 +35,7 @@ def words(target: Target) -> list[str]:
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize("target", available(), ids=lambda t: t.name)
+@pytest.mark.parametrize("target", runnable_targets(), ids=lambda t: t.name)
 def test_words_of_c(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
     found = words(target)

@@ -10,15 +10,33 @@ import numpy as np
 import pytest
 
 from loopir.nodes import Check, Const, Kernel, Param
-from loopir.ops import STATUS
-from transpile.bindings import Argument, Captured, Fresh, Slot
-from transpile.dispatch import floats
-from transpile.dispatch.compiling import contract_of
-from transpile.dispatch.contract import Contract, strided, weak
-from transpile.dispatch.wrapper import applies, wrapper
-from transpile.plan import Plan, Ref, StatusSource
-from transpile.returned import Filled, Listed, Literal, Nothing, Returned, Same, Tupled, Value
-from transpile.types import ArrayType, ScalarType
+from loopir.op_table import STATUS
+from transpile.call_plan import (
+    Allocated,
+    Argument,
+    Captured,
+    Contract,
+    IdentityGuard,
+    Plan,
+    ResultSlot,
+    StatusSource,
+    python_scalar_params,
+    strided_params,
+)
+from transpile.result_spec import (
+    ArrayResult,
+    ConstantResult,
+    ListResult,
+    NoneResult,
+    ObjectResult,
+    ResultSpec,
+    ScalarResult,
+    TupleResult,
+)
+from transpile.runtime import float_errors
+from transpile.runtime.compile_call import make_contract
+from transpile.runtime.python_wrapper import make_guard, make_wrapper
+from transpile.types.value_types import ArrayType, ScalarType
 
 F64 = ArrayType("f64", 1, 0)
 FLOAT = ScalarType("f64", weak=True)
@@ -40,7 +58,7 @@ class Call:
         self.judged: list[tuple[int, Any]] = []
         self.saved: list[Any] = []
         self.calls = CellType(0)
-        self.call = wrapper(
+        self.call = make_wrapper(
             function, contract, kernel,
             other=self._other, why=self._why, calls=self.calls,
         )
@@ -57,18 +75,18 @@ class Call:
 
 
 def param(b: Any) -> Param:
-    if isinstance(b, Slot):
+    if isinstance(b, ResultSlot):
         return Param(b.name, b.dtype, 0, written=True)
     rank = b.type.rank if isinstance(b.type, ArrayType) else None
     return Param(b.name, b.type.dtype, rank, 0 if rank else None)
 
 
-def plan(*bindings: Any, returned: Returned = Nothing(), **rest: Any) -> Contract:  # noqa: B008
+def plan(*bindings: Any, returned: ResultSpec = NoneResult(), **rest: Any) -> Contract:  # noqa: B008
     body = rest.pop("body", ())
     strict = rest.pop("strict", ())
     kernel = Kernel("k", tuple(map(param, bindings)), body, strict=strict)
     rest.setdefault("snapshot", bool(strict or body) and bool(rest.get("writes")))
-    return contract_of(Plan(kernel, bindings, returned, **rest), kernel)
+    return make_contract(Plan(kernel, bindings, returned, **rest), kernel)
 
 
 def given(call: Call, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +151,7 @@ def test_what_the_loader_is_told() -> None:
         Argument("x", ArrayType("f64", 2, None)), Argument("k", FLOAT),
         Argument("n", ScalarType("i64")), Captured("K", FLOAT), X,
     )
-    assert (weak(p), strided(p)) == ({"k", "K"}, {"x"})
+    assert (python_scalar_params(p), strided_params(p)) == ({"k", "K"}, {"x"})
 
 
 # -- names
@@ -157,7 +175,7 @@ def test_closure_cells_too() -> None:
 
     got: list[float] = []
     p = plan(Captured("k", FLOAT))
-    call, holds = Call(p, lambda k: got.append(k) or 0, inner), applies(inner, p)
+    call, holds = Call(p, lambda k: got.append(k) or 0, inner), make_guard(inner, p)
     call.call(0)
     assert holds((0,))
     k = 2.0
@@ -171,8 +189,8 @@ def test_closure_cells_too() -> None:
 
 
 def test_a_rebound_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    p = plan(X, refs=(Ref("np.sqrt", np.sqrt), Ref("len", len)))
-    call, holds = Call(p, lambda x: 0), applies(original, p)
+    p = plan(X, refs=(IdentityGuard("np.sqrt", np.sqrt), IdentityGuard("len", len)))
+    call, holds = Call(p, lambda x: 0), make_guard(original, p)
     given(call, 0)
     assert holds((0, 2.0))
     with monkeypatch.context() as patch:
@@ -187,26 +205,26 @@ def test_a_rebound_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_users_globals_stay_as_they_were() -> None:
     before = set(globals())
-    Call(plan(X, refs=(Ref("len", len),)), lambda x: 0).call(0)
+    Call(plan(X, refs=(IdentityGuard("len", len),)), lambda x: 0).call(0)
     assert set(globals()) == before
 
 
 # -- arrays made for the call
 
 def test_fresh_arrays() -> None:
-    fresh = Fresh("out", "_np.full(len(x), 7.0)", F64)
+    fresh = Allocated("out", "_np.full(len(x), 7.0)", F64)
     seen = []
-    call = Call(plan(X, fresh, returned=Same("out")), lambda x, out: seen.append(out) or 0)
+    call = Call(plan(X, fresh, returned=ObjectResult("out")), lambda x, out: seen.append(out) or 0)
     result = given(call, np.ones(4))
     assert result is seen[0]
     assert result.tolist() == [7.0] * 4
-    assert given(Call(plan(X, returned=Same("x")), lambda x: 0), result) is result
+    assert given(Call(plan(X, returned=ObjectResult("x")), lambda x: 0), result) is result
 
 
 @pytest.mark.parametrize("x", [[1.0], "abc", np.ones(2).view(type("S", (np.ndarray,), {}))])
 def test_nothing_is_made_for_what_is_no_array(x: Any) -> None:
     made: list[Any] = []
-    fresh = Fresh("out", "touch(x)", F64)
+    fresh = Allocated("out", "touch(x)", F64)
     globals()["touch"] = made.append
     try:
         call = Call(plan(X, fresh), lambda x, out: 0)
@@ -217,13 +235,13 @@ def test_nothing_is_made_for_what_is_no_array(x: Any) -> None:
 
 
 def test_an_array_that_cannot_be_made() -> None:
-    call = Call(plan(X, Fresh("out", "_np.empty(-1)", F64)), lambda x, out: 0)
+    call = Call(plan(X, Allocated("out", "_np.empty(-1)", F64)), lambda x, out: 0)
     assert call.call(np.ones(1)) == "cold"
 
 
 def test_no_two_calls_share_slots() -> None:
     """The second call comes while the first is in its kernel."""
-    p = plan(X, Slot("s", "f64"), returned=Value("s"))
+    p = plan(X, ResultSlot("s", "f64"), returned=ScalarResult("s"))
     seen = []
 
     def kernel(x: np.ndarray, s: np.ndarray) -> int:
@@ -253,37 +271,37 @@ def fill(*values: Any) -> Callable[..., int]:
     return kernel
 
 
-FRESH = Fresh("out", "_np.empty(3)", F64)
-N = Slot("n", "i64")
-S = Slot("s", "f64")
-FLAG = Slot("flag", "bool")
+FRESH = Allocated("out", "_np.empty(3)", F64)
+N = ResultSlot("n", "i64")
+S = ResultSlot("s", "f64")
+FLAG = ResultSlot("flag", "bool")
 
 
 @pytest.mark.parametrize(
     ("bindings", "returned", "values", "expected"),
     [
-        ((), Nothing(), (), None),
-        ((), Literal(("a", 1)), (), ("a", 1)),
-        ((S,), Value("s"), (1.5,), np.float64(1.5)),
-        ((S,), Value("s", weak=True), (1.5,), 1.5),
-        ((N,), Value("n", weak=True), (-3,), -3),
-        ((N,), Value("n"), (-3,), np.int64(-3)),
-        ((FLAG,), Value("flag", weak=True), (True,), True),
-        ((FLAG,), Value("flag"), (True,), np.True_),
-        ((S, FLAG), Value("s", flag="flag", weak_dtype="i64"), (0.0, True), 0),
-        ((S, FLAG), Value("s", flag="flag", weak_dtype="bool"), (1.0, True), True),
-        ((S, FLAG), Value("s", flag="flag", weak_dtype="f64"), (1.0, True), 1.0),
-        ((S, FLAG), Value("s", flag="flag", weak_dtype="i64"), (2.0, False), np.float64(2)),
-        ((S, FLAG), Value("s", False, "flag", "i64", "f32"), (2.0, False), np.float32(2)),
-        ((FRESH,), Listed("out"), ([1, 2, 3],), [np.float64(1), np.float64(2), np.float64(3)]),
-        ((FRESH, N), Listed("out", "n"), ([1, 2, 3], 2), [np.float64(1), np.float64(2)]),
-        ((FRESH, N), Listed("out", "n", weak=True), ([1, 2, 3], 2), [1.0, 2.0]),
-        ((FRESH, N), Listed("out", "n"), ([1, 2, 3], 0), []),
-        ((S, N), Tupled((Value("s"), Literal(0))), (1.0, 2), (np.float64(1), 0)),
-        ((S, N), Tupled((Tupled(()), Value("n"))), (1.0, 2), ((), np.int64(2))),
+        ((), NoneResult(), (), None),
+        ((), ConstantResult(("a", 1)), (), ("a", 1)),
+        ((S,), ScalarResult("s"), (1.5,), np.float64(1.5)),
+        ((S,), ScalarResult("s", weak=True), (1.5,), 1.5),
+        ((N,), ScalarResult("n", weak=True), (-3,), -3),
+        ((N,), ScalarResult("n"), (-3,), np.int64(-3)),
+        ((FLAG,), ScalarResult("flag", weak=True), (True,), True),
+        ((FLAG,), ScalarResult("flag"), (True,), np.True_),
+        ((S, FLAG), ScalarResult("s", flag="flag", weak_dtype="i64"), (0.0, True), 0),
+        ((S, FLAG), ScalarResult("s", flag="flag", weak_dtype="bool"), (1.0, True), True),
+        ((S, FLAG), ScalarResult("s", flag="flag", weak_dtype="f64"), (1.0, True), 1.0),
+        ((S, FLAG), ScalarResult("s", flag="flag", weak_dtype="i64"), (2.0, False), np.float64(2)),
+        ((S, FLAG), ScalarResult("s", False, "flag", "i64", "f32"), (2.0, False), np.float32(2)),
+        ((FRESH,), ListResult("out"), ([1, 2, 3],), [np.float64(1), np.float64(2), np.float64(3)]),
+        ((FRESH, N), ListResult("out", "n"), ([1, 2, 3], 2), [np.float64(1), np.float64(2)]),
+        ((FRESH, N), ListResult("out", "n", weak=True), ([1, 2, 3], 2), [1.0, 2.0]),
+        ((FRESH, N), ListResult("out", "n"), ([1, 2, 3], 0), []),
+        ((S, N), TupleResult((ScalarResult("s"), ConstantResult(0))), (1.0, 2), (np.float64(1), 0)),
+        ((S, N), TupleResult((TupleResult(()), ScalarResult("n"))), (1.0, 2), ((), np.int64(2))),
     ],
 )
-def test_results(bindings: Any, returned: Returned, values: Any, expected: Any) -> None:
+def test_results(bindings: Any, returned: ResultSpec, values: Any, expected: Any) -> None:
     call = Call(plan(*bindings, returned=returned), fill(*values) if values else lambda: 0)
     result = given(call, None)
     assert repr(result) == repr(expected), "types too"
@@ -292,8 +310,8 @@ def test_results(bindings: Any, returned: Returned, values: Any, expected: Any) 
 @pytest.mark.parametrize("dtype", [None, "f32"])
 @pytest.mark.parametrize("count", [0, 2, 3])
 def test_filled(count: int, dtype: str | None) -> None:
-    fresh = Fresh("out", "_np.empty(3, _np.float32)", ArrayType("f32", 1, 0))
-    call = Call(plan(fresh, N, returned=Filled("out", "n", dtype)), fill([1, 2, 3], count))
+    fresh = Allocated("out", "_np.empty(3, _np.float32)", ArrayType("f32", 1, 0))
+    call = Call(plan(fresh, N, returned=ArrayResult("out", "n", dtype)), fill([1, 2, 3], count))
     result = given(call, None)
     wanted = np.array(list(np.float32([1, 2, 3])[:count]), dtype and np.dtype("f4"))
     assert (result.tolist(), result.dtype) == (wanted.tolist(), wanted.dtype)
@@ -312,7 +330,7 @@ def test_a_status_goes_to_the_cold_road(status: int) -> None:
 
 
 def test_unless_the_result_stands() -> None:
-    call = Call(plan(X, returned=Same("x")), lambda x: 2, why=None)
+    call = Call(plan(X, returned=ObjectResult("x")), lambda x: 2, why=None)
     assert given(call, 5) == 5
 
 
@@ -379,8 +397,8 @@ def test_other_errors_do_not_matter() -> None:
 
 
 def judged(contract: Any, function: Any, status: int, *, again: bool) -> str | None:
-    known = floats.Verdicts()
-    return floats.judge(contract, function, status, again=again, known=known)
+    known = float_errors.VerdictCache()
+    return float_errors.judge_status(contract, function, status, again=again, known=known)
 
 
 @pytest.mark.parametrize(

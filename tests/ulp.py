@@ -14,13 +14,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from loopir.types import DTYPES
-from targets.build import FLAGS
-from targets.c.definitions import definitions
-from targets.c.headers import header
-from targets.c.vmath import BINARY, FUNCTIONS
-from targets.host import available
-from targets.isa import TARGETS
+from loopir.dtypes import DTYPES
+from targets.build.build_kernel import FLAGS
+from targets.c.emit_c import definitions
+from targets.c.headers import read_header
+from targets.c.vector_math import BINARY_MATH_FUNCTIONS, MATH_FUNCTIONS
+from targets.isa.target_registry import TARGETS, runnable_targets
 
 __all__ = [
     "FLOATS", "RANGES", "beside_round_numbers", "harness", "largest_error", "lanes_of", "ranges",
@@ -72,10 +71,14 @@ def _program(target: str, ops: tuple[str, ...], sizes: tuple[int, ...]) -> str:
     """The harness over functions of a target."""
     functions = [(op, d, lanes_of(target, d, n)) for op in ops for d in FLOATS for n in sizes]
     names = " ".join(f"tp_{op}_{d}x{n}" for op, d, n in functions)
-    arity = {op: 2 if op in BINARY else 1 for op in ops}
+    arity = {op: 2 if op in BINARY_MATH_FUNCTIONS else 1 for op in ops}
     table = " ".join(f"X({op}, {d}, {n}, {arity[op]})" for op, d, n in functions)
     scalars = " ".join(f"S({op}, {n})" for op, n in arity.items())
-    parts = [header("abi.h"), definitions(names, TARGETS[target]), f"#define FUNCTIONS {table}"]
+    parts = [
+        read_header("abi.h"),
+        definitions(names, TARGETS[target]),
+        f"#define FUNCTIONS {table}",
+    ]
     return "\n".join([*parts, f"#define SCALARS {scalars}", f'#include "{_HARNESS}"\n'])
 
 
@@ -85,15 +88,15 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
 
 
 def runnable(target: str) -> bool:
-    return TARGETS[target] in available() or bool(target == "neon" and _CROSS and _QEMU)
+    return TARGETS[target] in runnable_targets() or bool(target == "neon" and _CROSS and _QEMU)
 
 
 @cache
 def harness(
-    target: str, ops: tuple[str, ...] = FUNCTIONS, sizes: tuple[int, ...] = (0,), cc: str = ""
+    target: str, ops: tuple[str, ...] = MATH_FUNCTIONS, sizes: tuple[int, ...] = (0,), cc: str = ""
 ) -> tuple[str, ...]:
     """The command that runs a program with those functions; ``sizes`` in bits, 0 the registers'."""
-    native = TARGETS[target] in available()
+    native = TARGETS[target] in runnable_targets()
     cc = cc or str((shutil.which("gcc") or shutil.which("cc")) if native else _CROSS)
     exe = Path(tempfile.mkdtemp(dir=_scratch().name), target)
     exe.with_suffix(".c").write_text(_program(target, ops, sizes))
@@ -125,7 +128,9 @@ def largest_error(
     given, or of all float32 where it is 0.
     """
     name = f"{op}_{dtype}x{lanes_of(target, dtype)}"
-    if not count and dtype == "f32" and op not in (*BINARY, "sigmoid"):  # its exp overflows sooner
+    if (
+        not count and dtype == "f32" and op not in (*BINARY_MATH_FUNCTIONS, "sigmoid")
+    ):  # its exp overflows sooner
         words = ["all", f"{op}_f64x{lanes_of(target, 'f64')}"]
     else:
         bounds = where or ranges(op, dtype)
@@ -146,12 +151,14 @@ def _table(targets: list[str], ops: tuple[str, ...], count: int) -> Iterator[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.ulp", description=__doc__)
-    parser.add_argument("functions", nargs="*", choices=[[], *FUNCTIONS], default=[])
+    parser.add_argument("functions", nargs="*", choices=[[], *MATH_FUNCTIONS], default=[])
     parser.add_argument("--all", action="store_true", help="every float32, ten million others")
     parser.add_argument("--target", action="append", choices=[t for t in TARGETS if runnable(t)])
     options = parser.parse_args()
     targets = options.target or [t for t in TARGETS if TARGETS[t].bits and runnable(t)]
-    for line in _table(targets, tuple(options.functions) or FUNCTIONS, 0 if options.all else 20000):
+    for line in _table(
+        targets, tuple(options.functions) or MATH_FUNCTIONS, 0 if options.all else 20000
+    ):
         print(line, flush=True)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.macros.objects import held_type
-from transpile.scope import Scope
-from transpile.signature import type_of
-from transpile.types import ArgType, Constant, ObjectType
+from transpile.analysis.object_arguments import access_path_type
+from transpile.frontend.name_resolution import Scope
+from transpile.types.typeof import type_of
+from transpile.types.value_types import ArgType, Constant, ObjectType
 
 
 class World:
@@ -29,7 +29,7 @@ class World:
     def type(self, expr: ast.expr) -> ArgType | None:
         value = self._value(expr)
         known = isinstance(value, (bool, int, float, np.generic, np.ndarray))
-        held = held_type(expr, {name: type_of(v) for name, v in self.arguments.items()})
+        held = access_path_type(expr, {name: type_of(v) for name, v in self.arguments.items()})
         if held is not None:
             return held
         ty = type_of(value)

@@ -1,26 +1,26 @@
-"""A compiler for loops: ``@fuse`` runs a function as fused, vectorised machine code, or as it was.
+"""A compiler for loops: ``@fuse`` runs a function as fused, vectorised machine code.
 
-Nothing is imported before it is asked for.
+Public names are imported when they are first used.
 """
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .dispatch.fused import Fused, fuse
     from .errors import FuseError, FuseWarning
-    from .macros import macro
-    from .report.report import Report
+    from .expand import macro
+    from .report.loop_report import Report
+    from .runtime.fuse_decorator import Fused, fuse
 
 __all__ = ["FuseError", "FuseWarning", "Fused", "Report", "fuse", "macro"]
 
 _HOMES = {
     "FuseError": "errors",
     "FuseWarning": "errors",
-    "Fused": "dispatch",
-    "Report": "report",
-    "fuse": "dispatch",
-    "macro": "macros",
+    "Fused": "runtime.fuse_decorator",
+    "Report": "report.loop_report",
+    "fuse": "runtime.fuse_decorator",
+    "macro": "expand",
 }
 
 

@@ -1,9 +1,9 @@
-"""``python -m transpile`` is the ``transpile`` command."""
+"""``python -m transpile`` runs the ``transpile`` command."""
 from __future__ import annotations
 
 import sys
 
-from .cli.command import main
+from .cli.command_line import main
 
 __all__: list[str] = []
 

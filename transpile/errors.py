@@ -1,4 +1,4 @@
-"""What fuse warns with and raises, when, and in which words."""
+"""Exceptions and warnings of ``fuse``, when they are issued, and their one-line messages."""
 from __future__ import annotations
 
 import functools
@@ -10,12 +10,12 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .rejections import Rejection
-    from .types import ArgType
+    from .diagnostics import Rejection
+    from .types.value_types import ArgType
 
 __all__ = [
-    "NO_COMPILER", "FuseError", "FuseWarning", "call_text", "fallback_is_error", "is_news", "place",
-    "sentence", "warn", "without_frames",
+    "NO_COMPILER", "FuseError", "FuseWarning", "call_signature_text", "fallback_is_error",
+    "should_warn", "source_location", "fallback_message", "warn", "drop_tracebacks",
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -36,12 +36,15 @@ class FuseError(RuntimeError):
         return str(self.args[0])
 
 
-def sentence(
+def fallback_message(
     function: FunctionType, types: Sequence[ArgType], code: str, rejection: Rejection | None,
     *, part: bool = False,
 ) -> str:
     """One line: the code, the place, the call, and why; ``part``: some of it is compiled."""
-    at, call = place(function, rejection.line if rejection else None), call_text(function, types)
+    at, call = (
+        source_location(function, rejection.line if rejection else None),
+        call_signature_text(function, types),
+    )
     why = f": {rejection.message}" if rejection else ""
     hint = ""
     if rejection and code.startswith("BUILD_"):  # one line has to do, and this one tells most
@@ -50,13 +53,13 @@ def sentence(
     return f"{code} at {at}: {call} {how}{why}" + f" ({hint})" * bool(hint)
 
 
-def place(function: FunctionType, line: int | None = None) -> str:
+def source_location(function: FunctionType, line: int | None = None) -> str:
     """``file.py:12``; without a line it is the function's."""
     code = function.__code__
     return f"{os.path.basename(code.co_filename)}:{line or code.co_firstlineno}"
 
 
-def call_text(function: FunctionType, types: Sequence[ArgType]) -> str:
+def call_signature_text(function: FunctionType, types: Sequence[ArgType]) -> str:
     """``name(f64[:], int)``."""
     return f"{function.__qualname__}({', '.join(map(str, types))})"
 
@@ -73,7 +76,7 @@ def warn(message: str) -> None:
 _told: set[str] = set()
 
 
-def is_news(code: str) -> bool:
+def should_warn(code: str) -> bool:
     """Whether to warn; of a missing compiler once a process, whatever the function."""
     if code != NO_COMPILER:
         return True
@@ -84,17 +87,17 @@ def is_news(code: str) -> bool:
 
 def fallback_is_error() -> bool:
     """Whether ``TRANSPILE_FALLBACK`` forbids Python. Raises ValueError for an unknown word."""
-    return _forbidden(os.environ.get("TRANSPILE_FALLBACK", ""))
+    return _fallback_forbidden(os.environ.get("TRANSPILE_FALLBACK", ""))
 
 
 @functools.cache
-def _forbidden(word: str) -> bool:
+def _fallback_forbidden(word: str) -> bool:
     from .knobs import read
 
     return read({"TRANSPILE_FALLBACK": word}).fallback_is_error
 
 
-def without_frames(error: Exception) -> Exception:
+def drop_tracebacks(error: Exception) -> Exception:
     """`error`, and what led to it, without the frames, which would keep what they hold alive."""
     each: BaseException | None = error
     while each is not None:

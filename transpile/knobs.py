@@ -1,14 +1,15 @@
-"""Every environment variable, typed, in one place. An unknown word is an error.
+"""Environment variables, typed, in one place. An unknown word is an error.
 
 ``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS`` and ``CC`` are read where they are used, by
-``targets.build``, which may not import this floor; they stand here so that the list is whole.
+``targets.build``, which may not import this package; they are listed here so that the list is
+complete.
 """
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
 
-from loopir.record import record
+from loopir.lazy_dataclass import record
 
 __all__ = ["KNOBS", "Knob", "Knobs", "read"]
 
@@ -52,14 +53,14 @@ class Knobs:
     fallback_is_error: bool = False
 
 
-def _words(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
+def _word_set(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
     words = frozenset(w for w in (part.strip() for part in value.split(",")) if w)
     for word in sorted(words - set(known)):
         raise ValueError(f"{name}: unknown word {word!r} (known: {', '.join(known)})")
     return words
 
 
-def _one(name: str, value: str, known: tuple[str, ...]) -> str:
+def _one_word(name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
         raise ValueError(f"{name}: unknown word {value!r} (known: {', '.join(known)})")
     return value
@@ -69,12 +70,12 @@ _Reader = Callable[[str, str], object]
 
 _READERS: dict[str, tuple[str, _Reader]] = {
     "TRANSPILE_TARGET": ("target", lambda name, value: value),
-    "TRANSPILE_DEBUG": ("debug", lambda name, value: _words(name, value, DEBUG_WORDS)),
+    "TRANSPILE_DEBUG": ("debug", lambda name, value: _word_set(name, value, DEBUG_WORDS)),
     "TRANSPILE_DUMP": ("dump", lambda name, value: value),
-    "TRANSPILE_CHECK": ("check", lambda name, value: _one(name, value, ("0", "1")) == "1"),
+    "TRANSPILE_CHECK": ("check", lambda name, value: _one_word(name, value, ("0", "1")) == "1"),
     "TRANSPILE_FALLBACK": (
         "fallback_is_error",
-        lambda name, value: _one(name, value, ("python", "error")) == "error",
+        lambda name, value: _one_word(name, value, ("python", "error")) == "error",
     ),
 }
 

@@ -1,9 +1,9 @@
-"""Operations that neither Python nor NumPy has a name for, one function each.
+"""Public operations that neither Python nor NumPy has a name for, one function each.
 
-They run as plain Python, on NumPy scalars and arrays, and ``@fuse`` functions compile them. All
-operands take their common dtype under NEP 50, and the result has it: ``rotl(np.uint8(200), 3)`` is
-a uint8. Raises TypeError where the operation is not defined for that dtype, OverflowError where a
-Python int does not fit it.
+They run as plain Python, on NumPy scalars and arrays, and ``@fuse`` functions compile them.
+All operands take their common dtype under NEP 50, and the result has it:
+``rotl(np.uint8(200), 3)`` is a uint8. Raises TypeError where the operation is not defined for
+that dtype, OverflowError where a Python int does not fit it.
 
 A mask of at most 64 lanes is an integer whose bit ``k`` is lane ``k``. Masks are combined by
 ``& | ^``, counted by `popcount`, searched by `first_set`.
@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from loopir.ops import OPS
-from loopir.types import DTYPES, dtype_of
+from loopir.dtypes import DTYPES, dtype_name
+from loopir.op_table import OPS
 
 __all__ = [
     "OF_LISTS", "all_set", "any_set", "clamp", "clmul", "counted", "erf", "first_set", "fma",
@@ -205,7 +205,7 @@ def _lowest(name: str, mask: Any, n: Any) -> tuple[Any, Any]:
 def _whole(name: str, *operands: Any) -> list[Any]:
     """The operands as arrays of their common dtype, an integer's."""
     dtype = np.result_type(*operands)
-    known = dtype_of(dtype)
+    known = dtype_name(dtype)
     if known is None or DTYPES[known].kind not in "iu":
         raise TypeError(f"{name} is not defined for {dtype}")
     return [np.asarray(x, dtype) for x in operands]
@@ -213,7 +213,7 @@ def _whole(name: str, *operands: Any) -> list[Any]:
 
 def _run(name: str, *operands: Any) -> Any:
     dtype = np.result_type(*operands)
-    known = dtype_of(dtype)
+    known = dtype_name(dtype)
     if known is None or DTYPES[known].kind not in OPS[name].kinds:
         raise TypeError(f"{name} is not defined for {dtype}")
     return OPS[name].run(*(np.asarray(x, dtype) for x in operands))[()]

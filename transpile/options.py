@@ -1,14 +1,14 @@
-"""The options of ``@fuse``: one field each, checked where they are given."""
+"""Options of ``@fuse``: one field each, checked where they are given."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from loopir.record import record
+from loopir.lazy_dataclass import record
 
 if TYPE_CHECKING:
-    from targets.isa import Target
+    from targets.isa.target_registry import Target
 
     from .knobs import Knobs
 
@@ -67,12 +67,11 @@ def chosen_target(options: Options, settings: Knobs) -> Target:
 
     Raises ValueError where the variable does not name a target.
     """
-    from targets.host import best
-    from targets.isa import TARGETS
+    from targets.isa.target_registry import TARGETS, best_target
 
     name = options.target if options.target != "auto" else settings.target
     if name == "auto":
-        return best()
+        return best_target()
     if name not in TARGETS:
         raise ValueError(f"TRANSPILE_TARGET: no target {name!r} (known: {', '.join(TARGETS)})")
     return TARGETS[name]
@@ -86,7 +85,7 @@ def _flag(name: str, value: object) -> None:
 def _target(name: str, value: object) -> None:
     if value == "auto":
         return
-    from targets.isa import TARGETS
+    from targets.isa.target_registry import TARGETS
 
     if not isinstance(value, str) or value not in TARGETS:
         error = ValueError if isinstance(value, str) else TypeError

@@ -1,1 +1,1 @@
-"""Expressions in their simplest form: rules that keep value and flags, and what they rest on."""
+"""Expression algebra: constant folding and exact rewrites, which keep value and flags."""

@@ -1,1 +1,1 @@
-"""Analyses: what is known of code. Nothing here changes it."""
+"""Analyses: what is known of code. They never change it."""

@@ -1,9 +1,13 @@
-"""Which array elements a piece of code touches: loads and stores with affine subscripts."""
+"""Array accesses: loads and stores with affine subscripts, and how they move with a loop."""
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..exhaustive import unhandled
+from ..dtypes import INDEX
+from ..ir_names import names_read, substitute_bounded
+from ..ir_printer import show
+from ..ir_traversal import advanced_accums, children, memoized_per_node, range_bounds, walk
+from ..lazy_dataclass import record
 from ..nodes import (
     Append,
     Assign,
@@ -29,12 +33,11 @@ from ..nodes import (
     VecLoop,
     While,
     Zip,
+    assert_never,
 )
-from ..record import record
-from ..tree import children, counters, ends, kept
-from .affine import Affine, Bindings, affine, constant, unclipped, variable
+from .affine import Affine, AffineBindings, affine_form, constant_form, unclamped_end, variable_form
 
-__all__ = ["Access", "accesses", "advance", "subscripted", "unit_stride"]
+__all__ = ["Access", "accesses", "moving_axis", "element_text", "has_unit_stride", "LoopSubscripts"]
 
 
 @record(frozen=True, slots=True)
@@ -57,29 +60,29 @@ class Access:
     spans: tuple[tuple[str, Affine, Affine], ...] = ()
 
     def __str__(self) -> str:
-        return subscripted(self.array, self.index)
+        return element_text(self.array, self.index)
 
 
-def subscripted(array: str, index: Iterable[Affine | None]) -> str:
+def element_text(array: str, index: Iterable[Affine | None]) -> str:
     """An element as text."""
     return f"{array}[{', '.join('…' if f is None else str(f) for f in index)}]"
 
 
 def accesses(
-    stmts: Iterable[Stmt], loop_vars: Iterable[str] = (), bindings: Bindings | None = None
+    stmts: Iterable[Stmt], loop_vars: Iterable[str] = (), bindings: AffineBindings | None = None
 ) -> list[Access]:
     """The loads and stores of `stmts`, in order of evaluation.
 
     `loop_vars`: variables of the loops outside; `bindings`: what names bound outside stand for.
     """
     stmts = tuple(stmts)
-    counts = frozenset(c for s in stmts for c in counters(s))
-    walk = _Walk(tuple(loop_vars), {**(bindings or {}), **dict.fromkeys(counts)})
+    counts = frozenset(c for s in stmts for c in advanced_accums(s))
+    walk = _AccessCollector(tuple(loop_vars), {**(bindings or {}), **dict.fromkeys(counts)})
     walk.block(stmts)
     return walk.found
 
 
-def advance(access: Access, var: str) -> tuple[int, int] | None:
+def moving_axis(access: Access, var: str) -> tuple[int, int] | None:
     """The one subscript that moves with `var`, and by how much: ``(axis, step)``.
 
     None where no subscript moves, several do, or one is opaque.
@@ -94,19 +97,19 @@ def advance(access: Access, var: str) -> tuple[int, int] | None:
     return None if step is None else (axis, step)
 
 
-def unit_stride(access: Access, param: Param, var: str) -> bool:
+def has_unit_stride(access: Access, param: Param, var: str) -> bool:
     """Whether consecutive iterations of `var` touch consecutive elements of memory."""
-    return param.unit is not None and advance(access, var) == (param.unit, 1)
+    return param.unit is not None and moving_axis(access, var) == (param.unit, 1)
 
 
-class _Walk:
+class _AccessCollector:
     """A walk in order of evaluation that knows what each name stands for."""
 
-    def __init__(self, loops: tuple[str, ...], bindings: Bindings) -> None:
+    def __init__(self, loops: tuple[str, ...], bindings: AffineBindings) -> None:
         self.found: list[Access] = []
         self.loops = loops
         self.spans: dict[str, tuple[Affine, Affine]] = {}
-        self.known = {**bindings, **{v: variable(v) for v in loops}}
+        self.known = {**bindings, **{v: variable_form(v) for v in loops}}
         self.conditional = False
 
     def block(self, stmts: Iterable[Stmt]) -> None:
@@ -117,7 +120,7 @@ class _Walk:
         match s:
             case Assign():
                 self.reads(s.value)
-                self.known[s.name] = affine(s.value, (), self.known)
+                self.known[s.name] = affine_form(s.value, (), self.known)
             case Store():
                 self.reads(*s.index, s.value, s.mask)
                 self.touch(s.array, self.forms(s.index), True, s.span)
@@ -140,7 +143,7 @@ class _Walk:
             case Scan():
                 self.scan(s)
             case _:
-                unhandled(s)
+                assert_never(s)
 
     def branch(self, s: If) -> None:
         self.reads(s.cond)
@@ -154,18 +157,18 @@ class _Walk:
 
     def loop(self, s: Loop | Zip | VecLoop | PredLoop | While, var: str | None) -> None:
         if not isinstance(s, While):
-            self.reads(*ends(s.range))
+            self.reads(*range_bounds(s.range))
             self.enter(s.var, s.range)
         self.reads(*(a.init for a in s.accs))
         self.known.update((a.name, None) for a in s.accs)
         with_var = (*self.loops, var) if var else self.loops
         outer, self.loops = self.loops, with_var
         if var:
-            self.known[var] = variable(var)
+            self.known[var] = variable_form(var)
         match s:
             case Zip():
                 for stream in s.streams:
-                    self.touch(stream.array, (variable(s.var),), False, s.span)
+                    self.touch(stream.array, (variable_form(s.var),), False, s.span)
                     self.known[stream.name] = None
             case While():
                 self.reads(s.cond)
@@ -178,17 +181,17 @@ class _Walk:
         self.loops = outer
 
     def scan(self, s: Scan) -> None:
-        self.reads(*ends(s.range), s.init)
+        self.reads(*range_bounds(s.range), s.init)
         self.enter(s.var, s.range)
         outer, self.loops = self.loops, (*self.loops, s.var)
-        self.known.update({s.var: variable(s.var), s.acc: None})
+        self.known.update({s.var: variable_form(s.var), s.acc: None})
         self.reads(s.value)
-        self.touch(s.array, (variable(s.var),), True, s.span)
+        self.touch(s.array, (variable_form(s.var),), True, s.span)
         self.loops = outer
 
     def enter(self, var: str, r: Range) -> None:
         self.spans.pop(var, None)
-        if span := _span(r, self.known):
+        if span := _loop_var_range(r, self.known):
             self.spans[var] = span
 
     def reads(self, *exprs: Expr | None) -> None:
@@ -197,7 +200,7 @@ class _Walk:
             self.touch(load.array, forms, False, load.span)
 
     def forms(self, index: tuple[Expr, ...]) -> tuple[Affine | None, ...]:
-        return tuple(affine(e, (), self.known) for e in index)
+        return tuple(affine_form(e, (), self.known) for e in index)
 
     def touch(
         self, array: str, index: tuple[Affine | None, ...], is_write: bool, span: Span | None
@@ -209,16 +212,67 @@ class _Walk:
         )
 
 
-def _span(r: Range, known: Bindings) -> tuple[Affine, Affine] | None:
+def _loop_var_range(r: Range, known: AffineBindings) -> tuple[Affine, Affine] | None:
     """The first and the last value of the variable of a loop over `r`, if there is any."""
     if not isinstance(r, Interval):
         return None
-    lo, hi = affine(r.lo, (), known), affine(unclipped(r), (), known)
-    return (lo, hi - constant(1)) if lo and hi else None
+    lo, hi = affine_form(r.lo, (), known), affine_form(unclamped_end(r), (), known)
+    return (lo, hi - constant_form(1)) if lo and hi else None
 
 
-@kept
+@memoized_per_node
 def _loads(e: Node) -> tuple[Load, ...]:
     """What `e` loads, subscripts before the elements that they name."""
     inner = tuple(load for child in children(e) for load in _loads(child))
     return (*inner, e) if isinstance(e, Load) else inner
+
+
+class LoopSubscripts:
+    """The subscripts in a loop whose body is straight-line code.
+
+    Names that the body binds are replaced by their values, so that a subscript speaks of nothing
+    but the loop variable and what is fixed while the loop runs.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.var = loop.var
+        self.accs = frozenset(a.name for a in loop.accs)
+        self.values: dict[str, Expr] = {}
+        for s in loop.body:
+            if isinstance(s, Assign) and s.value.dtype == INDEX:
+                self.values[s.name] = substitute_bounded(s.value, self.values)
+        self.body = frozenset(s.name for s in loop.body if isinstance(s, Assign))
+
+    def index(self, n: Load | Store) -> tuple[Expr, ...]:
+        """The subscripts of `n` over names from outside the body."""
+        return tuple(substitute_bounded(e, self.values) for e in n.index)
+
+    def moves(self, n: Load | Store) -> tuple[int, int] | None:
+        """The axis along which `n` moves and its step in elements, ``(0, 0)`` where it stays.
+
+        None where a subscript is not affine, or several move.
+        """
+        steps = [self._step(e) for e in self.index(n)]
+        if None in steps:
+            return None
+        moving = [(axis, step) for axis, step in enumerate(steps) if step]
+        return moving[0] if len(moving) == 1 else (0, 0) if not moving else None
+
+    def _step(self, e: Expr) -> int | None:
+        if names_read(e) & (self.accs | self.body) or any(isinstance(x, Load) for x in walk(e)):
+            return None
+        form = affine_form(e, (self.var,))
+        return None if form is None else form.coefficient(self.var)
+
+    def obstacle(self, n: Load | Store) -> str | None:
+        """Why the lanes of `n` have no regular place in memory; None where they have."""
+        moves = self.moves(n)
+        if moves is None:
+            return f"the place of `{self.element(n)}` does not advance evenly with the loop"
+        if isinstance(n, Store) and moves == (0, 0):
+            return f"every iteration writes the same `{self.element(n)}`"
+        return None
+
+    def element(self, n: Load | Store) -> str:
+        """As text."""
+        return f"{n.array}[{', '.join(map(show, n.index))}]"

@@ -1,23 +1,26 @@
 """Affine forms: an integer expression as multiples of loop variables and symbols, plus an offset.
 
-A symbol is whatever keeps its value while the loops run: a length, a scalar parameter, or an opaque
-expression of those (``n // 2``). Expressions with equal forms are equal wherever both are defined.
+A symbol is anything that keeps its value while the loops run: a length, a scalar parameter, or
+an opaque expression of those (``n // 2``). Expressions with equal forms are equal wherever
+both are defined.
 """
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from ..names import used
+from ..dtypes import DTYPES, INDEX
+from ..ir_names import used_names
+from ..ir_printer import show
+from ..ir_traversal import walk
+from ..lazy_dataclass import record
 from ..nodes import Call, Const, Dim, Expr, Interval, Load, Var
-from ..record import record
-from ..text import show
-from ..tree import walk
-from ..types import DTYPES, INDEX
 
-__all__ = ["Affine", "Bindings", "affine", "constant", "unclipped", "variable"]
+__all__ = [
+    "Affine", "AffineBindings", "affine_form", "constant_form", "unclamped_end", "variable_form",
+]
 
-Bindings: TypeAlias = "Mapping[str, Affine | None]"
+AffineBindings: TypeAlias = "Mapping[str, Affine | None]"
 """What names stand for: a form, or None for a value that varies and has none."""
 
 
@@ -41,7 +44,7 @@ class Affine:
 
     def scaled(self, factor: int) -> Affine:
         if not factor:
-            return constant(0)
+            return constant_form(0)
         return Affine(
             tuple((v, c * factor) for v, c in self.terms),
             tuple((s, c * factor) for s, c in self.symbols),
@@ -57,7 +60,7 @@ class Affine:
 
     def at(self, var: str, value: int) -> Affine:
         """The form where `var` has that value."""
-        return self.without((var,)) + constant(value * self.coefficient(var))
+        return self.without((var,)) + constant_form(value * self.coefficient(var))
 
     def coefficient(self, var: str) -> int:
         """What one step of `var` adds."""
@@ -84,18 +87,18 @@ class Affine:
         return counts and all(c > 0 for _, c in self.terms) and self.offset >= 0
 
 
-def constant(value: int) -> Affine:
+def constant_form(value: int) -> Affine:
     """The form of a number."""
     return Affine((), (), value)
 
 
-def variable(name: str) -> Affine:
+def variable_form(name: str) -> Affine:
     """The form of a loop variable."""
     return Affine(((name, 1),), (), 0)
 
 
-def affine(
-    expr: Expr, loop_vars: Iterable[str] = (), bindings: Bindings | None = None
+def affine_form(
+    expr: Expr, loop_vars: Iterable[str] = (), bindings: AffineBindings | None = None
 ) -> Affine | None:
     """The form of `expr`; names in `bindings` stand for theirs, every other name is a symbol.
 
@@ -103,47 +106,47 @@ def affine(
     adding multiples of them.
     """
     known: dict[str, Affine | None] = dict(bindings or {})
-    known.update((v, variable(v)) for v in loop_vars)
-    return _affine(expr, known)
+    known.update((v, variable_form(v)) for v in loop_vars)
+    return _form_of(expr, known)
 
 
-def unclipped(r: Interval) -> Expr:
+def unclamped_end(r: Interval) -> Expr:
     """The end of ``[0, n)`` for ``[0, max(n, 0))``, which is empty exactly where that is; and of
     ``[0, n - 1)`` for ``[0, max(max(n, 0) - 1, 0))``.
     """
     match r.lo, r.hi:
         case Const(int(lo)), Call("max", (n, Const(int(least)))) if lo == least:
-            return _unclipped(n, least)
+            return _unclamped(n, least)
     return r.hi
 
 
-def _unclipped(n: Expr, least: int) -> Expr:
+def _unclamped(n: Expr, least: int) -> Expr:
     """What is `n` wherever one of the two is more than `least`."""
     match n:
         case Call("sub", (Call("max", (m, Const(int(low)))), Const(int(off))), dtype) if (
             low - off <= least
         ):
-            return Call("sub", (_unclipped(m, low), Const(off, dtype)), dtype)
+            return Call("sub", (_unclamped(m, low), Const(off, dtype)), dtype)
     return n
 
 
-def _affine(expr: Expr, known: Bindings) -> Affine | None:
+def _form_of(expr: Expr, known: AffineBindings) -> Affine | None:
     match expr:
         case Const(value=value, dtype=dtype) if DTYPES[dtype].kind in "iu":
-            return constant(int(value))
+            return constant_form(int(value))
         case Dim():
             return _symbol(expr)
         case Var(name=name, dtype=dtype, lanes=1) if name in known or dtype == INDEX:
             return known[name] if name in known else _symbol(expr)
         case Call(op="add" | "sub" | "mul" | "neg" | "cast", dtype="i64"):
-            return _arithmetic(expr, known) or _opaque(expr, known)
+            return _form_of_call(expr, known) or _opaque_symbol(expr, known)
         case Call(dtype="i64"):
-            return _opaque(expr, known)
+            return _opaque_symbol(expr, known)
     return None
 
 
-def _arithmetic(expr: Call, known: Bindings) -> Affine | None:
-    parts = [_affine(a, known) for a in expr.args]
+def _form_of_call(expr: Call, known: AffineBindings) -> Affine | None:
+    parts = [_form_of(a, known) for a in expr.args]
     match expr.op, parts:
         case "add", [Affine() as a, Affine() as b]:
             return a + b
@@ -152,13 +155,13 @@ def _arithmetic(expr: Call, known: Bindings) -> Affine | None:
         case "neg", [Affine() as a]:
             return a.scaled(-1)
         case "mul", [Affine() as a, Affine() as b]:
-            return _product(a, b)
+            return _scaled_form(a, b)
         case "cast", [Affine() as a] if expr.args[0].dtype == INDEX:
             return a
     return None
 
 
-def _product(a: Affine, b: Affine) -> Affine | None:
+def _scaled_form(a: Affine, b: Affine) -> Affine | None:
     if (factor := a.number) is not None:
         return b.scaled(factor)
     if (factor := b.number) is not None:
@@ -166,13 +169,13 @@ def _product(a: Affine, b: Affine) -> Affine | None:
     return None
 
 
-def _opaque(expr: Expr, known: Bindings) -> Affine | None:
+def _opaque_symbol(expr: Expr, known: AffineBindings) -> Affine | None:
     """`expr` as one symbol, where it cannot change while the loops run."""
-    fixed = all(_is_fixed(n, known) for n in used(expr))
+    fixed = all(_is_invariant(n, known) for n in used_names(expr))
     return _symbol(expr) if fixed and not any(isinstance(n, Load) for n in walk(expr)) else None
 
 
-def _is_fixed(name: str, known: Bindings) -> bool:
+def _is_invariant(name: str, known: AffineBindings) -> bool:
     if name not in known:
         return True
     form = known[name]

@@ -1,6 +1,7 @@
-"""Which pairs of accesses must keep their order: the dependences that one loop carries.
+"""Dependence analysis: which pairs of accesses must keep their order, carried by one loop.
 
-Decided on affine subscripts in the canonical loop variables; an opaque one may touch any element.
+Decided on affine subscripts in the canonical loop variables; an access whose subscript is not
+affine may touch any element.
 """
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ from enum import Enum
 from itertools import combinations_with_replacement
 from math import gcd
 
+from ..lazy_dataclass import record
 from ..nodes import Disjoint, Interval, Kernel, Loop, Range
-from ..record import record
 from .access import Access, accesses
-from .affine import Affine, Bindings, affine, constant, unclipped
+from .affine import Affine, AffineBindings, affine_form, constant_form, unclamped_end
 
 __all__ = [
-    "Alias", "Dependence", "Overlap", "alias", "dependences", "distance", "may_share", "trip_count",
+    "Alias", "Dependence", "Overlap", "alias_relation", "dependences", "dependence_distance",
+    "may_alias", "affine_trip_count",
 ]
 
 
@@ -54,7 +56,7 @@ class Dependence:
         return "anti"
 
 
-def alias(kernel: Kernel, a: str, b: str) -> Alias:
+def alias_relation(kernel: Kernel, a: str, b: str) -> Alias:
     """What the kernel's guards say of arrays `a` and `b`.
 
     A pair without a guard shares no memory, or neither is written: guards list all that may.
@@ -67,20 +69,20 @@ def alias(kernel: Kernel, a: str, b: str) -> Alias:
     return Alias.DISJOINT
 
 
-def may_share(kernel: Kernel, a: str, b: str) -> bool:
+def may_alias(kernel: Kernel, a: str, b: str) -> bool:
     """Whether arrays `a` and `b` may have an element in common."""
-    return alias(kernel, a, b) is not Alias.DISJOINT
+    return alias_relation(kernel, a, b) is not Alias.DISJOINT
 
 
-def trip_count(r: Range, bindings: Bindings | None = None) -> Affine | None:
+def affine_trip_count(r: Range, bindings: AffineBindings | None = None) -> Affine | None:
     """How often a loop over `r` runs, where that is an affine form (and none at all below zero)."""
     if not isinstance(r, Interval):
         return None
-    lo, hi = affine(r.lo, (), bindings), affine(unclipped(r), (), bindings)
+    lo, hi = affine_form(r.lo, (), bindings), affine_form(unclamped_end(r), (), bindings)
     return hi - lo if lo and hi else None
 
 
-def distance(
+def dependence_distance(
     first: Access, second: Access, var: str, trips: Affine | None = None
 ) -> int | Overlap:
     """How many iterations of `var` after `first` does `second` touch the same element.
@@ -89,15 +91,15 @@ def distance(
     around the one over `var` have one value for both; those of loops inside it may have any.
     A distance that `trips` iterations do not reach is NEVER.
     """
-    inner = _inside(first, var) | _inside(second, var)
+    inner = _inner_variables(first, var) | _inner_variables(second, var)
     if len(first.index) != len(second.index):
         return Overlap.UNKNOWN
     pairs = [(a, b) for a, b in zip(first.index, second.index, strict=True) if a and b]
-    if any(_apart(first, a, second, b, var) for a, b in pairs):
+    if any(_never_equal(first, a, second, b, var) for a, b in pairs):
         return Overlap.NEVER
     pairs = [(a, b) for a, b in pairs if not inner & (a.variables | b.variables)]
-    axes = [_axis(a, b, var, trips) for a, b in pairs]
-    axes.append(_between([_pinned(a, b, var) for a, b in pairs]))
+    axes = [_axis_distance(a, b, var, trips) for a, b in pairs]
+    axes.append(_distance_of_fixed([_fixed_iterations(a, b, var) for a, b in pairs]))
     if Overlap.NEVER in axes:
         return Overlap.NEVER
     exact = {d for d in axes if isinstance(d, int)}
@@ -113,16 +115,16 @@ def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
     """
     found = [a for a in accesses((loop,)) if loop.var in a.loops]
     pairs = combinations_with_replacement(found, 2)
-    trips = trip_count(loop.range)
+    trips = affine_trip_count(loop.range)
     return [d for a, b in pairs for d in _dependence(a, b, loop.var, kernel, trips)]
 
 
 def _dependence(
     a: Access, b: Access, var: str, kernel: Kernel, trips: Affine | None
 ) -> Iterator[Dependence]:
-    if not (a.is_write or b.is_write) or not may_share(kernel, a.array, b.array):
+    if not (a.is_write or b.is_write) or not may_alias(kernel, a.array, b.array):
         return
-    match apart := distance(a, b, var, trips):
+    match apart := dependence_distance(a, b, var, trips):
         case Overlap.NEVER:
             return
         case Overlap.UNKNOWN:
@@ -133,16 +135,16 @@ def _dependence(
             yield Dependence(a, b, apart) if apart >= 0 else Dependence(b, a, -apart)
 
 
-def _inside(access: Access, var: str) -> frozenset[str]:
+def _inner_variables(access: Access, var: str) -> frozenset[str]:
     loops = access.loops
     return frozenset(loops[loops.index(var) + 1 :] if var in loops else ())
 
 
-def _axis(first: Affine, second: Affine, var: str, trips: Affine | None) -> int | Overlap:
+def _axis_distance(first: Affine, second: Affine, var: str, trips: Affine | None) -> int | Overlap:
     """The distance that one subscript allows, in which no variable of an inner loop is."""
     step, other = first.coefficient(var), second.coefficient(var)
     gap = first.without((var,)) - second.without((var,))
-    if step == other != 0 and trips is not None and _out_of_reach(gap, trips.scaled(abs(step))):
+    if step == other != 0 and trips is not None and _exceeds_length(gap, trips.scaled(abs(step))):
         return Overlap.NEVER
     apart = gap.number
     if apart is None:
@@ -153,7 +155,9 @@ def _axis(first: Affine, second: Affine, var: str, trips: Affine | None) -> int 
     return apart // step if step == other != 0 else Overlap.UNKNOWN
 
 
-def _pinned(first: Affine, second: Affine, var: str) -> tuple[Affine | None, Affine | None]:
+def _fixed_iterations(
+    first: Affine, second: Affine, var: str
+) -> tuple[Affine | None, Affine | None]:
     """The one iteration in which `first` can be what `second` is in any; and the other way."""
     step, other = first.coefficient(var), second.coefficient(var)
     gap = second.without((var,)) - first.without((var,))
@@ -164,22 +168,22 @@ def _pinned(first: Affine, second: Affine, var: str) -> tuple[Affine | None, Aff
     return None, None
 
 
-def _between(pins: list[tuple[Affine | None, Affine | None]]) -> int | Overlap:
+def _distance_of_fixed(pins: list[tuple[Affine | None, Affine | None]]) -> int | Overlap:
     """The distance where each of two accesses is pinned to an iteration."""
     apart = [(q - p).number for p, _ in pins if p for _, q in pins if q]
     return next((a for a in apart if a is not None), Overlap.UNKNOWN)
 
 
-def _apart(first: Access, a: Affine, second: Access, b: Affine, var: str) -> bool:
+def _never_equal(first: Access, a: Affine, second: Access, b: Affine, var: str) -> bool:
     """Whether the subscript `a` is always more than `b`, or always less, in any two iterations."""
     for one, form, two, other in ((first, a, second, b), (second, b, first, a)):
-        least, most = _extreme(one, form, var, False), _extreme(two, other, var, True)
-        if least and most and (least - most + constant(-1)).is_nonnegative:
+        least, most = _extreme_value(one, form, var, False), _extreme_value(two, other, var, True)
+        if least and most and (least - most + constant_form(-1)).is_nonnegative:
             return True
     return False
 
 
-def _extreme(access: Access, form: Affine, var: str, highest: bool) -> Affine | None:
+def _extreme_value(access: Access, form: Affine, var: str, highest: bool) -> Affine | None:
     """The least or highest value of a subscript over the loop over `var` and those inside it."""
     spans = {v: ends for v, *ends in access.spans}
     for v in reversed(access.loops[access.loops.index(var) :] if var in access.loops else ()):
@@ -191,5 +195,5 @@ def _extreme(access: Access, form: Affine, var: str, highest: bool) -> Affine | 
     return form
 
 
-def _out_of_reach(gap: Affine, length: Affine) -> bool:
+def _exceeds_length(gap: Affine, length: Affine) -> bool:
     return any((gap.scaled(sign) - length).is_nonnegative for sign in (1, -1))

@@ -1,4 +1,4 @@
-"""Between which two numbers an integer lies, by the dtypes that it is computed from."""
+"""Interval analysis: bounds of an integer, from the dtypes and operations it is computed with."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,11 +6,14 @@ from functools import cache
 from itertools import product
 from typing import TypeAlias
 
-from ..algebra.values import MANTISSA
+from ..algebra.constant_folding import MANTISSA_BITS
+from ..dtypes import DTYPES
 from ..nodes import Call, Const, Expr, Var
-from ..types import DTYPES
 
-__all__ = ["Bounds", "Intervals", "decided", "exact", "is_whole", "whole", "within"]
+__all__ = [
+    "Bounds", "Intervals", "decide_comparison", "result_bounds", "is_scalar_integer",
+    "dtype_bounds", "is_within",
+]
 
 Bounds: TypeAlias = tuple[int, int]
 """The least and the greatest; both may be reached."""
@@ -31,7 +34,7 @@ class Intervals:
 
     def converted(self, e: Expr) -> Bounds | None:
         """Where a float lies that is known to be a whole number, by an exact conversion."""
-        digits = 1 << MANTISSA[e.dtype]
+        digits = 1 << MANTISSA_BITS[e.dtype]
         match e:
             case Const(value):
                 found = (int(value), int(value)) if float(value).is_integer() else None
@@ -41,10 +44,10 @@ class Intervals:
                 found = self.of(x)
             case _:
                 found = None
-        return found if found and within(found, (-digits, digits)) else None
+        return found if found and is_within(found, (-digits, digits)) else None
 
     def _of(self, e: Expr) -> Bounds:
-        limits = whole(e.dtype)
+        limits = dtype_bounds(e.dtype)
         match e:
             case Const(value):
                 return int(value), int(value)
@@ -55,24 +58,24 @@ class Intervals:
             case Call() if DTYPES[e.dtype].kind != "b":
                 same = e.op == "mul" and e.args[0] == e.args[1]  # a square is not negative
                 args = [_abs(self.of(x)) if same else self.of(x) for x in e.args]
-                found = exact(e.op, args)
-                return found if found and within(found, limits) else limits
+                found = result_bounds(e.op, args)
+                return found if found and is_within(found, limits) else limits
             case _:
                 return limits
 
 
 @cache
-def whole(dtype: str) -> Bounds:
+def dtype_bounds(dtype: str) -> Bounds:
     """Where all numbers of `dtype` lie."""
     return DTYPES[dtype].low, DTYPES[dtype].high
 
 
-def is_whole(e: Expr) -> bool:
+def is_scalar_integer(e: Expr) -> bool:
     """Whether `e` is one integer."""
     return e.lanes == 1 and DTYPES[e.dtype].kind in "iu"
 
 
-def within(inner: Bounds, outer: Bounds) -> bool:
+def is_within(inner: Bounds, outer: Bounds) -> bool:
     """Whether all of `inner` is in `outer`."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
@@ -80,7 +83,7 @@ def within(inner: Bounds, outer: Bounds) -> bool:
 # -- by operation
 
 
-def exact(op: str, args: list[Bounds]) -> Bounds | None:
+def result_bounds(op: str, args: list[Bounds]) -> Bounds | None:
     """Where the result lies that `op` has of unbounded integers; None where nobody knows."""
     row = _ROWS.get(op)
     return row(*args) if row else None
@@ -158,7 +161,7 @@ _ROWS: dict[str, Callable[..., Bounds | None]] = {
 }
 
 
-def decided(op: str, dtype: str, a: Bounds, b: Bounds) -> bool | None:
+def decide_comparison(op: str, dtype: str, a: Bounds, b: Bounds) -> bool | None:
     """What a comparison of integers, or a question for their overflow, gives wherever they lie."""
     match op:
         case "lt" | "ge" if a[1] < b[0] or a[0] >= b[1]:
@@ -168,8 +171,8 @@ def decided(op: str, dtype: str, a: Bounds, b: Bounds) -> bool | None:
         case "eq" | "ne" if a[1] < b[0] or b[1] < a[0]:
             return op == "ne"
         case "add_over" | "sub_over" | "mul_over":
-            found = exact(op.removesuffix("_over"), [a, b])
-            fits = found and within(found, whole(dtype))
+            found = result_bounds(op.removesuffix("_over"), [a, b])
+            fits = found and is_within(found, dtype_bounds(dtype))
             return False if fits else None
         case _:
             return None

@@ -1,1 +1,4 @@
-"""Passes: each a file, Kernel → Kernel, pure; unchanged input comes back as the same object."""
+"""Passes: kernel → kernel, pure; an unchanged kernel comes back as the same object.
+
+`pass_list` has them in order. A pass is one file; its function has the name of the module.
+"""

@@ -1,6 +1,10 @@
-"""Legal IR as C text: one file a kind of statement, and the C that all kernels share."""
+"""Legal Loop IR as C text.
+
+`emit_c` writes the translation unit, `c_statements`, `c_vector_loops` and `c_expressions` what is
+in it, `vector_ops` and `vector_math` the functions it calls, from the templates in `headers/`.
+"""
 from __future__ import annotations
 
-from .emit import emit
+from .emit_c import emit
 
 __all__ = ["emit"]

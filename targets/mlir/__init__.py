@@ -1,6 +1,6 @@
 """Scalar Loop IR as MLIR text: the dialects func, scf, arith, math and memref."""
 from __future__ import annotations
 
-from .emit import emit
+from .emit_mlir import emit
 
 __all__ = ["emit"]

@@ -19,7 +19,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402  # BLAS asks for its threads when it is loaded
 
-from targets.host import best  # noqa: E402
+from targets.isa.target_registry import best_target  # noqa: E402
 from transpile import fuse  # noqa: E402
 
 from . import carried, escapes, functions, integers, maps, nests  # noqa: E402
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("cases", nargs="*", help="parts of the names of cases; all if none")
     parser.add_argument("--sizes", help="instead of those that suit each case")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--target", default=best().name)
+    parser.add_argument("--target", default=best_target().name)
     parser.add_argument("--contract", action="store_true")
     options = parser.parse_args(argv)
     pin()

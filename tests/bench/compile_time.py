@@ -21,12 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from targets.host import best
-from targets.isa import TARGETS, Target
-from transpile import stages
-from transpile.macros import MACROS
+from targets.isa.target_registry import TARGETS, Target, best_target
+from transpile import pipeline
+from transpile.expand import MACROS
 from transpile.options import Options
-from transpile.signature import parameters, type_of
+from transpile.types.typeof import parameter_names, type_of
 
 HOUSE = Path(__file__).resolve().parents[2]
 OURS = tuple(str(HOUSE / package) for package in ("loopir", "targets", "transpile"))
@@ -75,8 +74,8 @@ def made(text: str, folder: Path) -> Callable[..., Any]:
 def compiled(function: Callable[..., Any], arrays: int, dtype: str, target: Target) -> None:
     """All stages from source to C."""
     given = [type_of(np.ones(64, dtype)) for _ in range(arrays)]
-    types = dict(zip(parameters(function.__code__), given, strict=True))
-    made = stages.compile_stages(function, types, Options(), target.model)
+    types = dict(zip(parameter_names(function.__code__), given, strict=True))
+    made = pipeline.compile_stages(function, types, Options(), target.model)
     made.c(target)
 
 
@@ -103,7 +102,7 @@ def entered(run: Callable[[], object]) -> tuple[int, int]:
 def clocked(laps: list[float]) -> Iterator[None]:
     """Notes the CPU time at the start and at the end of each stage."""
     names = ("lower", "fuse_kernel", "optimise")
-    own = {name: getattr(stages, name) for name in names}
+    own = {name: getattr(pipeline, name) for name in names}
 
     def timed(function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -115,14 +114,14 @@ def clocked(laps: list[float]) -> Iterator[None]:
         return run
 
     for name, function in own.items():
-        setattr(stages, name, timed(function))
+        setattr(pipeline, name, timed(function))
     laps.append(time.process_time())
     try:
         yield
     finally:
         laps.append(time.process_time())
         for name, function in own.items():
-            setattr(stages, name, function)
+            setattr(pipeline, name, function)
 
 
 def times(run: Callable[[], object], rounds: int) -> list[float]:
@@ -145,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("functions", nargs="*", help=f"of {', '.join(CASES)}; all if none")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--target", default=best().name)
+    parser.add_argument("--target", default=best_target().name)
     options = parser.parse_args(argv)
     target = TARGETS[options.target]
     columns = "".join(f"{name:>9}" for name in (*COLUMNS, "all"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from targets.c.vmath import FUNCTIONS
+from targets.c.vector_math import MATH_FUNCTIONS
 from transpile import ops
 
 from .harness import Case
@@ -23,7 +23,7 @@ _RANGES = {
     "tanh": (-5, 5), "asin": _UNIT, "acos": _UNIT, "atanh": (-0.99, 0.99), "acosh": (1, 20),
     "erf": (-3, 3),
 }
-_WHOLE = tuple(op for op in FUNCTIONS if "_" not in op)
+_WHOLE = tuple(op for op in MATH_FUNCTIONS if "_" not in op)
 """Without the parts of complex functions, which no loop over reals spells."""
 RANGE = {op: _RANGES.get(op, (-10, 10)) for op in _WHOLE}
 """Between which numbers a function's first argument is."""

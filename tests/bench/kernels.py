@@ -20,10 +20,9 @@ from batch import PAIRS, table
 from batch_cases import bench_arguments
 from native import as_arrays, as_scalars
 
-from targets.build import build
-from targets.host import best
-from targets.isa import TARGETS
-from targets.library import library, meaning
+from targets.build.build_kernel import build_kernel
+from targets.handwritten_kernels import kernel_library, kernel_meaning
+from targets.isa.target_registry import TARGETS, best_target
 
 from .harness import pin
 
@@ -44,12 +43,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.kernels", description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the names of kernels; all if none")
     parser.add_argument("--sizes", default="16,4096,262144,4194304")
-    parser.add_argument("--target", default=best().name)
+    parser.add_argument("--target", default=best_target().name)
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     pin()
     target = TARGETS[options.target]
-    bench = ctypes.CDLL(build(table(target) + _LOOP, target)).bench
+    bench = ctypes.CDLL(build_kernel(table(target) + _LOOP, target)).bench
     bench.restype = ctypes.c_int64
     sizes = [int(n) for n in options.sizes.split(",")]
     print(f"{target.name:16}" + "".join(f"{n:>12}{'ns':>8}" for n in sizes))
@@ -63,14 +62,16 @@ def main() -> None:
             line += f"{ratio:12.2f}{ns:8.3f}"
             slower += [(ratio, name, dtype, n)] if ratio > 1.1 else []
         print(line, flush=True)
-    print(f"{len(library())} kernels; slower than by hand by more than a tenth: {len(slower)}")
+    print(
+        f"{len(kernel_library())} kernels; slower than by hand by more than a tenth: {len(slower)}"
+    )
     for ratio, name, dtype, n in sorted(slower, reverse=True):
         print(f"{ratio:8.2f} {name} {dtype} {n}")
 
 
 def _measured(bench: Any, pair: int, n: int, rounds: int) -> tuple[float, float]:
     """Generated ÷ by hand, and nanoseconds an element by hand."""
-    kernel = meaning(*PAIRS[pair])
+    kernel = kernel_meaning(*PAIRS[pair])
     args = bench_arguments(np.random.default_rng(1), *PAIRS[pair], n)
     given = as_arrays(kernel, args), as_scalars(kernel, args)
     ways = pair, pair + len(PAIRS)

@@ -29,8 +29,8 @@ import numpy as np  # noqa: E402  # BLAS asks for its threads when it is loaded
 from loopir.nodes import Kernel, LoopLike  # noqa: E402
 from transpile import fuse  # noqa: E402
 from transpile.options import Options  # noqa: E402
-from transpile.signature import type_of  # noqa: E402
-from transpile.stages import compile_stages  # noqa: E402
+from transpile.pipeline import compile_stages  # noqa: E402
+from transpile.types.typeof import type_of  # noqa: E402
 
 from .harness import Run, measure, pin, pretty  # noqa: E402
 

@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from batch import PAIRS, table
 from native import as_arrays, as_scalars
 
-from loopir.types import DTYPES, dtype_of
-from targets.build import build
-from targets.isa import TARGETS
-from targets.library import meaning
+from loopir.dtypes import DTYPES, dtype_name
+from targets.build.build_kernel import build_kernel
+from targets.handwritten_kernels import kernel_meaning
+from targets.isa.target_registry import TARGETS
 
 __all__ = ["Run", "by_hand", "by_numba", "in_c", "limit"]
 
@@ -94,10 +94,10 @@ def limit(name: str, args: Sequence[Any]) -> Run:
 def by_hand(name: str, loop: Callable[..., Any], args: Sequence[Any], target: str) -> Run | None:
     """The kernel, if there is one for that dtype; its parameters are named as the loop's."""
     given = dict(zip(inspect.signature(loop).parameters, args, strict=True))
-    dtype = dtype_of(given["b" if name == "gemm" else "x"].dtype)
+    dtype = dtype_name(given["b" if name == "gemm" else "x"].dtype)
     if not dtype or (name, dtype) not in PAIRS:
         return None
-    kernel = meaning(name, dtype)
+    kernel = kernel_meaning(name, dtype)
     made = []
     for p in kernel.params:
         if p.name not in given:
@@ -119,5 +119,5 @@ def by_hand(name: str, loop: Callable[..., Any], args: Sequence[Any], target: st
 @functools.cache
 def _kernel(name: str, dtype: str, target: str) -> int | None:
     t = TARGETS[target]
-    library = ctypes.CDLL(build(table(t, ((name, dtype),)) + _CALL, t))
+    library = ctypes.CDLL(build_kernel(table(t, ((name, dtype),)) + _CALL, t))
     return ctypes.cast(library.by_hand, ctypes.c_void_p).value

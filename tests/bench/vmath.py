@@ -11,13 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from loopir.types import DTYPES
-from targets.build import FLAGS
-from targets.c.definitions import definitions
-from targets.c.headers import header
-from targets.c.vmath import BINARY, FUNCTIONS
-from targets.host import available
-from targets.isa import TARGETS
+from loopir.dtypes import DTYPES
+from targets.build.build_kernel import FLAGS
+from targets.c.emit_c import definitions
+from targets.c.headers import read_header
+from targets.c.vector_math import BINARY_MATH_FUNCTIONS, MATH_FUNCTIONS
+from targets.isa.target_registry import TARGETS, runnable_targets
 
 from .functions import RANGE
 from .harness import pin
@@ -32,7 +31,7 @@ def _mvec(op: str, dtype: str, lanes: int, target: str) -> tuple[str, str]:
         v = f"{dtype}x{lanes}"
         body = f"static {v} mvec_{op}_{v}({v} x) {{ return 1 / (1 + {exp}(-x)); }}"
         return f"mvec_{op}_{v}", f"{text}\n{body}"
-    arity = 2 if op in BINARY else 1
+    arity = 2 if op in BINARY_MATH_FUNCTIONS else 1
     name = f"_ZGV{_LETTER[target]}N{lanes}{'v' * arity}_{op}{'f' if dtype == 'f32' else ''}"
     operands = ", ".join([f"{dtype}x{lanes}"] * arity)
     return name, f"extern {dtype}x{lanes} {name}({operands});"
@@ -43,22 +42,22 @@ def _program(target: str, bits: int, ops: tuple[str, ...]) -> str:
     for dtype in ("f32", "f64"):
         lanes = bits // DTYPES[dtype].bits
         for op in ops:
-            arity, (low, high) = 2 if op in BINARY else 1, RANGE[op]
+            arity, (low, high) = 2 if op in BINARY_MATH_FUNCTIONS else 1, RANGE[op]
             name, declaration = _mvec(op, dtype, lanes, target)
             names.append(f"tp_{op}_{dtype}x{lanes}")
             lines.append(declaration)
             table.append(f"X({op}, {dtype}, {lanes}, {arity}, {name}, {low}, {high})")
     harness = Path(__file__).with_name("vmath.c")
-    lines = [header("abi.h"), definitions(" ".join(names), TARGETS[target]), *lines]
+    lines = [read_header("abi.h"), definitions(" ".join(names), TARGETS[target]), *lines]
     return "\n".join([*lines, f"#define FUNCTIONS {' '.join(table)}", f'#include "{harness}"\n'])
 
 
 def main(words: list[str]) -> None:
     compiler = shutil.which("gcc") or shutil.which("cc") or sys.exit("no C compiler")
-    chosen = tuple(op for op in FUNCTIONS if op in words) or FUNCTIONS
-    names = [w for w in words if w not in FUNCTIONS]
+    chosen = tuple(op for op in MATH_FUNCTIONS if op in words) or MATH_FUNCTIONS
+    names = [w for w in words if w not in MATH_FUNCTIONS]
     pin()
-    for target in available():
+    for target in runnable_targets():
         if target.name not in _LETTER or (names and target.name not in names):
             continue
         with tempfile.TemporaryDirectory() as scratch:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transpile import fuse
-from transpile.dispatch.fused import Fused
+from transpile.runtime.fuse_decorator import Fused
 
 from .draws import draws
 from .inputs import Kind, kinds, tree_of

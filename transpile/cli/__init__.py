@@ -1,6 +1,6 @@
 """The ``transpile`` command."""
 from __future__ import annotations
 
-from .command import main
+from .command_line import main
 
 __all__ = ["main"]

@@ -1,13 +1,18 @@
-"""The table of all codes, one file a family; ``transpile --explain CODE`` prints a row."""
+"""Diagnostic codes: the table of all, by family; ``transpile --explain CODE`` prints a row."""
 from __future__ import annotations
 
-from . import build, fuse_memory, fuse_order, guard_arrays, guard_values, lower, vector
-from .code import Code
+from .build_codes import BUILD
+from .fusion_codes import FUSION_MEMORY, FUSION_ORDER
+from .guard_codes import GUARD_ARRAYS, GUARD_VALUES
+from .lowering_codes import LOWERING
+from .reason_code import Code
+from .vectorization_codes import VECTORIZATION
 
 __all__ = ["CODES", "Code"]
 
-_FAMILIES = (fuse_memory, fuse_order, lower, vector, guard_arrays, guard_values, build)
-_ROWS = tuple(row for family in _FAMILIES for row in family.ROWS)
+_ROWS = (
+    *FUSION_MEMORY, *FUSION_ORDER, *LOWERING, *VECTORIZATION, *GUARD_ARRAYS, *GUARD_VALUES, *BUILD,
+)
 
 CODES: dict[str, Code] = {row.code: row for row in _ROWS}
 """Every code that a report, a warning or ``stats`` may name."""

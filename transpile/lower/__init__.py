@@ -1,6 +1,6 @@
-"""Core Python → scalar Loop IR and the plan of a call."""
+"""Lowering: core Python to scalar Loop IR, and the plan of a call."""
 from __future__ import annotations
 
-from .function import lower
+from .lower_function import lower
 
 __all__ = ["lower"]

@@ -1,6 +1,6 @@
-"""What became of a function, as data and as text."""
+"""Optimization reports (LLVM: remarks): what became of a function's loops, as data and text."""
 from __future__ import annotations
 
-from .report import LoopInfo, Report
+from .loop_report import LoopInfo, Report
 
 __all__ = ["LoopInfo", "Report"]

@@ -1,0 +1,159 @@
+"""Constant folding, neutral elements, constant trip counts; which calls may raise a float flag."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeGuard
+
+import numpy as np
+
+from ..dtypes import DTYPES, INDEX
+from ..ir_traversal import walk
+from ..nodes import Call, Const, Expr, Interval, Node
+from ..op_table import OPS, evaluate
+
+__all__ = [
+    "MANTISSA_BITS", "answer_keeping_flags", "fold_constants", "index_const", "is_constant",
+    "is_lossless_cast", "literal", "call_may_raise", "max_trip_count", "possible_flags",
+    "may_raise_flags", "match_aligned_down", "condition_terms", "constant_trip_count",
+    "neutral_element",
+]
+
+
+def index_const(value: int) -> Const:
+    """A subscript or length."""
+    return Const(value, INDEX)
+
+
+def is_constant(e: Expr, value: float) -> bool:
+    """Whether `e` is the constant `value`; of two zeros, either."""
+    return isinstance(e, Const) and e.value == value
+
+
+def literal(value: float, dtype: str) -> Const:
+    """`value` in `dtype`; integers wrap."""
+    match DTYPES[dtype].kind:
+        case "f":
+            return Const(float(value), dtype)
+        case "b":
+            return Const(bool(value), dtype)
+        case "u":
+            return Const(int(value) % (DTYPES[dtype].high + 1), dtype)
+        case _:
+            return Const(int(value), dtype)
+
+
+def neutral_element(op: str, dtype: str) -> Const | None:
+    """The neutral element of `op`, None where it has none."""
+    value = OPS[op].unit
+    return None if value is None else literal(value, dtype)
+
+
+def fold_constants(op: str, args: tuple[Expr, ...], dtype: str) -> Const | None:
+    """The value of a call on constants; None where an operand is none, or it raises a flag."""
+    if not _constant_operands(args):
+        return None
+    values = tuple(DTYPES[a.dtype].numpy.type(a.value) for a in args)
+    try:
+        with np.errstate(all="raise"):
+            return Const(evaluate(op, values, dtype).item(), dtype)
+    except FloatingPointError:
+        return None
+
+
+def _constant_operands(args: tuple[Expr, ...]) -> TypeGuard[tuple[Const, ...]]:
+    return all(isinstance(a, Const) for a in args)
+
+
+def _flags_of_call(e: Call) -> tuple[str, ...]:
+    """The classes of floating-point flags that some operands make `e` raise."""
+    if e.op == "cast":
+        source = e.args[0].dtype
+        calm = DTYPES[source].kind != "f" and DTYPES[e.dtype].wide is None
+        return () if calm or is_lossless_cast(source, e.dtype) else ("over", "under", "invalid")
+    return OPS[e.op].raises if any(DTYPES[a.dtype].kind == "f" for a in e.args) else ()
+
+
+def call_may_raise(e: Call) -> bool:
+    """Whether some operands make `e` raise a floating-point flag."""
+    return bool(_flags_of_call(e))
+
+
+def possible_flags(*code: Node) -> frozenset[str]:
+    """The classes of floating-point flags that `code` may raise."""
+    calls = (n for part in code for n in walk(part) if isinstance(n, Call))
+    return frozenset(c for call in calls for c in _flags_of_call(call))
+
+
+def may_raise_flags(n: Node) -> bool:
+    """Whether evaluating `n` may raise a floating-point flag."""
+    return bool(possible_flags(n))
+
+
+def answer_keeping_flags(e: Call, answer: bool) -> Expr:
+    """The `answer` to a question of integers, with what may raise a flag in it computed all the
+    same.
+    """
+    out: Expr = Const(answer, "bool")
+    for part in (p for a in e.args for p in _flag_raising_parts(a)):
+        test = part if part.dtype == "bool" else Call("eq", (part, Const(0.0, part.dtype)), "bool")
+        out = Call("or" if answer else "and", (test, out), "bool")
+    return out
+
+
+def _flag_raising_parts(e: Expr) -> Iterator[Expr]:
+    """The bools and floats that integers are made of and that may raise a flag."""
+    if may_raise_flags(e) and (e.dtype == "bool" or DTYPES[e.dtype].kind == "f"):
+        yield e
+    elif isinstance(e, Call):
+        for a in e.args:
+            yield from _flag_raising_parts(a)
+
+
+def condition_terms(e: Expr) -> list[Expr]:
+    """What a condition is the logic of."""
+    if isinstance(e, Call) and e.op in ("and", "or", "not"):
+        return [term for a in e.args for term in condition_terms(a)]
+    return [e]
+
+
+MANTISSA_BITS = {"f16": 11, "f32": 24, "f64": 53}
+
+
+def is_lossless_cast(source: str, target: str) -> bool:
+    """Whether every value of dtype `source` is one of `target`."""
+    a, b = DTYPES[source], DTYPES[target]
+    match a.kind, b.kind:
+        case _ if source == target or a.kind == "b":
+            return True
+        case "f", "f":
+            return a.bits <= b.bits
+        case "i" | "u", "f":
+            return a.bits - (a.kind == "i") <= MANTISSA_BITS[target]
+        case "i" | "u", "i" | "u":
+            return b.low <= a.low and a.high <= b.high
+        case _:
+            return False
+
+
+def match_aligned_down(e: Expr) -> tuple[Expr, int] | None:
+    """Of ``n - (n & 15)``, a multiple of 16, `n` and 15."""
+    match e:
+        case Call("sub", (n, Call("bitand", (m, Const(int(mask)))))) if n == m and mask >= 0:
+            return n, mask
+        case _:
+            return None
+
+
+def max_trip_count(r: Interval) -> int | None:
+    """How often a loop runs at most, where that is a plain number: in ``[n - (n & 15), n)``, 15
+    times.
+    """
+    known = match_aligned_down(r.lo)
+    return known[1] if known and known[0] == r.hi else constant_trip_count(r)
+
+
+def constant_trip_count(r: Interval) -> int | None:
+    """The trip count of an interval, where it is a plain number."""
+    if isinstance(r.lo, Const) and isinstance(r.hi, Const):
+        return max(0, int(r.hi.value) - int(r.lo.value))
+    return None

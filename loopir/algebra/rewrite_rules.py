@@ -1,0 +1,356 @@
+"""Rewrite rules of scalar calls, by operation; each keeps value and float flags exactly.
+
+A rule takes a call and returns a cheaper expression, or None where it does not apply.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ..dtypes import DTYPES, converts_directly
+from ..ir_traversal import walk
+from ..nodes import Call, Const, Expr
+from ..op_table import NEGATED_COMPARISON, OPS
+from . import rewrite_rules
+from .constant_folding import (
+    fold_constants,
+    is_constant,
+    is_lossless_cast,
+    may_raise_flags,
+    neutral_element,
+)
+
+__all__ = [
+    "absorbing_constant", "divide_by_one", "drop_equal_operand", "compare_with_itself",
+    "subtract_zero", "narrow_comparison", "push_negation", "drop_neutral_operand",
+    "combine_offsets", "expand_power", "fold_negation", "cancel_involution",
+    "push_cast_into_select", "simplify_cast", "simplify_select", "select_to_extremum",
+    "merge_nested_selects", "rewrite",
+]
+
+_LARGE = 64  # nodes that a product in place of a power has at most
+
+
+def _is_float(dtype: str) -> bool:
+    return DTYPES[dtype].kind == "f"
+
+
+def _is_int(dtype: str) -> bool:
+    return DTYPES[dtype].kind in "iu"
+
+
+def _calls(e: Expr, op: str) -> bool:
+    return isinstance(e, Call) and e.op == op
+
+
+def _args(e: Expr) -> tuple[Expr, ...]:
+    return e.args if isinstance(e, Call) else ()
+
+
+# -- reductions' algebra
+
+
+def drop_neutral_operand(e: Call) -> Expr | None:
+    """``x * 1`` → ``x``; for floats ``x + -0.0``, but never ``x + 0.0``."""
+    none = neutral_element(e.op, e.dtype)
+    if none is None:
+        return None
+    a, b = e.args
+    return a if b == none else b if a == none else None
+
+
+def drop_equal_operand(e: Call) -> Expr | None:
+    """``min(x, x)`` → ``x``."""
+    return e.args[0] if OPS[e.op].idempotent and e.args[0] == e.args[1] else None
+
+
+def absorbing_constant(e: Call) -> Expr | None:
+    """``c & False`` → ``False``, ``c | True`` → ``True``, integer ``x * 0`` → ``0``; flags stay."""
+    zero = {"and": False, "or": True, "bitand": 0}.get(e.op)
+    if e.op == "mul" and _is_int(e.dtype):
+        zero = 0
+    found = next((a for a in e.args if zero is not None and is_constant(a, zero)), None)
+    return None if found is None or may_raise_flags(e) else found
+
+
+# -- arithmetic
+
+
+def fold_negation(e: Call) -> Expr | None:
+    """``a + -b`` → ``a - b``, ``a - -b`` → ``a + b``."""
+    a, b = e.args
+    if _calls(b, "neg"):
+        return Call("sub" if e.op == "add" else "add", (a, _args(b)[0]), e.dtype)
+    if e.op == "add" and _calls(a, "neg"):
+        return Call("sub", (b, _args(a)[0]), e.dtype)
+    return None
+
+
+def combine_offsets(e: Call) -> Expr | None:
+    """Integer ``(x + 3) - 1`` → ``x + 2``, and a constant stands on the right."""
+    if not _is_int(e.dtype):
+        return None
+    a, b = e.args
+    if e.op == "add" and isinstance(a, Const) and not isinstance(b, Const):
+        return Call("add", (b, a), e.dtype)
+    if e.op == "sub" and a == b:
+        return Const(0, e.dtype)
+    base, inner = _offset(a, e.dtype)
+    if not isinstance(b, Const) or (base is a and b.value > 0):
+        return None
+    total = inner + (b.value if e.op == "add" else -b.value)
+    return _add_constant(base, int(total), e.dtype)
+
+
+def _offset(e: Expr, dtype: str) -> tuple[Expr, int]:
+    match e:
+        case Call(op="add" | "sub" as op, args=(x, Const(value=c))) if e.dtype == dtype:
+            return x, int(c) if op == "add" else -int(c)
+        case _:
+            return e, 0
+
+
+def _add_constant(x: Expr, offset: int, dtype: str) -> Expr | None:
+    if offset == 0:
+        return x
+    if abs(offset) > DTYPES[dtype].high:
+        return None
+    return Call("add" if offset > 0 else "sub", (x, Const(abs(offset), dtype)), dtype)
+
+
+def subtract_zero(e: Call) -> Expr | None:
+    """``x - 0.0`` → ``x``: right for a negative zero too."""
+    b = e.args[1]
+    return e.args[0] if b == Const(0.0, b.dtype) and _is_float(b.dtype) else None
+
+
+def divide_by_one(e: Call) -> Expr | None:
+    """``x / 1``, and integer ``x // 1`` → ``x``, ``x % 1`` → ``0``."""
+    if not is_constant(e.args[1], 1) or (e.op != "div" and not _is_int(e.dtype)):
+        return None
+    return Const(0, e.dtype) if e.op == "mod" else e.args[0]
+
+
+def expand_power(e: Call) -> Expr | None:
+    """``x ** 1`` → ``x``, ``x ** 2`` → ``x * x``, so up to 6, ``x ** -1`` → ``1 / x``.
+
+    Of `n` factors the error is below ``n / 2`` units of the last place; the flags are those of the
+    power, for no product on the way is nearer to a limit than the last one.
+    """
+    x, y = e.args
+    if is_constant(y, -1):
+        return Call("div", (Const(1.0, e.dtype), x), e.dtype)
+    size = sum(1 for _ in walk(x))
+    n = next((n for n in range(1, 7) if is_constant(y, n) and (n * size <= _LARGE or n == 1)), None)
+    return None if n is None else _repeated_product(x, n)
+
+
+def _repeated_product(x: Expr, n: int) -> Expr:
+    """`n` times `x`, by squares."""
+    if n == 1:
+        return x
+    half = _repeated_product(x, n // 2)
+    square = Call("mul", (half, half), x.dtype)
+    return Call("mul", (square, x), x.dtype) if n % 2 else square
+
+
+def cancel_involution(e: Call) -> Expr | None:
+    """``--x``, ``not not x``, ``~~x`` → ``x``; ``abs(-x)``, ``abs(abs(x))`` → ``abs(x)``."""
+    (x,) = e.args
+    signed = DTYPES[e.dtype].kind != "u"  # an unsigned -x is another number
+    if e.op == "abs" and (_calls(x, "abs") or (signed and _calls(x, "neg"))):
+        return Call("abs", _args(x), e.dtype)
+    return _args(x)[0] if e.op != "abs" and _calls(x, e.op) else None
+
+
+# -- logic
+
+
+def push_negation(e: Call) -> Expr | None:
+    """``not a == b`` → ``a != b``; for integers ``not a < b`` → ``a >= b`` too."""
+    (x,) = e.args
+    if not isinstance(x, Call) or x.op not in NEGATED_COMPARISON:
+        return None
+    if _is_float(x.args[0].dtype) and x.op not in ("eq", "ne"):
+        return None
+    return Call(NEGATED_COMPARISON[x.op], x.args, "bool")
+
+
+def compare_with_itself(e: Call) -> Expr | None:
+    """An integer compared with itself."""
+    a, b = e.args
+    if a != b or _is_float(a.dtype) or may_raise_flags(a):
+        return None
+    return Const(e.op in ("le", "ge", "eq"), "bool")
+
+
+def narrow_comparison(e: Call) -> Expr | None:
+    """``f64(x) < f64(y)`` → ``x < y`` where widening both changes nothing."""
+    a, b = (_narrowed(x, e.args) for x in e.args)
+    return Call(e.op, (a, b), "bool") if a is not None and b is not None else None
+
+
+def _may_compute_in(narrow: str, wide: str) -> bool:
+    """Whether what is of dtype `wide` may as well be computed in `narrow`."""
+    return is_lossless_cast(narrow, wide) and DTYPES[narrow].wide is None
+
+
+def _narrowed(x: Expr, both: tuple[Expr, ...]) -> Expr | None:
+    """`x` in the narrow dtype from which the operands were widened."""
+    sources = {_args(c)[0].dtype for c in both if _calls(c, "cast")}
+    if len(sources) != 1 or not _may_compute_in(next(iter(sources)), x.dtype):
+        return None
+    if _calls(x, "cast"):
+        return _args(x)[0]
+    value = fold_constants("cast", (x,), next(iter(sources)))
+    same = value is not None and fold_constants("cast", (value,), x.dtype) == x
+    return value if same else None
+
+
+_EXTREMUM_OF_COMPARISON = {("lt", 0): "min", ("gt", 1): "min", ("gt", 0): "max", ("lt", 1): "max"}
+_STRICT = {"le": "lt", "ge": "gt"}  # for integers a tie makes no difference
+
+
+def simplify_select(e: Call) -> Expr | None:
+    """A select that chooses nothing, or that is logic."""
+    c, a, b = e.args
+    if isinstance(c, Const):
+        return a if c.value else b
+    if a == b and not may_raise_flags(c):
+        return a
+    if isinstance(c, Call) and c.op == "not":
+        return Call("select", (c.args[0], b, a), e.dtype)
+    return _select_to_logic(c, a, b) if e.dtype == "bool" else None
+
+
+def _select_to_logic(c: Expr, a: Expr, b: Expr) -> Expr | None:
+    match a, b:
+        case Const(value=1), _:
+            return Call("or", (c, b), "bool")
+        case _, Const(value=0):
+            return Call("and", (c, a), "bool")
+        case Const(value=0), _:
+            return Call("and", (Call("not", (c,), "bool"), b), "bool")
+        case _, Const(value=1):
+            return Call("or", (Call("not", (c,), "bool"), a), "bool")
+        case _:
+            return None
+
+
+def merge_nested_selects(e: Call) -> Expr | None:
+    """``select(c, select(c, a, x), b)`` → ``select(c, a, b)``; ``select(c, select(d, a, b), b)`` →
+    ``select(c & d, a, b)``.
+    """
+    c, a, b = e.args
+    if isinstance(a, Call) and a.op == "select" and a.args[0] == c:
+        return Call("select", (c, a.args[1], b), e.dtype)
+    if isinstance(b, Call) and b.op == "select" and b.args[0] == c:
+        return Call("select", (c, a, b.args[2]), e.dtype)
+    if isinstance(a, Call) and a.op == "select" and a.args[2] == b:
+        return Call("select", (Call("and", (c, a.args[0]), "bool"), a.args[1], b), e.dtype)
+    return None
+
+
+def select_to_extremum(e: Call) -> Expr | None:
+    """``select(x < a, x, a)`` → ``min(a, x)``, which keeps `a` on a NaN or a tie."""
+    c, x, a = e.args
+    if not isinstance(c, Call) or e.dtype == "bool":
+        return None
+    order = _STRICT.get(c.op, c.op) if _is_int(e.dtype) else c.op
+    for position in (0, 1):
+        op = _EXTREMUM_OF_COMPARISON.get((order, position))
+        if op and c.args[position] == x and c.args[1 - position] == a:
+            return Call(op, (a, x), e.dtype)
+    return None
+
+
+def simplify_cast(e: Call) -> Expr | None:
+    """A cast to the same dtype, or of a cast that changed nothing that the outer one sees; and
+    ``f32(sqrt(f64(v)))`` → ``sqrt(v)``: a root of few digits rounds twice as it does once.
+    """
+    (x,) = e.args
+    if x.dtype == e.dtype:
+        return x
+    match e.dtype, x:
+        case "f32", Call(op="sqrt", args=(Call(op="cast", args=(v,), dtype="f64"),)) if (
+            is_lossless_cast(v.dtype, "f32")
+        ):
+            return Call("sqrt", (v if v.dtype == "f32" else Call("cast", (v,), "f32"),), "f32")
+    if not isinstance(x, Call) or x.op != "cast":
+        return None
+    (inner,) = x.args
+    if inner.dtype != e.dtype and not converts_directly(inner.dtype, e.dtype):
+        return None
+    wraps = all(_is_int(d) for d in (inner.dtype, x.dtype, e.dtype))
+    kept = wraps and DTYPES[x.dtype].bits >= DTYPES[e.dtype].bits
+    if is_lossless_cast(inner.dtype, x.dtype) or kept:
+        return Call("cast", (inner,), e.dtype)
+    return None
+
+
+def push_cast_into_select(e: Call, rewrite: Callable[[Expr], Expr]) -> Expr | None:
+    """``f32(select(c, f64(v), 0.5))`` → ``select(c, v, f32(0.5))``: if no arm keeps a cast."""
+    (x,) = e.args
+    if not isinstance(x, Call) or x.op != "select" or DTYPES[e.dtype].wide is not None:
+        return None
+    c, *arms = x.args
+    cast = [rewrite(Call("cast", (a,), e.dtype)) for a in arms]
+    if any(isinstance(a, Call) and a.op == "cast" for a in cast):
+        return None
+    return Call("select", (c, *cast), e.dtype)
+
+
+Rule: TypeAlias = "Callable[[Call], Expr | None]"
+
+
+def rewrite(e: Expr) -> Expr:
+    """`e` in its simplest form; what stands below it already is."""
+    while isinstance(e, Call) and e.lanes == 1:
+        better = fold_constants(e.op, e.args, e.dtype) or _first_rewrite(e)
+        if better is None:
+            return e
+        e = better
+    return e
+
+
+def _first_rewrite(e: Call) -> Expr | None:
+    for rule in _RULES.get(e.op, ()):
+        better = rule(e)
+        if better is not None:
+            return better
+    return None
+
+
+def _push_cast_into_select(e: Call) -> Expr | None:
+    return rewrite_rules.push_cast_into_select(e, rewrite)
+
+
+_REDUCING: tuple[Rule, ...] = (
+    rewrite_rules.drop_neutral_operand,
+    rewrite_rules.drop_equal_operand,
+    rewrite_rules.absorbing_constant,
+)
+_RULES: dict[str, tuple[Rule, ...]] = {
+    **{op.name: _REDUCING for op in OPS.values() if op.unit is not None},
+    **{op: (rewrite_rules.drop_equal_operand,) for op in ("min", "max", "minimum", "maximum")},
+    **{
+        op: (rewrite_rules.compare_with_itself, rewrite_rules.narrow_comparison)
+        for op in NEGATED_COMPARISON
+    },
+    **{op: (rewrite_rules.divide_by_one,) for op in ("div", "floordiv", "mod")},
+    **{op: (rewrite_rules.cancel_involution,) for op in ("neg", "abs", "invert")},
+    "add": (*_REDUCING, rewrite_rules.fold_negation, rewrite_rules.combine_offsets),
+    "sub": (
+        rewrite_rules.subtract_zero,
+        rewrite_rules.fold_negation,
+        rewrite_rules.combine_offsets,
+    ),
+    "pow": (rewrite_rules.expand_power,),
+    "not": (rewrite_rules.cancel_involution, rewrite_rules.push_negation),
+    "select": (
+        rewrite_rules.simplify_select,
+        rewrite_rules.merge_nested_selects,
+        rewrite_rules.select_to_extremum,
+    ),
+    "cast": (rewrite_rules.simplify_cast, _push_cast_into_select),
+}

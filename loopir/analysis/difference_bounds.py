@@ -1,0 +1,262 @@
+"""Difference-bound facts: the bounds of each integer, and the largest difference of any two.
+
+The facts hold at one point of the code. LLVM calls the like a constraint system.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, islice
+from typing import TypeAlias
+
+from ..dtypes import DTYPES, INDEX
+from ..ir_names import names_read
+from ..ir_traversal import walk
+from ..nodes import Call, Const, Dim, Expr, Load, Var
+from .intervals import Bounds, dtype_bounds, is_scalar_integer, is_within, result_bounds
+
+__all__ = ["IntegerFacts", "Term", "is_length"]
+
+_LENGTH_BOUNDS: Bounds = (0, 1 << 47)  # no axis is longer than the address space
+_MAX_INTERMEDIATE = 64  # more terms are not looked at between two
+_VALUE_NUMBERS = count()
+
+Term: TypeAlias = str
+"""A 64-bit name or a length, as ``spans`` has it: these are looked up by the thousand."""
+
+
+class IntegerFacts:
+    """``spans``: where names and lengths lie. ``most[x][y]``: what ``x - y`` is at most, in 64 bits
+    each. ``values``: what names are, while what stands in it is the same; ``named``: what has one.
+    """
+
+    def __init__(self) -> None:
+        self.spans: dict[str, Bounds] = {}
+        self.most: dict[Term, dict[Term, int]] = {}
+        self.values: dict[str, Expr] = {}
+        self.named: dict[Expr, Var] = {}
+        self._reads: dict[int, tuple[Expr, frozenset[str]]] = {}  # the expression keeps its id
+
+    def nothing(self) -> IntegerFacts:
+        """Nothing yet, of the same code."""
+        new = IntegerFacts()
+        new._reads = self._reads
+        return new
+
+    def copy(self) -> IntegerFacts:
+        """The same, to be added to."""
+        new = self.nothing()
+        new.spans, new.values, new.named = dict(self.spans), dict(self.values), dict(self.named)
+        new.most = {x: dict(row) for x, row in self.most.items()}
+        return new
+
+    # -- asking
+
+    def span(self, e: Expr) -> Bounds:
+        """Where the integer or bool `e` lies."""
+        match e:
+            case Const(value):
+                return int(value), int(value)
+            case Dim():
+                return self.spans.get(_term_of(e), _LENGTH_BOUNDS)
+            case Var(name, dtype):
+                return self.spans.get(name, dtype_bounds(dtype))
+            case Call("cast", (x,)) if DTYPES[x.dtype].kind == "f" or x.lanes != 1:
+                return dtype_bounds(e.dtype)
+            case Call() if is_scalar_integer(e):
+                return self._of_call(e)
+            case _:
+                return dtype_bounds(e.dtype)
+
+    def lies(self, t: Term) -> Bounds:
+        """Where `t` lies."""
+        return self.spans.get(t) or (_LENGTH_BOUNDS if is_length(t) else dtype_bounds(INDEX))
+
+    def _of_call(self, e: Call) -> Bounds:
+        limits, found = dtype_bounds(e.dtype), result_bounds(e.op, [self.span(x) for x in e.args])
+        if found and e.op == "sub" and e.dtype == INDEX and all(map(_is_term, e.args)):
+            a, b = e.args
+            found = max(found[0], -self.gap(b, a)), min(found[1], self.gap(a, b))
+        return found if found and is_within(found, limits) else limits
+
+    def fits(self, e: Call) -> bool:
+        """Whether `e` is what it would be of unbounded integers."""
+        found = result_bounds(e.op, [self.span(x) for x in e.args])
+        return found is not None and is_within(found, dtype_bounds(e.dtype))
+
+    def gap(self, a: Expr | Term, b: Expr | Term) -> int:
+        """What ``a - b`` is at most, of 64-bit integers."""
+        (p, k), (q, m) = self.form(a), self.form(b)
+        rest = {t: c for t in p | q if (c := p.get(t, 0) - q.get(t, 0))}
+        best = k - m + sum(max(c * end for end in self.lies(t)) for t, c in rest.items())
+        ups, downs = ([t for t, c in rest.items() if c == sign] for sign in (1, -1))
+        if len(ups) == len(downs) == 1 and len(rest) == 2:
+            return min(best, k - m + self.apart(ups[0], downs[0]))
+        return best
+
+    def apart(self, x: Term, y: Term) -> int:
+        """What ``x - y`` is at most, by what is known of others between them too."""
+        far, waiting = {x: 0}, [x]
+        for a in islice(waiting, _MAX_INTERMEDIATE):  # it grows
+            for b, c in self.most.get(a, {}).items():
+                if b not in far or far[a] + c < far[b]:
+                    far[b] = far[a] + c
+                    waiting.append(b)
+        low = self.lies(y)[0]
+        best = min(c + self.lies(z)[1] - low for z, c in far.items())
+        return min(best, far.get(y, best))
+
+    def form(self, e: Expr | Term) -> tuple[dict[Term, int], int]:
+        """`e` as terms, each times a number, and a constant."""
+        if isinstance(e, Term):
+            return {e: 1}, 0
+        if isinstance(e, Const):
+            return {}, int(e.value)
+        value = self.values.get(e.name) if isinstance(e, Var) else None
+        if isinstance(value, Const | Var) or (value is not None and self._is_sum(value)):
+            return self.form(value)
+        if isinstance(e, Call) and self._is_sum(e):
+            (p, k), (q, m) = map(self.form, e.args)
+            sign = 1 if e.op == "add" else -1
+            return {t: c for t in p | q if (c := p.get(t, 0) + sign * q.get(t, 0))}, k + sign * m
+        return {self._term(e): 1}, 0
+
+    def _is_sum(self, e: Expr) -> bool:
+        return isinstance(e, Call) and e.op in ("add", "sub") and self.fits(e)
+
+    def _term(self, e: Expr) -> Term:
+        if isinstance(e, Var | Dim):
+            return _term_of(e)
+        if (name := self.named.get(e)) is None:  # what loads has a new one each time
+            self.bind(name := Var(f"{next(_VALUE_NUMBERS)}", INDEX), e)
+        return name.name
+
+    # -- learning
+
+    def bind(self, name: Var, e: Expr) -> None:
+        """From here on `name` is `e`, in which it does not stand."""
+        self.forget(name)
+        if is_scalar_integer(name):
+            self.spans[name.name] = self.span(e)
+        if name.dtype == e.dtype == INDEX and name.lanes == 1:
+            for x, y, c in self._relations(name, e):
+                self.note(x, y, c)
+            if isinstance(e, Call) and not any(isinstance(n, Load) for n in walk(e)):
+                self.named.setdefault(e, name)
+        if name.lanes == 1 and name.dtype in (INDEX, "bool"):
+            self.values[name.name] = e  # last, for the name is to be met in what is noted
+
+    def _relations(self, v: Var, e: Expr) -> Iterator[tuple[Expr | Term, Expr | Term, int]]:
+        """Pairs, and what the first is above the second at most, where `v` is `e`."""
+        match e:
+            case Const():
+                pass
+            case Var() | Dim():
+                yield from ((v, e, 0), (e, v, 0))
+            case Call("add", (a, b)) if self.fits(e):
+                for p, q in ((a, b), (b, a)):
+                    low, high = self.span(q)
+                    yield from ((v, p, high), (p, v, -low))
+            case Call("sub", (a, b)) if self.fits(e):
+                low, high = self.span(b)
+                yield from ((v, a, -low), (a, v, high))
+            case Call("min" | "minimum", (a, b)):
+                yield from ((v, a, 0), (v, b, 0))
+            case Call("max" | "maximum", (a, b)):
+                yield from ((a, v, 0), (b, v, 0))
+            case Call("select", (_, a, b)):
+                for x in self._near(a) | self._near(b):
+                    yield v, x, max(self.gap(a, x), self.gap(b, x))
+                    yield x, v, max(self.gap(x, a), self.gap(x, b))
+            case Call("bitand", args):
+                yield from ((v, p, 0) for p in args if self.span(p)[0] >= 0)
+            case Call("floordiv" | "shr" | "mod" as op, (a, b)):
+                yield from self._shares(v, op, a, b)
+
+    def _near(self, e: Expr) -> set[Term]:
+        """What is known to be not far below or above what `e` is a sum of."""
+        terms = set(self.form(e)[0])
+        above = {x for x, row in self.most.items() if terms & row.keys()}
+        return terms.union(above, *(self.most.get(t, ()) for t in terms))
+
+    def _shares(
+        self, v: Var, op: str, a: Expr, b: Expr
+    ) -> Iterator[tuple[Expr | Term, Expr | Term, int]]:
+        """Of a quotient, remainder, or half."""
+        low = self.span(b)[0]
+        if self.span(a)[0] >= 0 and (low > 0 or op == "shr"):
+            yield v, a, 0
+        if op == "mod" and low > 0:
+            yield v, b, -1
+        terms, k = self.form(a)
+        if op == "floordiv" and b == Const(2, INDEX) and k == 0 and [*terms.values()] == [1, 1]:
+            for p, q in (tuple(terms), (*terms,)[::-1]):
+                yield v, p, self.apart(q, p) // 2
+                yield p, v, -(-self.apart(p, q) // 2)
+
+    def note(self, x: Expr | Term, y: Expr | Term, c: int) -> None:
+        """``x - y`` is at most `c`."""
+        (p, k), (q, m) = self.form(x), self.form(y)
+        c += m - k
+        if len(p) == 1 and not q and [*p.values()] == [1]:
+            self.limit((*p,)[0], high=c)
+        elif len(q) == 1 and not p and [*q.values()] == [1]:
+            self.limit((*q,)[0], low=-c)
+        rest = {t: n for t in p | q if (n := p.get(t, 0) - q.get(t, 0))}
+        ups, downs = ([t for t, n in rest.items() if n == sign] for sign in (1, -1))
+        if len(ups) == len(downs) == 1 and len(rest) == 2:
+            up, down = ups[0], downs[0]
+            row = self.most.setdefault(up, {})
+            row[down] = min(c, row.get(down, c))
+            self.limit(up, high=self.lies(down)[1] + c)
+            self.limit(down, low=self.lies(up)[0] - c)
+
+    def limit(self, t: Term, low: int | None = None, high: int | None = None) -> None:
+        """`t` is in these, too."""
+        lo, hi = self.lies(t)
+        new = lo if low is None else max(lo, low), hi if high is None else min(hi, high)
+        if new[0] <= new[1]:  # else nothing comes here
+            self.spans[t] = new
+
+    def narrow(self, e: Expr, low: int, high: int) -> None:
+        """`e` is in these, too."""
+        if isinstance(e, Var | Dim):
+            self.spans.setdefault(_term_of(e), self.span(e))
+            self.limit(_term_of(e), low, high)
+
+    def forget(self, name: Var) -> None:
+        """`name` stands for something else now."""
+        self.bridge(name.name)
+        self.spans.pop(name.name, None)
+        self.values.pop(name.name, None)
+        self.values = {n: e for n, e in self.values.items() if name.name not in self._of(e)}
+        self.named = {
+            e: n for e, n in self.named.items() if n != name and name.name not in self._of(e)
+        }
+
+    def _of(self, e: Expr) -> frozenset[str]:
+        """What `e` reads."""
+        if id(e) not in self._reads:
+            self._reads[id(e)] = e, names_read(e)
+        return self._reads[id(e)][1]
+
+    def bridge(self, name: Term) -> None:
+        """What was known through `name` of others is known without it."""
+        after = self.most.pop(name, {})
+        for x, row in self.most.items():
+            if (c := row.pop(name, None)) is not None:
+                for y, d in after.items():
+                    if x != y:
+                        row[y] = min(c + d, row.get(y, c + d))
+
+
+def is_length(t: Term) -> bool:
+    """Whether `t` is an array's, along some axis."""
+    return t.endswith("]")
+
+
+def _term_of(t: Var | Dim) -> Term:
+    return t.name if isinstance(t, Var) else f"{t.array}.shape[{t.axis}]"
+
+
+def _is_term(e: Expr) -> bool:
+    return isinstance(e, Var | Dim | Const)

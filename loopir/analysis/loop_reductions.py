@@ -1,0 +1,261 @@
+"""Reductions and linear recurrences: accumulators whose iterations may be taken in another order.
+
+A reduction is ``acc = op(acc, value)``, perhaps under a condition; the IR calls it a fold. A
+linear recurrence is ``acc = acc * factor + term``.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from ..algebra.constant_folding import literal, neutral_element
+from ..algebra.index_builder import logical_not
+from ..algebra.rewrite_rules import rewrite
+from ..dtypes import DTYPES
+from ..ir_names import names_read
+from ..ir_traversal import advanced_accums, map_children, walk
+from ..lazy_dataclass import record
+from ..nodes import Accum, Call, Check, Expr, Loop, Var
+from ..op_table import OPS
+
+__all__ = [
+    "Reduction", "overflow_checks_of", "reduction_of", "match_reduction", "match_linear_recurrence",
+]
+
+
+@record(frozen=True, slots=True)
+class Reduction:
+    """``acc = op(acc, value)``, ``op(value, acc)`` if not ``acc_first``; where ``cond`` holds.
+
+    Of float extrema: with ``takes_last`` the last of several equal zeros stays, else the first.
+    One that ``restarts`` is a fold only as long as there is no NaN, which ``op`` shows: Python's
+    ``min(value, acc)`` takes a NaN, and then whatever comes next.
+    """
+
+    acc: Accum
+    op: str
+    value: Expr
+    acc_first: bool = True
+    cond: Expr | None = None
+    takes_last: bool = False
+    restarts: bool = False
+
+    @property
+    def dtype(self) -> str:
+        return self.acc.init.dtype
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether the order of the terms changes the result's rounding."""
+        return DTYPES[self.dtype].kind == "f" and OPS[self.op].unit is not None
+
+    @property
+    def start(self) -> Expr:
+        """What each of several partial folds starts as."""
+        return neutral_element(self.op, self.dtype) or self.acc.init
+
+    def step(self, acc: Expr) -> Expr:
+        """One step from `acc`."""
+        args = (acc, self.value) if self.acc_first else (self.value, acc)
+        step = rewrite(Call(self.op, args, self.dtype))
+        if self.cond is None:
+            return step
+        return Call("select", (self.cond, step, acc), self.dtype)
+
+
+def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
+    """The fold that `acc` is in `loop`; None where it is none, or something else reads it."""
+    name = acc.name
+    others = [a.step for a in loop.accs if a is not acc]
+    free = [s for s in loop.body if s not in overflow_checks_of(acc, loop)]
+    if name in advanced_accums(loop) or name in names_read(*others, *free):
+        return None
+    fold = match_reduction(acc, acc.step)
+    return fold if fold and name not in names_read(fold.value, fold.cond) else None
+
+
+def overflow_checks_of(acc: Accum, loop: Loop) -> tuple[Check, ...]:
+    """The checks in `loop` that a step of `acc` by adding does not overflow."""
+    found = (s for s in loop.body if isinstance(s, Check) and acc.name in names_read(s))
+    return tuple(s for s in found if _is_overflow(acc.name, s.cond))
+
+
+def _is_overflow(name: str, cond: Expr) -> bool:
+    """Whether `cond` reads `name` only as ``add_over(name, e)`` or ``sub_over(name, e)``."""
+    tests = [n for n in walk(cond) if isinstance(n, Call) and n.op in ("add_over", "sub_over")]
+    ours = [t for t in tests if isinstance(t.args[0], Var) and t.args[0].name == name]
+    times = sum(isinstance(n, Var) and n.name == name for n in walk(cond))
+    return len(ours) == times == 1
+
+
+def match_reduction(acc: Accum, step: Expr) -> Reduction | None:
+    """`step` as one of a fold; its term may still read anything."""
+    match step:
+        case Call(op="select", args=(Call(op="le" | "ge") as test, value, kept)) if (
+            _is_accumulator(acc, kept) and _allows_ties(acc, test, value)
+        ):
+            upwards = (test.op == "ge") == (test.args[0] == value)
+            return Reduction(acc, "max" if upwards else "min", value, takes_last=True)
+        case Call(op="select", args=(cond, taken, kept)) if _is_accumulator(acc, kept):
+            return _conditional_reduction(match_reduction(acc, taken), cond)
+        case Call(op="select", args=(cond, kept, taken)) if _is_accumulator(acc, kept):
+            return _conditional_reduction(match_reduction(acc, taken), logical_not(cond))
+        case Call(op="select", args=(cond, taken, other)):
+            return _select_of_reductions(
+                match_reduction(acc, taken), match_reduction(acc, other), cond
+            )
+        case Call(op="sub", args=(first, value)):
+            minus = rewrite(Call("neg", (value,), value.dtype))
+            return _reduction_chain(acc, "add", first, minus)
+        case Call(op=op, args=(a, b)) if OPS[op].reduces:
+            return (
+                _swapped_reduction(acc, op, a)
+                if _is_accumulator(acc, b)
+                else _reduction_chain(acc, op, a, b)
+            )
+        case _:
+            return None
+
+
+def _swapped_reduction(acc: Accum, op: str, value: Expr) -> Reduction:
+    """``op(value, acc)``."""
+    if op in ("min", "max") and DTYPES[acc.init.dtype].kind == "f":
+        return Reduction(acc, _PROPAGATING[op], value, takes_last=True, restarts=True)
+    return Reduction(acc, op, value, acc_first=False)
+
+
+_PROPAGATING = {"min": "minimum", "max": "maximum"}
+
+
+def _allows_ties(acc: Accum, test: Call, value: Expr) -> bool:
+    """Whether `test` lets `value` take the accumulator's place where it is equal or beyond."""
+    a, b = test.args
+    return (
+        DTYPES[value.dtype].kind == "f"
+        and value in (a, b)
+        and _is_accumulator(acc, b if value == a else a)
+    )
+
+
+def _reduction_chain(acc: Accum, op: str, first: Expr, value: Expr) -> Reduction | None:
+    """``op(first, value)``: first is the accumulator, or a chain of the same fold from it."""
+    if _is_accumulator(acc, first):
+        return Reduction(acc, op, value, takes_last=op in ("minimum", "maximum"))
+    inner = match_reduction(acc, first)
+    if inner is None or inner.op != op or inner.cond or not inner.acc_first:
+        return None
+    if inner.restarts or not _associates(op, acc):
+        return None
+    return replace(inner, value=rewrite(Call(op, (inner.value, value), value.dtype)))
+
+
+def _conditional_reduction(fold: Reduction | None, cond: Expr) -> Reduction | None:
+    """`fold`, only where `cond` holds: if the operation has a unit, a fold of a select."""
+    if fold is None or fold.cond is not None:
+        return None
+    none = neutral_element(fold.op, fold.dtype)
+    if none is None:
+        return replace(fold, cond=cond)
+    value = rewrite(Call("select", (cond, fold.value, none), fold.dtype))
+    return replace(fold, value=value)
+
+
+def _select_of_reductions(a: Reduction | None, b: Reduction | None, cond: Expr) -> Reduction | None:
+    """`a` where `cond` holds, else `b`: a fold of a select, where they differ in the value only."""
+    if a is None or b is None or a.cond is not None or replace(a, value=b.value) != b:
+        return None
+    return replace(a, value=rewrite(Call("select", (cond, a.value, b.value), a.dtype)))
+
+
+def _is_accumulator(acc: Accum, e: Expr) -> bool:
+    return isinstance(e, Var) and e.name == acc.name
+
+
+def _associates(op: str, acc: Accum) -> bool:
+    """Whether ``op(op(acc, a), b)`` is ``op(acc, op(a, b))``: not for `min` with a NaN `a`."""
+    return op not in ("min", "max") or DTYPES[acc.init.dtype].kind != "f"
+
+
+FactorTerm: TypeAlias = "tuple[Expr, Expr]"
+
+
+def match_linear_recurrence(acc: Accum, step: Expr) -> FactorTerm | None:
+    """The factor and the term of ``step == acc * factor + term``, bit by bit; None where it is not.
+
+    A fold has just one of the two, and is none.
+    """
+    if acc.init.dtype not in ("f32", "f64"):
+        return None
+    pair = _factor_and_term(acc, step)
+    if pair is None or pair[0] == _unit_factor(acc) or pair[1] == _zero_term(acc):
+        return None
+    return pair
+
+
+def _factor_and_term(acc: Accum, e: Expr) -> FactorTerm | None:
+    match e:
+        case Call(op="add", args=(a, b)):
+            return _sum_of_pair(acc, a, b) or _sum_of_pair(acc, b, a)
+        case Call(op="sub", args=(a, b)):
+            less = _sum_of_pair(acc, b, a)
+            return _sum_of_pair(acc, a, _negated_term(b)) or (
+                less and (_negated_term(less[0]), less[1])
+            )
+        case Call(op="select", args=(cond, a, b)) if acc.name not in names_read(cond):
+            a, b = _without_selects(acc, cond, a, 1), _without_selects(acc, cond, b, 2)
+            return _select_of_pairs(acc, cond, _factor_and_term(acc, a), _factor_and_term(acc, b))
+        case _:
+            return _product_of_pair(acc, e)
+
+
+def _sum_of_pair(acc: Accum, e: Expr, term: Expr) -> FactorTerm | None:
+    """``e + term``."""
+    found = _product_of_pair(acc, e)
+    return (found[0], term) if found and acc.name not in names_read(term) else None
+
+
+def _product_of_pair(acc: Accum, e: Expr) -> FactorTerm | None:
+    match e:
+        case Var(name=acc.name):
+            return _unit_factor(acc), _zero_term(acc)
+        case Call(op="mul", args=(Var(name=acc.name), f) | (f, Var(name=acc.name))):
+            return (f, _zero_term(acc)) if acc.name not in names_read(f) else None
+        case _:
+            return None
+
+
+def _select_of_pairs(
+    acc: Accum, cond: Expr, a: FactorTerm | None, b: FactorTerm | None
+) -> FactorTerm | None:
+    if a is None or b is None:
+        return None
+    factor, term = (
+        rewrite(Call("select", (cond, *x), acc.init.dtype)) for x in zip(a, b, strict=True)
+    )
+    return factor, term
+
+
+def _without_selects(acc: Accum, cond: Expr, e: Expr, side: int) -> Expr:
+    """`e` without the selects by `cond` that keep operands from raising flags where another value
+    is chosen: these lanes have no such operation any more.
+    """
+    match e:
+        case Call(op="select", args=(test, *_)) if test == cond:
+            return _without_selects(acc, cond, e.args[side], side)
+        case Call(op="add" | "sub" | "mul") if acc.name in names_read(e):
+            return map_children(e, lambda x: _without_selects(acc, cond, x, side))
+        case _:
+            return e
+
+
+def _negated_term(e: Expr) -> Expr:
+    return rewrite(Call("neg", (e,), e.dtype))
+
+
+def _unit_factor(acc: Accum) -> Expr:
+    return literal(1.0, acc.init.dtype)
+
+
+def _zero_term(acc: Accum) -> Expr:
+    """What is added to anything, and changes nothing."""
+    return literal(-0.0, acc.init.dtype)

@@ -1,0 +1,191 @@
+"""Refinement of integer facts: what conditions imply; assignment, join and widening of facts."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..dtypes import DTYPES, INDEX
+from ..nodes import Call, Const, Expr, Var
+from ..op_table import NEGATED_COMPARISON
+from .difference_bounds import IntegerFacts, Term, is_length
+from .intervals import decide_comparison, dtype_bounds, is_scalar_integer
+
+__all__ = [
+    "decided_answer", "assign_names", "assume_condition", "subsumes", "join_facts", "is_implied",
+    "is_difference_at_most", "widen_facts",
+]
+
+_OVERFLOW_OPS = frozenset(("add_over", "sub_over", "mul_over"))
+_MAX_DIFFERENCE = 1 << 62  # two that may be farther apart are not related
+
+
+def assume_condition(f: IntegerFacts, cond: Expr, holds: bool = True) -> None:
+    """`f` where `cond` holds, or does not."""
+    match cond:
+        case Var(name) if name in f.values:
+            assume_condition(f, f.values[name], holds)
+        case Call("not", (inner,)):
+            assume_condition(f, inner, not holds)
+        case Call("and" | "or" as op, (p, q)) if (op == "and") == holds:
+            assume_condition(f, p, holds)
+            assume_condition(f, q, holds)
+        case Call("or", (p, q)) if holds:
+            for one, other in ((p, q), (q, p)):
+                if isinstance(one, Call) and decided_answer(one, f) is False:
+                    assume_condition(f, other)
+        case Call(op, (p, q)) if op in NEGATED_COMPARISON and is_scalar_integer(p):
+            _compare(f, op if holds else NEGATED_COMPARISON[op], p, q)
+        case _:
+            pass
+
+
+def is_implied(cond: Expr, f: IntegerFacts) -> bool:
+    """Whether `cond` cannot but hold."""
+    match cond:
+        case Const(value):
+            return bool(value)
+        case Var(name) if name in f.values:
+            return is_implied(f.values[name], f)
+        case Call("and", (p, q)):
+            return is_implied(p, f) and is_implied(q, f)
+        case Call("or", (p, q)):
+            without = f.copy()
+            assume_condition(without, p, False)
+            return is_implied(q, without)
+        case Call("not", (Call() as inner,)):
+            return decided_answer(inner, f) is False
+        case Call():
+            return decided_answer(cond, f) is True
+        case _:
+            return False
+
+
+def decided_answer(e: Call, f: IntegerFacts) -> bool | None:
+    """What a comparison, or a question for an overflow, gives wherever its operands lie."""
+    if e.op not in NEGATED_COMPARISON.keys() | _OVERFLOW_OPS or not is_scalar_integer(e.args[0]):
+        return None
+    a, b = e.args
+    found = decide_comparison(e.op, a.dtype, f.span(a), f.span(b))
+    if found is not None or a.dtype != INDEX:
+        return found
+    if e.op == "sub_over":
+        return False if f.fits(Call("sub", (a, b), INDEX)) else None
+    if e.op in _OVERFLOW_OPS:
+        return None
+    up, down = f.gap(a, b), -f.gap(b, a)
+    return decide_comparison(e.op, a.dtype, (down, up), (0, 0))
+
+
+def _compare(f: IntegerFacts, op: str, p: Expr, q: Expr) -> None:
+    match op:
+        case "lt" | "le":
+            is_difference_at_most(f, p, q, -1 if op == "lt" else 0)
+        case "gt" | "ge":
+            is_difference_at_most(f, q, p, -1 if op == "gt" else 0)
+        case "eq":
+            is_difference_at_most(f, p, q, 0)
+            is_difference_at_most(f, q, p, 0)
+        case _:
+            for a, b in ((p, q), (q, p)):
+                if f.span(a)[1] == f.span(b)[0] or (a.dtype == INDEX and f.gap(a, b) == 0):
+                    is_difference_at_most(f, a, b, -1)
+
+
+def is_difference_at_most(f: IntegerFacts, p: Expr, q: Expr, c: int) -> None:
+    """``p - q`` is at most `c`."""
+    if p.dtype != INDEX:
+        f.narrow(p, dtype_bounds(p.dtype)[0], f.span(q)[1] + c)
+        f.narrow(q, f.span(p)[0] - c, dtype_bounds(q.dtype)[1])
+        return
+    f.note(p, q, c)
+    match q:
+        case Call("max", (a, b)):
+            for one, other in ((a, b), (b, a)):
+                if f.span(other)[1] + c < f.span(p)[0]:  # so it is the other one
+                    is_difference_at_most(f, p, one, c)
+
+
+def assign_names(f: IntegerFacts, names: Iterable[tuple[str, Expr]]) -> None:
+    """All `names` become what they are given, at once."""
+    pairs = [(Var(n, e.dtype), Var(f"new {n}", e.dtype), e) for n, e in names if e.lanes == 1]
+    for _, new, e in pairs:
+        f.bind(new, e)
+    for old, new, _ in pairs:
+        f.forget(old)
+        f.values.pop(new.name, None)
+    to: dict[Term, Term] = {new.name: old.name for old, new, _ in pairs}
+    for old, new, _ in pairs:
+        if new.name in f.spans:
+            f.spans[old.name] = f.spans.pop(new.name)
+    f.most = {
+        to.get(x, x): {to.get(y, y): c for y, c in row.items()} for x, row in f.most.items()
+    }
+    f.named = {e: n for e, n in f.named.items() if n.name not in to}
+
+
+def _has_facts(f: IntegerFacts, t: Term) -> bool:
+    return t in f.spans or is_length(t)
+
+
+def _restricted_to(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
+    """What `a` knows of terms that `b` knows."""
+    a = a.copy()
+    for t in {t for x, row in a.most.items() for t in (x, *row)}:
+        if not _has_facts(b, t):
+            a.bridge(t)
+    return a
+
+
+def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
+    """What both know."""
+    if a is b:
+        return a.copy()
+    new = a.nothing()
+    for n in a.spans.keys() & b.spans.keys():
+        (low, high), (lo, hi) = a.spans[n], b.spans[n]
+        new.spans[n] = min(low, lo), max(high, hi)
+    a, b = _restricted_to(a, b), _restricted_to(b, a)
+    for x, y in {(x, y) for f in (a, b) for x, row in f.most.items() for y in row}:
+        c = max(a.apart(x, y), b.apart(x, y))
+        if c < _MAX_DIFFERENCE:
+            new.most.setdefault(x, {})[y] = c
+    new.values = {n: e for n, e in a.values.items() if b.values.get(n) == e}
+    new.named = {e: n for e, n in a.named.items() if b.named.get(e) == n}
+    return _tighten_spans(new)
+
+
+def _tighten_spans(f: IntegerFacts) -> IntegerFacts:
+    """`f`, with spans that say what its relations do."""
+    for x, row in f.most.items():
+        for y, c in row.items():
+            f.limit(x, high=f.lies(y)[1] + c)
+            f.limit(y, low=f.lies(x)[0] - c)
+    return f
+
+
+def subsumes(old: IntegerFacts, new: IntegerFacts) -> bool:
+    """Whether all that `old` knows is so in `new`."""
+    for n, (low, high) in old.spans.items():
+        if n not in new.spans or new.spans[n][0] < low or new.spans[n][1] > high:
+            return False
+    rows = ((x, y, c) for x, row in old.most.items() for y, c in row.items())
+    if not all(new.apart(x, y) <= c for x, y, c in rows):
+        return False
+    return old.values.items() <= new.values.items() and old.named.items() <= new.named.items()
+
+
+def widen_facts(old: IntegerFacts, new: IntegerFacts, dtypes: dict[str, str]) -> IntegerFacts:
+    """What `old` knows and stays so; ends of spans that move go to zero, or all the way."""
+    kept = new.nothing()
+    for n in old.spans.keys() & new.spans.keys():
+        (low, high), (lo, hi) = old.spans[n], new.spans[n]
+        d = DTYPES[dtypes.get(n, INDEX)]
+        least = low if lo >= low else 0 if lo >= 0 else d.low
+        most = high if hi <= high else 0 if hi <= 0 else d.high
+        kept.spans[n] = least, most
+    for x, row in old.most.items():
+        for y, c in row.items():
+            if _has_facts(kept, x) and _has_facts(kept, y) and new.apart(x, y) <= c:
+                kept.most.setdefault(x, {})[y] = c
+    kept.values = {n: e for n, e in old.values.items() if new.values.get(n) == e}
+    kept.named = {e: n for e, n in old.named.items() if new.named.get(e) == n}
+    return _tighten_spans(kept)

@@ -1,0 +1,127 @@
+"""Bounds of a ``while`` loop: how often it runs, and how large its counters get."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..algebra.constant_folding import index_const
+from ..algebra.rewrite_rules import rewrite
+from ..ir_names import bound_names, names_read
+from ..ir_traversal import walk
+from ..lazy_dataclass import record
+from ..nodes import Accum, Assign, Broadcast, Call, Const, Expr, Var, VecLoop, While
+
+__all__ = ["GrowthBound", "WhileBounds"]
+
+
+@record(frozen=True, slots=True)
+class GrowthBound:
+    """At most ``base + turns * n`` from zero after `n` turns of the loop, and in them."""
+    base: int
+    turns: int = 0
+
+    def turns_within(self, limit: int) -> int:
+        """So many turns do not lead beyond `limit`."""
+        if self.base > limit:
+            return 0
+        return (limit - self.base) // self.turns if self.turns else limit
+
+
+def _join_bounds(*parts: GrowthBound) -> GrowthBound:
+    return GrowthBound(max(p.base for p in parts), max(p.turns for p in parts))
+
+
+class WhileBounds:
+    """What is known of the numbers in a `loop`, and of how often the loop `inner` in it runs."""
+
+    def __init__(self, loop: VecLoop, inner: While) -> None:
+        self.outside = bound_names(loop)
+        self.inner = inner
+        self.accs = {a.name: a for a in inner.accs}
+        self.values = {n.name: n.value for n in walk(loop) if isinstance(n, Assign)}
+        self.known: dict[str, GrowthBound | None] = {}
+
+    def resolved(self, e: Expr) -> Expr:
+        """What a name stands for, where it is assigned."""
+        while isinstance(e, Var) and e.name in self.values:
+            e = self.values[e.name]
+        return e
+
+    def of(self, e: Expr) -> GrowthBound | None:
+        """How far `e` gets; None where nobody knows."""
+        match self.resolved(e):
+            case Const(int(value)):
+                return GrowthBound(abs(value))
+            case Broadcast(value):
+                return self.of(value)
+            case Var(name) if name in self.accs:
+                if name not in self.known:
+                    self.known[name] = None
+                    self.known[name] = self._carried(self.accs[name])
+                return self.known[name]
+            case Call("add" | "sub", (a, b)):
+                one, two = self.of(a), self.of(b)
+                return one and two and GrowthBound(one.base + two.base, one.turns + two.turns)
+            case Call("select", (_, a, b)):
+                one, two = self.of(a), self.of(b)
+                return one and two and _join_bounds(one, two)
+            case _:
+                return None
+
+    def _carried(self, a: Accum) -> GrowthBound | None:
+        """What starts as a number and then grows by one, or is another number."""
+        parts, grows = [self.of(a.init)], 0
+        for e in self._choices(a.step):
+            match e:
+                case Var(a.name):
+                    continue
+                case Call("add" | "sub", (Var(a.name), by)):
+                    more = self.of(by)
+                    parts.append(more if more and not more.turns else None)
+                    grows = max(grows, more.base if more else 0)
+                case _:
+                    parts.append(self.of(e))
+        known = [p for p in parts if p is not None]
+        if len(known) < len(parts):
+            return None
+        whole = _join_bounds(*known)
+        return replace(whole, turns=whole.turns + grows)
+
+    def _choices(self, e: Expr) -> Iterator[Expr]:
+        match self.resolved(e):
+            case Call("select", (_, a, b)):
+                yield from (*self._choices(a), *self._choices(b))
+            case plain:
+                yield plain
+
+    def ends_within(self, turns: int) -> Expr | None:
+        """The condition for the loop to end after so many; None where nothing says when it ends."""
+        for e in self._needed(self.inner.cond):
+            a = self.accs.get(e.name) if isinstance(e, Var) else None
+            for test in self._needed(a.step) if a else ():
+                match test:
+                    case Call("lt" | "le" as op, (k, end)) if not names_read(end) & self.outside:
+                        first = self._counted_from(k)
+                        if first is not None:
+                            last = index_const(first + turns - (op == "le"))
+                            return rewrite(Call("le", (end, last), "bool"))
+        return None
+
+    def _needed(self, e: Expr) -> Iterator[Expr]:
+        """All that must hold for `e` to hold."""
+        match self.resolved(e):
+            case Call("and", parts):
+                for x in parts:
+                    yield from self._needed(x)
+            case plain:
+                yield plain
+
+    def _counted_from(self, e: Expr) -> int | None:
+        """Where a count starts, of which `e` is the next number."""
+        match self.resolved(e):
+            case Call("add", (Var(name), Const(1))) as on if name in self.accs:
+                a = self.accs[name]
+                start = a.init.value if isinstance(a.init, Const) else None
+                return start if isinstance(start, int) and self.resolved(a.step) == on else None
+            case _:
+                return None

@@ -1,0 +1,94 @@
+"""Element types (dtypes): one row each, with the NumPy and the C spelling."""
+from __future__ import annotations
+
+import numpy as np
+
+from .lazy_dataclass import record
+
+__all__ = [
+    "DTYPES", "INDEX", "MIN_PACKED_BOOLS", "MAX_PARAMS", "MAX_RANK", "DType", "dtype_name",
+    "converts_directly",
+]
+
+MIN_PACKED_BOOLS = 128
+"""Elements that an array of bits has at least: whole words can be read anywhere in its memory."""
+
+MAX_PARAMS = 256
+"""Parameters that a kernel can have."""
+
+MAX_RANK = 5
+"""Axes that an array can have: as many as there are places for in ``abi.h``."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class DType:
+    """An element type.
+
+    ``kind`` is ``"f"`` (float), ``"i"`` (signed), ``"u"`` (unsigned) or ``"b"`` (bool). ``wide``:
+    the dtype that its operations compute in, where it is merely stored. Of a bool, which is a
+    byte in memory, README.md has the figures that bits would have.
+    """
+
+    name: str
+    numpy: np.dtype
+    c: str
+    kind: str
+    wide: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        return int(self.numpy.itemsize)
+
+    @property
+    def bits(self) -> int:
+        return 8 * self.bytes
+
+    @property
+    def low(self) -> int:
+        """Smallest value of an integer type."""
+        return -(1 << (self.bits - 1)) if self.kind == "i" else 0
+
+    @property
+    def high(self) -> int:
+        """Largest value of an integer type."""
+        if self.kind == "b":
+            return 1
+        return (1 << (self.bits - (self.kind == "i"))) - 1
+
+
+def _row(name: str, numpy: str, c: str, kind: str, wide: str | None = None) -> DType:
+    return DType(name=name, numpy=np.dtype(numpy), c=c, kind=kind, wide=wide)
+
+
+DTYPES: dict[str, DType] = {
+    d.name: d
+    for d in (
+        _row("bool", "?", "uint8_t", "b"),
+        _row("i8", "i1", "int8_t", "i"),
+        _row("i16", "i2", "int16_t", "i"),
+        _row("i32", "i4", "int32_t", "i"),
+        _row("i64", "i8", "int64_t", "i"),
+        _row("u8", "u1", "uint8_t", "u"),
+        _row("u16", "u2", "uint16_t", "u"),
+        _row("u32", "u4", "uint32_t", "u"),
+        _row("u64", "u8", "uint64_t", "u"),
+        _row("f16", "f2", "uint16_t", "f", wide="f32"),
+        _row("f32", "f4", "float", "f"),
+        _row("f64", "f8", "double", "f"),
+    )
+}
+
+INDEX = "i64"  # the dtype of subscripts, lengths and trip counts
+
+_BY_NUMPY = {d.numpy: d.name for d in DTYPES.values()}
+
+
+def dtype_name(dtype: np.dtype) -> str | None:
+    """Our name of a NumPy dtype; None where we have none (object, complex, byte-swapped …)."""
+    return _BY_NUMPY.get(dtype) if dtype.isnative else None
+
+
+def converts_directly(source: str, target: str) -> bool:
+    """Whether machines convert one to the other; what is merely stored goes by way of its wider."""
+    a, b = DTYPES[source], DTYPES[target]
+    return a.wide in (None, target) and (b.wide is None or a.kind == "f")

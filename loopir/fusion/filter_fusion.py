@@ -1,0 +1,207 @@
+"""Filter fusion: the body of a loop over filtered elements moves to where they are appended.
+
+    for i in loop(0, n, k=0):               for i in loop(0, n, k=0, s=0.0):
+        if x[i] > m:                            if x[i] > m:
+            append(w, k, x[i])                      append(w, k, x[i])
+    for j in loop(0, k, s=0.0):         →       if x[i] > m:
+        s = step(s + w[j])                          kept = x[i]
+                                                    s_1 = give(s + kept)
+                                                else:
+                                                    s_1 = give(s)
+                                                s = step(s_1)
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..algebra.constant_folding import index_const
+from ..algebra.index_builder import index_add
+from ..analysis.mod_ref import AliasInfo, arrays_read, arrays_written
+from ..dtypes import INDEX
+from ..ir_names import FreshNames, bound_names, names_read, rename_names
+from ..ir_traversal import is_innermost, map_children, walk
+from ..nodes import (
+    Append,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    Node,
+    Stmt,
+    Store,
+    Var,
+    Yield,
+)
+from ..statement_blocks import backward_slice
+
+__all__ = ["fuse_over_filter", "count_appends"]
+
+StatementTuple = tuple[Stmt, ...]
+NameMaker = Callable[[str], str]
+"""Makes a new name like an old one."""
+
+
+def fuse_over_filter(kernel: Kernel, first: Loop, second: Loop, new: NameMaker) -> Loop | None:
+    """`second`, which folds all that `first` appends to an array, over the iterations of `first`;
+    None where it is no such loop. Both have one variable.
+
+    It computes anew what is appended and where, of what `first` does not write.
+    """
+    match second.range:
+        case Interval(lo, end) if lo == index_const(0):
+            appends = _matching_appends(first, end)
+        case _:
+            return None
+    stores = any(isinstance(n, Store | LoopLike) for s in second.body for n in walk(s))
+    if not appends or stores or second.until is not None:
+        return None
+    at = (Var(second.var, INDEX),)
+    kept = {a.array: Assign(new("kept"), a.value, span=a.span) for a in appends}
+
+    def taken(n: Any) -> Any:
+        if isinstance(n, Load) and n.index == at and n.array in kept:
+            return Var(kept[n.array].name, n.dtype)
+        return map_children(n, taken)
+
+    body = tuple(taken(s) for s in second.body)
+    moved = [a for a in second.accs if a.step != a.current]
+    steps: Mapping[str, Expr] = {a.name: taken(a.step) for a in moved}
+    code = (*body, *steps.values())
+    if _uses_filter_details(code, appends, second.var):
+        return None
+    values = tuple(s for s in kept.values() if s.name in names_read(*code))
+    alone, _ = _under_same_branches(first.body, appends[0], values, {}, new)
+    if _may_overwrite(kernel, first, alone):
+        return None
+    body, steps = _under_same_branches(first.body, appends[0], (*values, *body), steps, new)
+    own = bound_names(first) - {first.var}
+    names = {name: new(name) for name in sorted(bound_names(*body) & own)}
+    body = tuple(rename_names(s, names) for s in body)
+    accs = tuple(
+        replace(a, step=rename_names(steps[a.name], names)) if a in moved else a
+        for a in second.accs
+    )
+    if own & names_read(*body, *(a.step for a in accs)):
+        return None  # what is kept hangs on more than elements
+    return replace(second, range=first.range, body=body, accs=accs)
+
+
+def _uses_filter_details(code: Iterable[Node], appends: Sequence[Append], var: str) -> bool:
+    """Whether `code` asks what else is kept, how much, or in which place, which `var` counts."""
+    code = tuple(code)
+    arrays, names = {a.array for a in appends}, {var, *(a.count for a in appends)}
+    return bool(arrays & arrays_read(code) or names & names_read(*code))
+
+
+def _may_overwrite(kernel: Kernel, loop: Loop, code: StatementTuple) -> bool:
+    """Whether `loop` may write what `code` loads."""
+    return AliasInfo(kernel).overlap(arrays_read(code), arrays_written((loop,)))
+
+
+def _counts_in_min(e: Expr) -> frozenset[str]:
+    """The names of which `e` is the least; none where it is something else."""
+    match e:
+        case Var(name=name):
+            return frozenset((name,))
+        case Call(op="max", args=(n, zero)) if zero == index_const(0):
+            return _counts_in_min(n)
+        case Call(op="min", args=(a, b)) if (some := _counts_in_min(a)) and (
+            others := _counts_in_min(b)
+        ):
+            return some | others
+    return frozenset()
+
+
+def _matching_appends(loop: Loop, end: Expr) -> list[Append]:
+    """The statements that append as often as `end` says; none where that is not so simple."""
+    inside = [n for s in loop.body for n in walk(s)]
+    begin = {a.name for a in loop.accs if a.init == index_const(0)}
+    times = Counter(x for n in inside if isinstance(n, Append) for x in (n.array, n.count))
+    if loop.until is not None or not is_innermost(loop):
+        return []
+    blocks = [loop.body, *(b for n in inside if isinstance(n, If) for b in (n.then, n.orelse))]
+    for block in blocks:
+        alike = [s for s in block if isinstance(s, Append) and s.count in begin]
+        alike = [s for s in alike if times[s.count] == times[s.array] == 1]
+        if frozenset() < _counts_in_min(end) <= {s.count for s in alike}:
+            return alike
+    return []
+
+
+def _under_same_branches(
+    block: StatementTuple,
+    append: Append,
+    inner: StatementTuple,
+    steps: Mapping[str, Expr],
+    new: NameMaker,
+) -> tuple[StatementTuple, Mapping[str, Expr]]:
+    """Only `inner`, in the place of `append`, under the branches that are around it; with `steps`,
+    the values that accumulators come to there. And the values that they come to at its end.
+    """
+    at, s = next((k, s) for k, s in enumerate(block) if any(n is append for n in walk(s)))
+    if isinstance(s, If):
+        then = any(n is append for x in s.then for n in walk(x))
+        inside, values = _under_same_branches(
+            s.then if then else s.orelse, append, inner, steps, new
+        )
+        names = {name: new(name) for name in values}
+        yields = tuple(
+            Yield(names[name], *((e, Var(name, e.dtype)) if then else (Var(name, e.dtype), e)))
+            for name, e in values.items()
+        )
+        branch = replace(
+            s, then=inside if then else (), orelse=() if then else inside, yields=yields
+        )
+        inner = (branch,)
+        steps = {name: Var(names[name], e.dtype) for name, e in values.items()}
+    return (*backward_slice(block[:at], *inner), *inner), steps
+
+
+def count_appends(kernel: Kernel, arrays: frozenset[str]) -> Kernel:
+    """`kernel`, where what its innermost loops append to `arrays` is merely counted."""
+    fresh = FreshNames(kernel)
+
+    def visit(n: Any) -> Any:
+        n = map_children(n, visit)
+        if isinstance(n, Loop) and is_innermost(n):
+            counts = {a.name for a in n.accs if a.step == a.current}
+            code = (*n.body, *(a.step for a in n.accs if a.name not in counts))
+            inside = [x for c in code for x in walk(c)]
+            seen = {x.name for x in inside if isinstance(x, Var)}
+            here = {x.count for x in inside if isinstance(x, Append) and x.array in arrays}
+            for count in sorted(here & counts - seen):
+                body, last = _counting_block(n.body, Var(count, INDEX), fresh)
+                accs = (replace(a, step=last) if a.name == count else a for a in n.accs)
+                n = replace(n, body=body, accs=tuple(accs))
+        return n
+
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _counting_block(
+    block: StatementTuple, count: Var, fresh: FreshNames
+) -> tuple[StatementTuple, Expr]:
+    """`block`, which counts instead of appending, and what it has counted to."""
+    done: list[Stmt] = []
+    value: Expr = count
+    for s in block:
+        appends = [n for n in walk(s) if isinstance(n, Append) and n.count == count.name]
+        if isinstance(s, If) and appends:
+            then, a = _counting_block(s.then, count, fresh)
+            orelse, b = _counting_block(s.orelse, count, fresh)
+            y = Yield(fresh.name(count.name), a, b)
+            done.append(replace(s, then=then, orelse=orelse, yields=(*s.yields, y)))
+            value = Var(y.name, INDEX)
+        elif appends:
+            value = index_add(value, 1)
+        else:
+            done.append(s)
+    return tuple(done), value

@@ -1,0 +1,263 @@
+"""Profitability of fusion: when one loop would take longer than two, or would lose its vectors."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from math import inf
+
+from ..analysis.access import Access, accesses, has_unit_stride
+from ..analysis.dependence import dependence_distance, dependences
+from ..analysis.loop_reductions import reduction_of
+from ..analysis.mod_ref import AliasInfo
+from ..ir_names import names_read
+from ..ir_traversal import children, is_innermost, walk
+from ..nodes import (
+    Accum,
+    Append,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    Node,
+    Param,
+    PredLoop,
+    Store,
+    Var,
+    VecLoop,
+)
+from ..op_table import OPS
+from ..passes.loops.loop_splitting import max_iterations
+from ..passes.loops.unroll import is_fully_unrolled
+from ..passes.pass_list import optimise
+from ..passes.scalar.if_convert_scalar import FLOAT_DTYPES, MAX_OP_WEIGHT, unpredictable_branches
+from ..rejection import Rejection
+from .iteration_domains import perfect_nest
+from .loop_pairs import LoopPair, bytes_saved, fusion_rejection, make_label
+
+__all__ = ["is_vectorizable_alone", "worthwhile", "keeps_vectors"]
+
+MAX_FREE_STREAMS = 8  # arrays that are gone through side by side at no cost
+_STORE_BUFFER_ITERATIONS = 64  # iterations in which a store may not have left the core's buffer
+
+
+def worthwhile(p: LoopPair) -> Iterator[Rejection]:
+    """Folds keep their order, and loads do not wait for stores."""
+    yield from _store_forward_stall(p)
+    yield from _folds_in_any_order(p)
+    yield from _many_streams(p)
+
+
+def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
+    """An element that is loaded soon after it was stored as part of another vector.
+
+    Such a load has to wait for two stores (a core forwards to it from one only), so that the loop
+    would rather go element by element.
+    """
+    if not (is_vectorizable_alone(p, p.first) and is_vectorizable_alone(p, p.second)):
+        return
+    seen = set()
+    for a, b in product(*(accesses((loop,), (), p.known) for loop in (p.first, p.second))):
+        if a.array == b.array and a.is_write and not b.is_write and a.array not in seen:
+            later = dependence_distance(a, b, p.first.var)
+            if isinstance(later, int) and 0 < later < _STORE_BUFFER_ITERATIONS:
+                seen.add(a.array)
+                why = f"`{a.array}` would be loaded right after it is stored, in another vector"
+                here = "one iteration later" if later == 1 else f"{later} iterations later"
+                labels = (*make_label(a.span, "stored"), *make_label(b.span, f"loaded {here}"))
+                yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", why, *labels)
+
+
+def _many_streams(p: LoopPair) -> Iterator[Rejection]:
+    """Arrays of which none is in both loops, and some are written: nothing is moved less, and of
+    many that begin at the same place in a page, loads wait for stores to others.
+    """
+    first, second = (accesses((loop,)) for loop in (p.first, p.second))
+    arrays = {a.array for a in (*first, *second)}
+    shared = {a.array for a in first} & {a.array for a in second}
+    written = any(a.is_write for a in (*first, *second))
+    if written and not shared and len(arrays) > MAX_FREE_STREAMS:
+        why = f"they share none of the {len(arrays)} arrays that they go through"
+        yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", why)
+
+
+def _folds_in_any_order(p: LoopPair) -> Iterator[Rejection]:
+    """Folds down columns, or of a product, whose loops around go in the order, and in the blocks,
+    that memory likes: not if one of these folds itself, or has something else beside the next.
+    """
+    for mine, other in ((p.first, p.second), (p.second, p.first)):
+        access = None if _is_permutable(other, len(perfect_nest(mine))) else _shared_load(p, mine)
+        if access is not None and _is_permutable(mine, 1):
+            why = f"folds over `{access.array}` could no longer go in another order, or in blocks"
+            yield fusion_rejection(
+                p, "FUSE_REJECT_UNPROFITABLE", why, *make_label(access.span, "folded")
+            )
+
+
+def _is_permutable(loop: Loop, levels: int) -> bool:
+    """Whether so many loops, each the only thing in the one before, need nothing of the iteration
+    before.
+    """
+    inside = perfect_nest(loop)[:levels]
+    return len(inside) == levels and not any(
+        {a.name for a in n.accs} & names_read(*n.body, *(a.step for a in n.accs)) for n in inside
+    )
+
+
+def _shared_load(p: LoopPair, loop: Loop) -> Access | None:
+    """A load in a fold that other folds beside it share: of the next row each time, where a loop
+    around would take the next element; or the same in all iterations of a loop around, where
+    another load is the same in those of another.
+    """
+    params = {q.name: q for q in p.kernel.params}
+    inside = [n for s in loop.body for n in walk(s) if isinstance(n, Loop) and n.accs]
+    folds = {n.var for n in inside if not is_fully_unrolled(n)}
+    steady: dict[str, set[frozenset[str]]] = {}
+    for a in accesses((loop,), (), p.known):
+        moving = {v for v in a.loops if any(f is None or f.coefficient(v) for f in a.index)}
+        fold = next((v for v in a.loops if v in folds & moving), None)
+        if a.is_write or fold is None:
+            continue
+        around = a.loops[: a.loops.index(fold)]
+        kept = steady.setdefault(fold, set())
+        kept.add(frozenset(around) - moving)
+        if len(kept - {frozenset()}) > 1 or any(
+            has_unit_stride(a, params[a.array], v) for v in around
+        ):
+            return a
+    return None
+
+
+def is_vectorizable_alone(p: LoopPair, loop: Loop) -> bool:
+    """Whether `loop` alone may take several iterations at once."""
+    return (
+        is_innermost(loop)
+        and all(d.distance == 0 or d.kind != "flow" for d in dependences(loop, p.kernel))
+        and all(reduction_of(a, loop) for a in loop.accs)
+    )
+
+
+OPS_PER_CYCLE = 3.0  # operations that a core does in a cycle
+FLOAT_LATENCY, INT_LATENCY = 4.0, 1.0  # cycles until an operation has its result
+MIN_COUNTED_TRIPS = 64  # iterations from which scalar code counts
+
+
+def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
+    """No loop in vectors goes element by element for the sake of the other; of loops that may be
+    one, for it is dear to tell.
+
+    Unless what it does is little, and that one waits for its own results meanwhile, or both load an
+    element; or an array vanishes, which costs more.
+    """
+    loops = p.first, p.second
+    if not all(map(is_innermost, loops)) or all(_is_surely_vectorizable(p, loop) for loop in loops):
+        return
+    made, read = ({a.array for a in accesses((loop,)) if a.is_write is w}
+                  for loop, w in ((p.first, True), (p.second, False)))
+    if made & read & p.gates.temporaries:
+        return
+    joined = replace(
+        p.first, body=(*p.first.body, *p.second.body), accs=(*p.first.accs, *p.second.accs)
+    )
+    if _leaves_no_scalar_loop(p.kernel, joined):
+        return
+    fast = [loop for loop in loops if _leaves_no_scalar_loop(p.kernel, loop)]
+    rest = [loop for loop in loops if loop not in fast]
+    little = all(map(_has_no_slow_operations, fast)) and not _has_branches(p, joined)
+    if fast and not (rest and little and (bytes_saved(p) or _is_latency_bound(joined))):
+        which, other = ("the first", "the second") if fast[0] is p.first else ("this", "the first")
+        why = f"{which} loop runs in vectors, and could not with what {other} does in between"
+        yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", why)
+
+
+def _is_surely_vectorizable(p: LoopPair, loop: Loop) -> bool:
+    """Whether `loop` surely is one in vectors, alone and beside others."""
+    straight = all(isinstance(s, Assign | Store) for s in loop.body)
+    return straight and is_vectorizable_alone(p, loop)
+
+
+def _leaves_no_scalar_loop(kernel: Kernel, loop: Loop) -> bool:
+    """Whether no long loop comes out of the passes as scalar code, with `loop` alone in the kernel.
+    """
+    left = _read_outside(kernel, loop)
+    kept = [Param(f"{a.name}_kept", a.init.dtype, 0, written=True) for a in left]
+    ends = (Store(p.name, (), a.current) for a, p in zip(left, kept, strict=True))
+    alone = replace(kernel, params=(*kernel.params, *kept), body=(loop, *ends))
+    loops = [n for s in optimise(alone).body for n in walk(s) if isinstance(n, LoopLike)]
+    return all(
+        isinstance(n, VecLoop | PredLoop) or (isinstance(n, Loop) and not _may_be_long(n))
+        for n in loops
+    )
+
+
+def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
+    """The accumulators of `loop` that something else in the kernel reads."""
+    names = {a.name for a in loop.accs}
+
+    def read(n: Node) -> frozenset[str]:
+        if isinstance(n, Loop) and names & {a.name for a in n.accs}:
+            return frozenset()
+        inner = frozenset[str]().union(*map(read, children(n)))
+        return inner | ({n.name} if isinstance(n, Var) else frozenset())
+
+    found = frozenset[str]().union(*map(read, kernel.body))
+    return [a for a in loop.accs if a.name in found]
+
+
+def _may_be_long(loop: Loop) -> bool:
+    """Whether `loop` may have many iterations, with no loop in them, and goes on to the end."""
+    count = max_iterations(loop.range) if isinstance(loop.range, Interval) else None
+    return (
+        is_innermost(loop) and loop.until is None and (count is None or count > MIN_COUNTED_TRIPS)
+    )
+
+
+def _has_no_slow_operations(loop: Loop) -> bool:
+    """Whether `loop` has no slow operations as scalar code."""
+    work = [n for s in loop.body for n in walk(s)]
+    slow = (n for n in work if isinstance(n, Call) and OPS[n.op].weight > MAX_OP_WEIGHT)
+    return not any(isinstance(n, Append) for n in work) and not any(slow)
+
+
+def _has_branches(p: LoopPair, loop: Loop) -> bool:
+    """Whether `loop`, as scalar code, has branches."""
+    found = sum(isinstance(s, If) for s in loop.body)
+    return found > len(unpredictable_branches(loop, AliasInfo(p.kernel)))
+
+
+def _is_latency_bound(loop: Loop) -> bool:
+    """Whether an iteration of `loop`, a scalar one, takes as long as what it carries to the next;
+    the rest is done meanwhile.
+    """
+    work = [n for s in (*loop.body, *(a.step for a in loop.accs)) for n in walk(s)]
+    weight = sum(OPS[n.op].weight for n in work if isinstance(n, Call))
+    memory = sum(isinstance(n, Load | Store) for n in work)
+    return weight + memory <= OPS_PER_CYCLE * _latency(loop)
+
+
+def _latency(loop: Loop) -> float:
+    """Cycles until an accumulator has its next value, the slowest one's."""
+    known: dict[str, float] = {}
+
+    def after(e: Expr) -> float:
+        if isinstance(e, Var):
+            return known.get(e.name, -inf)
+        step = FLOAT_LATENCY if e.dtype in FLOAT_DTYPES else INT_LATENCY
+        return max(map(after, children(e)), default=-inf) + step  # type: ignore[arg-type]
+
+    def chain(name: str, step: Expr) -> float:
+        known.clear()
+        known[name] = 0.0
+        for s in loop.body:
+            if isinstance(s, Assign):
+                known[s.name] = after(s.value)
+            for y in s.yields if isinstance(s, If) else ():
+                known[y.name] = max(after(y.then), after(y.orelse))
+        return after(step)
+
+    return max((chain(a.name, a.step) for a in loop.accs), default=-inf)

@@ -1,0 +1,128 @@
+"""Iteration domains: whether two loops provably run over the same iterations."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.affine import Affine, AffineBindings, affine_form, constant_form
+from ..analysis.dependence import affine_trip_count
+from ..ir_names import rename_names
+from ..ir_traversal import walk
+from ..nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var
+
+__all__ = ["affine_bindings", "trip_count_difference", "perfect_nest", "same_depth", "same_domain"]
+
+
+def affine_bindings(kernel: Kernel) -> AffineBindings:
+    """The affine forms of the names that the kernel assigns; a name assigned twice has none."""
+    nodes = [n for s in kernel.body for n in walk(s)]
+    loops = [n.var for n in nodes if isinstance(n, Loop)]
+    known: dict[str, Affine | None] = {}
+    for n in nodes:
+        if isinstance(n, Assign):
+            form = affine_form(n.value, loops, known)
+            known[n.name] = (
+                None if n.name in known else form or affine_form(Var(n.name, n.value.dtype))
+            )
+    return known
+
+
+def perfect_nest(loop: Loop) -> list[Loop]:
+    """`loop` and the loops perfectly nested in it, outermost first."""
+    match loop.body:
+        case (Loop() as inner,):
+            return [loop, *perfect_nest(inner)]
+    return [loop]
+
+
+def same_depth(first: Loop, second: Loop) -> bool:
+    """Whether two nests have as many levels, or the shallower one several loops at its bottom."""
+    a, b = sorted((perfect_nest(first), perfect_nest(second)), key=len)
+    return len(a) == len(b) or any(isinstance(s, Loop) for s in a[-1].body)
+
+
+def same_domain(kernel: Kernel, first: Loop, second: Loop, known: AffineBindings) -> bool:
+    """Whether two perfect nests surely have the same iterations, once the kernel's guards hold."""
+    if not same_depth(first, second):
+        return False
+    levels = list(zip(perfect_nest(first), perfect_nest(second), strict=False))
+    names = {y.var: x.var for x, y in levels}
+    ranges = ((x.range, rename_names(y.range, names)) for x, y in levels)
+    return all(_same_range(kernel, x, y, known) for x, y in ranges)
+
+
+def _same_range(kernel: Kernel, a: Range, b: Range, known: AffineBindings) -> bool:
+    if a == b:
+        return True
+    start = _range_start(a, known)
+    return (
+        start is not None
+        and start == _range_start(b, known)
+        and trip_count_difference(kernel, a, b, known) == 0
+    )
+
+
+def _range_start(r: Range, known: AffineBindings) -> Affine | None:
+    return affine_form(r.lo, (), known) if isinstance(r, Interval) else None
+
+
+def trip_count_difference(kernel: Kernel, a: Range, b: Range, known: AffineBindings) -> int | None:
+    """How many iterations `a` has more than `b` where both have some, once the guards hold; None
+    where that is no constant.
+    """
+    gaps = [
+        n - m
+        for n, m in zip(_trip_count_forms(a, known), _trip_count_forms(b, known), strict=False)
+    ]
+    number = next((g.number for g in gaps if g.number is not None), None)
+    if number is None and any(
+        _guards_imply(kernel, g, known) and _guards_imply(kernel, g.scaled(-1), known) for g in gaps
+    ):
+        return 0
+    return number
+
+
+def _trip_count_forms(r: Range, known: AffineBindings) -> Iterator[Affine]:
+    """How often a loop runs, in two forms: for n and for max(n, 0)."""
+    n, end = (
+        affine_trip_count(r, known),
+        affine_form(r.hi, (), known) if isinstance(r, Interval) else None,
+    )
+    start = _range_start(r, known)
+    if n is not None and end is not None and start is not None:
+        yield from (n, end - start)
+
+
+def _guards_imply(kernel: Kernel, goal: Affine, known: AffineBindings) -> bool:
+    """Whether `goal` is surely >= 0 once the kernel's guards hold."""
+    if goal.is_nonnegative:
+        return True
+    conds = (g.cond for g in kernel.guards if isinstance(g, Guard))
+    clauses = (clause for cond in conds for clause in _guard_clauses(cond, known))
+    return any(
+        all(fact is not None and (goal - fact).is_nonnegative for fact in clause)
+        for clause in clauses
+    )
+
+
+def _guard_clauses(cond: Expr, known: AffineBindings) -> Iterator[tuple[Affine | None, ...]]:
+    """`cond` as a conjunction of clauses; of each, one form at least is >= 0."""
+    match cond:
+        case Call(op="and", args=(a, b)):
+            yield from _guard_clauses(a, known)
+            yield from _guard_clauses(b, known)
+        case Call(op="or", args=(a, b)):
+            for left in _guard_clauses(a, known):
+                for right in _guard_clauses(b, known):
+                    yield (*left, *right)
+        case Call(op="eq", args=(a, b)):
+            yield (_difference(a, b, known),)
+            yield (_difference(b, a, known),)
+        case Call(op="ge", args=(a, b)) | Call(op="le", args=(b, a)):
+            yield (_difference(a, b, known),)
+        case Call(op="gt", args=(a, b)) | Call(op="lt", args=(b, a)):
+            yield (_difference(a, b, known, -1),)
+
+
+def _difference(a: Expr, b: Expr, known: AffineBindings, offset: int = 0) -> Affine | None:
+    left, right = affine_form(a, (), known), affine_form(b, (), known)
+    return left - right + constant_form(offset) if left and right else None

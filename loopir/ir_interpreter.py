@@ -1,0 +1,386 @@
+"""IR interpreter: what the IR means, on NumPy; the reference that every test compares with.
+
+A scalar is a NumPy scalar of its exact dtype; a vector holds its register's active lanes only.
+Lanes beyond the end of a loop, and those that a predicate switches off, are not computed at
+all: they neither store, check, accumulate nor raise a floating-point flag.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from . import nodes as ir
+from .dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
+from .ir_traversal import advanced_accums
+from .lazy_dataclass import record
+from .nodes import assert_never
+from .op_table import STATUS, evaluate
+
+__all__ = ["Evaluator", "Outcome", "run_kernel"]
+
+
+class Evaluator:
+    """Arrays and names by name, and the status that evaluating expressions has brought about."""
+
+    def __init__(self, kernel: ir.Kernel, args: Mapping[str, Any]) -> None:
+        bound = {p.name: _argument(p, args[p.name]) for p in kernel.params}
+        self.arrays = {p.name: bound[p.name] for p in kernel.params if p.rank is not None}
+        self.names = {p.name: bound[p.name] for p in kernel.params if p.rank is None}
+        self.lanes: Any = None  # in a vector loop, the numbers of the register's active lanes
+        self.slots: Any = None  # and their numbers in the group of so many lanes
+        self.group = 0
+        self.halves: dict[str, dict[int, list[Any]]] = {}  # by accumulator, those left
+        self.status = 0
+        self.stops = kernel.stops
+
+    def flag(self, kind: str, bits: int) -> None:
+        """NumPy calls this where an operation raised hardware flags; `bits` are STATUS bits."""
+        self.status |= bits
+
+    def expr(self, e: ir.Expr) -> Any:
+        match e:
+            case ir.Const(value, dtype):
+                with np.errstate(all="ignore"):
+                    return DTYPES[dtype].numpy.type(value)
+            case ir.Var(name):
+                return self.names[name]
+            case ir.Dim(array, axis):
+                return np.int64(self.arrays[array].shape[axis])
+            case ir.Load(array, index, _, lanes, axis, step):
+                along = None if lanes == 1 else self.active(lanes) * step
+                return self.arrays[array][self.at(array, index, axis, along)]
+            case ir.Call():
+                return self.call(e)
+            case ir.Broadcast(value, lanes):
+                one = self.expr(value)
+                return one if lanes == 1 else np.full(len(self.active(lanes)), one)
+            case ir.Ramp(base, step, lanes):
+                b = self.expr(base)
+                return b if lanes == 1 else b + (self.active(lanes) * step).astype(b.dtype)
+            case ir.HReduce(op, value):
+                return self.halve(op, self.expr(value), e.dtype)
+            case _:
+                return assert_never(e)
+
+    def call(self, e: ir.Call) -> Any:
+        args = tuple(self.expr(x) for x in e.args)
+        before = self.status
+        value = evaluate(e.op, args, e.dtype)
+        if DTYPES[e.dtype].wide is None and not any(DTYPES[x.dtype].kind == "f" for x in e.args):
+            self.status = before  # integers raise no floating-point flag, but for becoming halves
+        return value
+
+    def active(self, lanes: ir.Lanes) -> Any:
+        return np.arange(lanes) if self.lanes is None else self.lanes
+
+    def at(
+        self, array: str, index: tuple[ir.Expr, ...], axis: int, along: Any
+    ) -> tuple[Any, ...]:
+        """Where in `array`. `along`: each lane's distance along `axis`, None for a scalar."""
+        where: list[Any] = [self.expr(i) for i in index]
+        if along is not None:
+            where[axis] = where[axis] + along
+        for i, length in zip(where, self.arrays[array].shape, strict=True):
+            if np.any(i < 0) or np.any(i >= length):
+                raise IndexError(f"{array}: subscript {i} is outside [0, {length})")
+        return tuple(where)
+
+    def prefix(self, s: ir.Prefix) -> None:
+        """Level by level, the last lane of each left half joins the lanes of the right one."""
+        before, slots, dtype = self.status, self.slots, s.value.dtype
+        terms = [s.value] if s.factor is None else [s.value, s.factor]
+        given = [np.array(np.atleast_1d(self.expr(e))) for e in terms]
+        if slots[0] == 0:
+            self.halves[s.acc] = {0: [self.names[s.acc]]}
+        left, running = self.halves[s.acc], [x.copy() for x in given]
+        half = 1
+        while half < self.group:
+            ends = np.flatnonzero(slots % (2 * half) == half - 1)
+            kept = left.get(half, [x[0] for x in running])  # of a register before
+            starts = [np.array([k, *x[ends]]) for k, x in zip(kept, running, strict=True)]
+            left[half] = [x[-1] for x in starts]
+            right = slots & half != 0
+            which = np.searchsorted(slots[ends], slots[right])
+            joined = _combine_lanes(
+                s.op, dtype, [x[which] for x in starts], [x[right] for x in running]
+            )
+            for x, new in zip(running, joined, strict=True):
+                x[right] = new
+            half *= 2
+        (value,) = _combine_lanes(s.op, dtype, [np.full_like(running[0], left[0][0])], running)
+        if s.factor is not None:
+            self.in_order(s, value, running[1], given)
+        older = np.concatenate([[self.names[s.acc]], value[:-1]])
+        self.names[s.acc] = value[-1]
+        wide = s.value.lanes != 1
+        self.names[s.name] = value if wide else value[0]
+        if s.before:
+            self.names[s.before] = older if wide else older[0]
+        if DTYPES[dtype].kind != "f":
+            self.status = before
+
+    def in_order(self, s: ir.Prefix, value: Any, product: Any, given: list[Any]) -> None:
+        """Corrects `value` from the first lane of the group on that is out of range."""
+        fine = np.isfinite(value) & (np.abs(product) >= np.finfo(value.dtype).tiny)
+        left, last = self.halves[s.acc], self.names[s.acc]
+        for k in range(len(value)):
+            if not fine[k]:
+                left[-1] = []  # from here on
+            if -1 in left:
+                now = [x[k : k + 1] for x in given]
+                value[k : k + 1] = _combine_lanes(s.op, s.value.dtype, [last], now)[0]
+            last = value[k]
+
+    def halve(self, op: str, value: Any, dtype: str) -> Any:
+        value = np.atleast_1d(value)
+        if op == "or":  # of the lanes there are, which need not be a power of two
+            return np.bool_(value.any())
+        while (half := len(value) // 2) > 0:
+            value = evaluate(op, (value[:half], value[half:]), dtype)
+        return value[0]
+
+
+def _combine_lanes(op: str, dtype: str, left: list[Any], right: list[Any]) -> list[Any]:
+    """What lanes have come to, then `right`: values, which ``op`` joins; perhaps with factors."""
+    value, *factors = right
+    start = left[0]
+    if factors:
+        start = evaluate("mul", (start, factors[0]), dtype)
+    joined = [evaluate(op, (start, value), dtype)]
+    return joined + [evaluate("mul", (x, factors[0]), dtype) for x in left[1:]]
+
+
+def _argument(p: ir.Param, value: Any) -> Any:
+    dtype = DTYPES[p.dtype].numpy
+    if p.rank is None:
+        return dtype.type(value)
+    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != p.rank:
+        raise TypeError(f"{p.name}: an array of {p.dtype} and rank {p.rank} is needed: {value!r}")
+    return value
+
+
+_UNINITIALIZED = 85  # what a local array starts as
+_LANES_OF_W = 8  # lanes of a register of width "W" in a loop without a group
+
+
+@record(frozen=True, slots=True)
+class Outcome:
+    """How a kernel ended.
+
+    ``status`` is 0, bits of `ops.STATUS`, or ``(i + 1) << 8`` when guard number i failed.
+    """
+
+    status: int
+
+
+class _Break(Exception):
+    """Leaves the innermost loop."""
+
+
+class _Return(Exception):
+    """Leaves the kernel."""
+
+
+def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
+    """Run `kernel` on `args` by parameter name: NumPy arrays, which it mutates, and scalars.
+
+    Raises TypeError when an argument is not what its parameter says, IndexError when a subscript is
+    out of bounds (the kernel's guards should have kept it from that).
+    """
+    machine = _Interpreter(kernel, args)
+    with np.errstate(all="call", call=machine.flag):
+        for number, guard in enumerate(kernel.guards):
+            if not machine.holds(guard):
+                return Outcome((number + 1) << 8)
+        with suppress(_Return):
+            machine.block(kernel.body)
+    return Outcome(machine.status)
+
+
+class _Interpreter(Evaluator):
+    def holds(self, guard: ir.Guard | ir.Disjoint) -> bool:
+        match guard:
+            case ir.Guard(cond):
+                return bool(self.expr(cond))
+            case ir.Disjoint(a, b, or_same):
+                x, y = self.arrays[a], self.arrays[b]
+                return (or_same and _same_memory(x, y)) or not np.shares_memory(x, y)
+            case _:
+                return assert_never(guard)
+
+    # -- statements
+
+    def block(self, body: Iterable[ir.Stmt]) -> None:
+        for s in body:
+            self.stmt(s)
+
+    def stmt(self, s: ir.Stmt) -> None:
+        match s:
+            case ir.Assign(name, value):
+                self.names[name] = self.expr(value)
+            case ir.Local(name, dtype, length, lanes):
+                row = () if lanes is None else (int(self.active(lanes)[-1]) + 1,)
+                self.arrays[name] = np.full((length, *row), _UNINITIALIZED, DTYPES[dtype].numpy)
+            case ir.Bits(name, array):
+                self.arrays[name] = _packed_bools(self.arrays[array])
+            case ir.Store():
+                self.store(s)
+            case ir.Append():
+                self.append(s)
+            case ir.Prefix():
+                self.prefix(s)
+            case ir.Check(cond, code):
+                if not np.all(self.expr(cond)):
+                    self.status |= STATUS[code]
+                    if self.stops and code == "replay":
+                        raise _Return
+            case ir.If(cond, then, orelse, yields):
+                taken = bool(self.expr(cond))
+                self.block(then if taken else orelse)
+                given = [(y.name, self.expr(y.then if taken else y.orelse)) for y in yields]
+                self.names.update(given)
+            case ir.Break(cond):
+                if self.expr(cond):
+                    raise _Break
+            case ir.Return():
+                raise _Return
+            case _:
+                self.loop(s)
+
+    def store(self, s: ir.Store) -> None:
+        value = self.expr(s.value)
+        mask = True if s.mask is None else self.expr(s.mask)
+        if s.value.lanes != 1:
+            lanes = self.active(s.value.lanes)[mask]
+            self.arrays[s.array][self.at(s.array, s.index, s.axis, lanes * s.step)] = value[mask]
+        elif mask:
+            self.arrays[s.array][self.at(s.array, s.index, s.axis, None)] = value
+
+    def append(self, s: ir.Append) -> None:
+        values = np.atleast_1d(self.expr(s.value))
+        if s.mask is not None:
+            values = values[np.atleast_1d(self.expr(s.mask))]
+        first, room = self.names[s.count], len(self.arrays[s.array])
+        if first + len(values) > room:
+            raise IndexError(f"{s.array}: has room for {room}, not {first + len(values)}")
+        self.arrays[s.array][first : first + len(values)] = values
+        self.names[s.count] = first + np.int64(len(values))
+
+    # -- loops
+
+    def loop(self, s: ir.LoopLike) -> None:
+        match s:
+            case ir.Loop() | ir.Zip() | ir.While():
+                self.scalar(s)
+            case ir.Scan():
+                self.scan(s)
+            case ir.VecLoop() | ir.PredLoop():
+                self.vector(s)
+            case _:
+                assert_never(s)
+
+    def scalar(self, s: ir.Loop | ir.Zip | ir.While) -> None:
+        self.names.update({a.name: self.expr(a.init) for a in s.accs})
+        with suppress(_Break):
+            for _ in self.iterations(s):
+                self.block(s.body)
+                self.step(s.accs)
+                if isinstance(s, ir.Loop) and s.until and self.expr(s.until):
+                    break
+
+    def iterations(self, s: ir.Loop | ir.Zip | ir.While) -> Iterator[None]:
+        """Comes back once before each iteration, its names bound."""
+        if isinstance(s, ir.While):
+            while self.expr(s.cond) and not self.status & STATUS["replay"]:
+                yield
+            return
+        for i in self.indices(s.range):
+            self.names[s.var] = i
+            for x in s.streams if isinstance(s, ir.Zip) else ():
+                element = ir.Load(x.array, (ir.Var(s.var, INDEX),), x.dtype)
+                self.names[x.name] = self.expr(element)
+            yield
+
+    def step(self, accs: tuple[ir.Accum, ...] | tuple[ir.VecAccum, ...]) -> None:
+        self.names.update({a.name: self.expr(a.step) for a in accs})
+
+    def indices(self, rng: ir.Range) -> Iterator[np.int64]:
+        match rng:
+            case ir.Interval(lo, hi):
+                return map(np.int64, range(int(self.expr(lo)), int(self.expr(hi))))
+            case ir.RangeDesc(start, end, by):
+                return map(np.int64, range(int(self.expr(start)), int(self.expr(end)), by))
+            case _:
+                return assert_never(rng)
+
+    def scan(self, s: ir.Scan) -> None:
+        acc = ir.Var(s.acc, s.value.dtype)
+        self.names[s.acc] = self.expr(s.init)
+        for i in self.indices(s.range):
+            self.names[s.var] = i
+            self.names[s.acc] = self.call(ir.Call(s.op, (acc, s.value), acc.dtype))
+            self.store(ir.Store(s.array, (ir.Var(s.var, INDEX),), acc))
+
+    def vector(self, s: ir.VecLoop | ir.PredLoop) -> None:
+        """Register after register; between registers an accumulator is its whole group."""
+        width = s.width if isinstance(s.width, int) else s.group or _LANES_OF_W
+        group = s.group or width
+        assert isinstance(s.range, ir.Interval), "a vector loop has step 1"
+        lo, hi = int(self.expr(s.range.lo)), int(self.expr(s.range.hi))
+        end = hi if s.tail is None else lo + max(hi - lo, 0) // group * group
+        self.group = group
+        vectors = [a.name for a in s.accs if a.name not in advanced_accums(s)]
+        self.names.update({a.name: self.expr(a.init) for a in s.accs})
+        self.names.update({n: np.full(group, self.names[n]) for n in vectors})
+        for base in range(lo, end, group):
+            for first in range(0, min(group, end - base), width):
+                lanes = np.arange(min(width, end - base - first))
+                self.register(s, np.int64(base + first), lanes, first + lanes, vectors)
+            if isinstance(s, ir.VecLoop) and s.until and self.expr(s.until):
+                return
+        if s.tail:
+            rest = ir.Interval(ir.Const(end, INDEX), ir.Const(hi, INDEX))
+            self.scalar(replace(s.tail, range=rest))
+
+    def register(
+        self,
+        s: ir.VecLoop | ir.PredLoop,
+        index: np.int64,
+        lanes: Any,
+        slots: Any,
+        vectors: Iterable[str],
+    ) -> None:
+        """Elements ``index + lanes``; their accumulators are lanes `slots` of the group."""
+        self.lanes, self.slots, self.names[s.var] = lanes, slots, index
+        groups = {n: self.names[n] for n in vectors}
+        mine: Any = slots[0] if s.width == 1 else slots  # a register of one lane is a scalar
+        self.names.update({n: v[mine] for n, v in groups.items()})
+        if isinstance(s, ir.PredLoop):
+            active = np.atleast_1d(self.expr(s.pred))
+            self.lanes = lanes[active]
+            mine = mine if s.width == 1 else slots[active]
+            self.names.update({n: v[mine] for n, v in groups.items()})
+        if len(self.lanes):
+            self.block(s.body)
+            self.step(s.accs)
+            for n, v in groups.items():
+                v[mine] = self.names[n]
+        self.names.update(groups)
+        self.lanes = None
+
+
+def _packed_bools(array: Any) -> Any:
+    """The bits that the memory of an array of bytes starts with, one for each of its elements."""
+    if array.size < MIN_PACKED_BOOLS:
+        raise IndexError(f"{array.size} elements are too few to be bits")
+    flat = np.unpackbits(array.view(np.uint8).reshape(-1), count=array.size, bitorder="little")
+    return flat.astype(bool).reshape(array.shape)
+
+
+def _same_memory(a: Any, b: Any) -> bool:
+    x, y = a.__array_interface__, b.__array_interface__
+    return bool(x["data"] == y["data"] and (a.shape, a.strides) == (b.shape, b.strides))

@@ -1,0 +1,193 @@
+"""Names in Loop IR code: bound names, names read, fresh names, renaming and substitution."""
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from .ir_traversal import N, bottom_up, children, map_children, memoized_per_node, walk
+from .nodes import (
+    Accum,
+    Append,
+    Assign,
+    Bits,
+    Expr,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    Node,
+    PredLoop,
+    Prefix,
+    Scan,
+    Store,
+    Stream,
+    Var,
+    VecAccum,
+    VecLoop,
+    Yield,
+    Zip,
+)
+
+__all__ = [
+    "FreshNames", "bound_names", "expand_names", "fresh_name", "names_read", "multiply_bound_names",
+    "rename_names", "substitute_bounded", "substitute", "used_names",
+]
+
+
+def bound_names(*nodes: Node) -> frozenset[str]:
+    """Every name that is bound somewhere in `nodes`: assigned, yielded, accumulated or counted."""
+    return _union_of([_bound_and_used(n)[0] for n in nodes])
+
+
+def used_names(*nodes: Node) -> frozenset[str]:
+    """Every scalar name that is read somewhere in `nodes`, its own ones included."""
+    return _union_of([_bound_and_used(n)[1] for n in nodes])
+
+
+def fresh_name(base: str, taken: Iterable[str]) -> str:
+    """`base`, or `base` with the least number that makes it a name not in `taken`."""
+    names = frozenset(taken)
+    name, count = base, 0
+    while name in names:
+        count += 1
+        name = f"{base}_{count}"
+    return name
+
+
+def rename_names(node: N, names: Mapping[str, str]) -> N:
+    """`node` with names replaced all at once, where they are bound and where they are read."""
+    renamed: N = bottom_up(node, lambda n: _rename(n, names)) if names else node
+    return renamed
+
+
+@memoized_per_node
+def _bound_and_used(n: Node) -> tuple[frozenset[str], frozenset[str]]:
+    """Those bound and those read in `n`."""
+    below = [_bound_and_used(c) for c in children(n)]
+    binds, reads = frozenset(_own_bound_names(n)), frozenset(_own_used_names(n))
+    return _union_of([binds, *(b for b, _ in below)]), _union_of([reads, *(r for _, r in below)])
+
+
+def _union_of(sets: list[frozenset[str]]) -> frozenset[str]:
+    some = [s for s in sets if s]
+    return some[0].union(*some[1:]) if some else _NO_NAMES
+
+
+_NO_NAMES: frozenset[str] = frozenset()
+
+
+def _own_bound_names(n: Node) -> tuple[str, ...]:
+    match n:
+        case Assign(name=name) | Yield(name=name) | Stream(name=name) | Local(name=name):
+            return (name,)
+        case Bits(name=name):
+            return (name,)
+        case Accum(name=name) | VecAccum(name=name):
+            return (name,)
+        case Scan(var=var, acc=acc):
+            return var, acc
+        case Prefix(name=name, before=before):
+            return (name, before) if before else (name,)
+        case Loop(var=var) | Zip(var=var) | VecLoop(var=var) | PredLoop(var=var):
+            return (var,)
+    return ()
+
+
+def _own_used_names(n: Node) -> tuple[str, ...]:
+    match n:
+        case Var(name=name) | Append(count=name) | Prefix(acc=name):
+            return (name,)
+    return ()
+
+
+_NAME_FIELDS = ("name", "before", "var", "acc", "count", "array")
+
+
+def _rename(n: Any, names: Mapping[str, str]) -> Any:
+    if not (_own_bound_names(n) or _own_used_names(n) or isinstance(n, Load | Store)):
+        return n
+    old = {f: getattr(n, f) for f in _NAME_FIELDS if hasattr(n, f)}
+    new = {f: names[name] for f, name in old.items() if name in names}
+    return replace(n, **new) if new else n
+
+
+def names_read(*code: Node | None) -> frozenset[str]:
+    """Every name that `code` mentions as a value, where there is code."""
+    return used_names(*(part for part in code if part is not None))
+
+
+@memoized_per_node
+def multiply_bound_names(code: Node) -> frozenset[str]:
+    """Names that stand for different values in different places of `code`."""
+    binders = (Assign, Yield, Accum, VecAccum, Stream)
+    seen = Counter(n.name for n in walk(code) if isinstance(n, binders))
+    return frozenset(name for name, times in seen.items() if times > 1)
+
+
+class FreshNames:
+    """A supply of names that a kernel does not use yet."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._taken = {p.name for p in kernel.params} | bound_names(kernel) | used_names(kernel)
+
+    def name(self, like: str) -> str:
+        """`like`, or `like` with the lowest number that makes it new (instead of any it has)."""
+        name, base, number = like, re.sub(r"_\d+$", "", like), 0
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+    def names(self, *code: Node) -> dict[str, str]:
+        """A new name for each that `code` binds."""
+        return {name: self.name(name) for name in sorted(bound_names(*code))}
+
+    def copy(self, n: N) -> N:
+        """`n` with names of its own."""
+        return rename_names(n, self.names(n))
+
+
+def substitute(n: N, values: Mapping[str, Expr]) -> N:
+    """`n` with each name of `values` replaced by its expression; `n` itself where there is none."""
+    if not values:
+        return n
+
+    def go(x: Any) -> Any:
+        return values.get(x.name, x) if isinstance(x, Var) else map_children(x, go)
+
+    done: N = go(n)
+    return done
+
+
+_MAX_NODES = 2000
+"""Nodes of an expression that is worth looking at: where each of some names stands twice in the
+next, it has as many as two to the power of their number.
+"""
+
+
+def substitute_bounded(e: Expr, values: Mapping[str, Expr]) -> Expr:
+    """As `substitute`; `e` as it is where that would be too large."""
+    room = _MAX_NODES
+    for n in walk(e):
+        value = values.get(n.name) if isinstance(n, Var) else None
+        room -= 1 if value is None else sum(1 for _ in islice(walk(value), room + 1))
+        if room < 0:
+            return e
+    return substitute(e, values)
+
+
+def expand_names(e: Expr, values: Mapping[str, Expr]) -> Expr | None:
+    """`e` over none of the names of `values`, each of which stands for what those before it are;
+    None where it would be too large.
+    """
+    while inner := {n: values[n] for n in names_read(e) if n in values}:
+        new = substitute_bounded(e, inner)
+        if new is e:
+            return None
+        e = new
+    return e

@@ -1,0 +1,148 @@
+"""IR traversal: the children of a node, walks, and rebuilding a node with its children replaced.
+
+A function that changes nothing returns the same object (`map_children`, `bottom_up`).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from functools import wraps
+from operator import attrgetter, is_not
+from typing import Any, TypeVar, get_args
+
+from .nodes import Append, Expr, Interval, Loop, LoopLike, Node, Prefix, Range, RangeDesc
+
+__all__ = [
+    "N", "bottom_up", "children", "advanced_accums", "tree_depth", "range_bounds", "is_innermost",
+    "memoized_per_node", "source_line", "map_children", "walk",
+]
+
+N = TypeVar("N", bound=Node)
+T = TypeVar("T")
+
+_LEAF_FIELD_TYPES = frozenset((
+    "str", "int", "bool", "float | int | bool", "int | None", "Lanes", "Lanes | None",
+    "MaskForm | None", "Span | None", "str | None", "tuple[str, ...]",
+    "tuple[int | None, ...]",
+))
+_FIELDS: dict[type, tuple[str, ...]] = {  # those that hold nodes
+    t: tuple(f.name for f in fields(t) if f.type not in _LEAF_FIELD_TYPES) for t in get_args(Node)
+}
+
+
+def _children_getter(t: type) -> Callable[[Any], tuple[Node, ...]] | None:
+    """What gives the nodes below one of type `t`, in field order; None where there are none.
+
+    Compiled: a first call asks hundreds of thousands of nodes.
+    """
+    kinds = {f.name: str(f.type) for f in fields(t)}
+    names = _FIELDS[t]
+    if len(names) == 1 and kinds[names[0]].startswith("tuple"):
+        return attrgetter(*names)
+    parts = (
+        f"*n.{f}" if kinds[f].startswith("tuple")
+        else f"*(() if n.{f} is None else (n.{f},))" if kinds[f].endswith("| None")
+        else f"n.{f}"
+        for f in names
+    )
+    return eval(f"lambda n: ({', '.join(parts)},)") if names else None
+
+
+_CHILDREN_GETTERS = {t: _children_getter(t) for t in _FIELDS}
+
+
+def children(n: Node) -> tuple[Node, ...]:
+    """The nodes directly below `n`, in field order."""
+    below = _CHILDREN_GETTERS[type(n)]
+    return below(n) if below else ()
+
+
+def walk(n: Node) -> Iterator[Node]:
+    """`n` and everything below it, outer before inner."""
+    waiting = [n]
+    while waiting:
+        n = waiting.pop()
+        yield n
+        if below := _CHILDREN_GETTERS[type(n)]:
+            waiting += below(n)[::-1]
+
+
+def is_innermost(loop: Loop) -> bool:
+    """Whether no loop is in `loop`."""
+    return not any(isinstance(n, LoopLike) for s in loop.body for n in walk(s))
+
+
+def source_line(n: Node) -> int:
+    """The line of the user's file that `n` comes from: its own, or the first of what is in it; 0
+    where none is known.
+    """
+    spans = (getattr(x, "span", None) for x in walk(n))
+    return next((span.line for span in spans if span is not None), 0)
+
+
+def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
+    """`f` of a node, found once for each: nodes do not change, and most stay, pass by pass.
+
+    `f` never gives None.
+    """
+
+    @wraps(f)
+    def known(n: Any) -> Any:
+        try:
+            facts = n._kept
+        except AttributeError:
+            facts = n._kept = {}
+        found = facts.get(f, facts)
+        if found is facts:
+            found = f(n)
+            facts[f] = None if found is n else found  # no node holds itself
+        return n if found is None else found
+
+    return known
+
+
+@memoized_per_node
+def tree_depth(n: Node) -> int:
+    """How many nodes are one below the other, at most, in `n`."""
+    return 1 + max(map(tree_depth, children(n)), default=0)
+
+
+def map_children(n: N, f: Callable[[Any], Any]) -> N:
+    """`n` with `f` applied to each child; `f` may turn a statement into a tuple of statements. `n`
+    itself when nothing changed.
+    """
+    changed: dict[str, Any] | None = None
+    for name in _FIELDS[type(n)]:
+        old = new = getattr(n, name)
+        if type(old) is tuple:
+            parts = [f(x) for x in old]
+            if any(map(is_not, parts, old)):
+                new = tuple(y for x in parts for y in (x if type(x) is tuple else (x,)))
+        elif old is not None:
+            new = f(old)
+        if new is not old:
+            changed = {**(changed or {}), name: new}
+    return replace(n, **changed) if changed else n
+
+
+def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
+    """`f` applied to every node, inner before outer."""
+
+    def go(n: Any) -> Any:
+        return f(map_children(n, go))
+
+    return go(n)
+
+
+@memoized_per_node
+def advanced_accums(n: Node) -> frozenset[str]:
+    """The accumulators that statements below `n` advance: scalars, in vector loops too."""
+    appends = (x for x in walk(n) if isinstance(x, (Append, Prefix)))
+    return frozenset(x.count if isinstance(x, Append) else x.acc for x in appends)
+
+
+def range_bounds(r: Range) -> tuple[Expr, Expr]:
+    """Where a range starts, and what it stays before."""
+    match r:
+        case Interval(first, last) | RangeDesc(first, last):
+            return first, last

@@ -1,0 +1,417 @@
+"""IR verifier: which kernels are well-formed at each stage. The tests run it after every pass.
+
+Expressions are checked for names, dtypes, lanes and subscripts; loops for the scopes they
+make.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
+
+from . import nodes as ir
+from .dtypes import DTYPES, INDEX, MAX_RANK, converts_directly
+from .ir_printer import show
+from .ir_traversal import advanced_accums, children, range_bounds
+from .nodes import assert_never
+from .op_table import OPS, STATUS
+
+__all__ = ["ExpressionVerifier", "Stage", "VerifyError", "require", "LoopVerifier", "verify"]
+
+Stage: TypeAlias = Literal["scalar", "vector", "legal"]
+
+
+class VerifyError(AssertionError):
+    """A kernel is not well-formed: a bug in what made it."""
+
+
+def require(holds: object, node: ir.Node, why: str) -> None:
+    """Raises VerifyError, naming `node`, unless `holds`."""
+    if not holds:
+        raise VerifyError(f"{why}: {show(node)}")
+
+
+class ExpressionVerifier:
+    """Checks expressions against the names in scope."""
+
+    def __init__(self, kernel: ir.Kernel, stage: Stage) -> None:
+        self.stage = stage
+        self.arrays = {p.name: p for p in kernel.params if p.rank is not None}
+        self.names: dict[str, tuple[str, ir.Lanes]] = {
+            p.name: (p.dtype, 1) for p in kernel.params if p.rank is None
+        }
+        self.width: ir.Lanes | None = None  # lanes of the vector loop around, if any
+
+    def scalar(self, e: ir.Expr, dtype: str, what: str) -> None:
+        """`e` is well-formed, and one value of `dtype`."""
+        self.expr(e)
+        require(e.lanes == 1 and e.dtype == dtype, e, f"{what} must be one {dtype}")
+
+    def expr(self, e: ir.Expr) -> None:
+        for child in children(e):
+            self.expr(child)  # type: ignore[arg-type]  # below expressions are expressions
+        match e:
+            case ir.Const():
+                require(_constant_fits(e), e, f"the constant is no {e.dtype}")
+            case ir.Var(name, dtype, lanes):
+                bound = self.names.get(name)
+                require(bound, e, "the name is not bound here")
+                require(bound == (dtype, lanes), e, f"the name is {bound}, not {dtype, lanes}")
+            case ir.Dim(array, axis):
+                require(axis in range(self.array(e, array).rank or 0), e, "no such axis")
+            case ir.Load(array, index, dtype, lanes, axis, step):
+                require(self.array(e, array).dtype == dtype, e, f"the load is not of {dtype}")
+                self.subscripts(e, array, index, lanes, axis, step)
+            case ir.Call():
+                self.call(e)
+            case ir.Broadcast(value, lanes):
+                require(value.lanes == 1, e, "only a scalar is broadcast")
+                require(lanes == self.width, e, self.misfit(lanes))
+            case ir.Ramp(base, _, lanes):
+                integer = base.lanes == 1 and _dtype_kind(base) in "iu"
+                require(integer, e, "a ramp starts at an integer scalar")
+                require(lanes == self.width, e, self.misfit(lanes))
+            case ir.HReduce(op, value):
+                require(op in OPS and OPS[op].reduces, e, "the operation has no neutral element")
+                require(value.lanes != 1 or self.stage == "legal", e, "only vectors are reduced")
+                self.call(ir.Call(op, (value, value), value.dtype, value.lanes))
+            case _:
+                assert_never(e)
+
+    def array(self, node: ir.Node, name: str) -> ir.Param:
+        require(name in self.arrays, node, f"{name} is not an array parameter")
+        return self.arrays[name]
+
+    def subscripts(
+        self,
+        node: ir.Node,
+        array: str,
+        index: Iterable[ir.Expr],
+        lanes: ir.Lanes,
+        axis: int,
+        step: int,
+    ) -> None:
+        index = tuple(index)
+        require(len(index) == self.array(node, array).rank, node, "a subscript for each axis")
+        scalars = all(i.lanes == 1 and i.dtype == INDEX for i in index)
+        require(scalars, node, f"a subscript is one {INDEX}")
+        if lanes != 1 or self.width == 1:
+            require(lanes == 1 or lanes == self.width, node, self.misfit(lanes))
+            require(
+                axis in range(max(len(index), 1)) and step != 0, node, "no such axis, or no step"
+            )
+        else:
+            require((axis, step) == (0, 1), node, "only lanes go along an axis")
+
+    def misfit(self, lanes: ir.Lanes) -> str:
+        return f"{lanes} lanes in a loop of width {self.width}"
+
+    def call(self, e: ir.Call) -> None:
+        require(e.op in OPS, e, "no such operation")
+        op = OPS[e.op]
+        require(len(e.args) == op.arity, e, f"{op.arity} operands are needed")
+        require(all(x.lanes == e.lanes for x in e.args), e, "operands and result differ in lanes")
+        if self.stage == "legal":
+            stored = any(DTYPES[x.dtype].wide for x in (e, *e.args))
+            moved = e.op == "cast" and converts_directly(e.args[0].dtype, e.dtype)
+            require(moved or not stored, e, "what is merely stored is computed with")
+        common = {x.dtype for x, letter in zip(e.args, op.operands, strict=True) if letter == "a"}
+        require(len(common) <= 1, e, f"operands differ in dtype: {sorted(common)}")
+        for x, letter in zip(e.args, op.operands, strict=True):
+            require(
+                _dtype_kind(x) in ("b" if letter == "m" else op.kinds),
+                x,
+                f"no operand of {op.name}",
+            )
+        wanted = {"m": {"bool"}, "a": common or {e.dtype}}[op.result]
+        require(
+            e.dtype in wanted and e.dtype in DTYPES, e, f"the result is {wanted}, not {e.dtype}"
+        )
+
+
+def _dtype_kind(e: ir.Expr) -> str:
+    return DTYPES[e.dtype].kind
+
+
+def _constant_fits(c: ir.Const) -> bool:
+    if c.dtype not in DTYPES:
+        return False
+    d = DTYPES[c.dtype]
+    if d.kind == "f":
+        return isinstance(c.value, (int, float))
+    return math.isfinite(c.value) and c.value == int(c.value) and d.low <= c.value <= d.high
+
+
+class LoopVerifier(ExpressionVerifier):
+    """Checks loops, with what is in force around them."""
+
+    def __init__(self, kernel: ir.Kernel, stage: Stage) -> None:
+        super().__init__(kernel, stage)
+        self.loops = 0  # scalar loops between here and the kernel or the vector loop around
+        self.counts: set[str] = set()  # accumulators in scope that may count appends
+
+    def block(self, body: Iterable[ir.Stmt]) -> None:
+        raise NotImplementedError
+
+    def value(self, e: ir.Expr) -> None:
+        """`e` is well-formed, and scalar or as wide as the loop around."""
+        self.expr(e)
+        require(e.lanes in (1, self.width), e, self.misfit(e.lanes))
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is bound inside ends here."""
+        saved = self.names, self.arrays, self.width, self.loops, self.counts
+        self.names, self.counts = dict(self.names), set(self.counts)
+        yield
+        self.names, self.arrays, self.width, self.loops, self.counts = saved
+
+    def bind(self, node: ir.Node, name: str, dtype: str, lanes: ir.Lanes = 1) -> None:
+        self.unbound(node, name)
+        self.names[name] = dtype, lanes
+
+    def unbound(self, node: ir.Node, name: str) -> None:
+        taken = name in self.names or name in self.arrays
+        require(not taken, node, f"{name} is bound already")
+
+    def loop(self, s: ir.LoopLike) -> None:
+        match s:
+            case ir.Loop():
+                self.range(s.range)
+                self.scalar_loop(s, {s.var: INDEX})
+            case ir.Zip():
+                self.range(s.range)
+                require(s.streams, s, "a zip has streams")
+                for x in s.streams:
+                    p = self.array(s, x.array)
+                    require((p.rank, p.dtype) == (1, x.dtype), s, f"{x.array} is not {x.dtype}[:]")
+                self.scalar_loop(s, {s.var: INDEX, **{x.name: x.dtype for x in s.streams}})
+            case ir.While():
+                self.scalar_loop(s, {})
+            case ir.Scan():
+                self.scan(s)
+            case ir.VecLoop() | ir.PredLoop():
+                self.vector_loop(s)
+            case _:
+                assert_never(s)
+
+    def range(self, r: ir.Range) -> None:
+        for e in range_bounds(r):
+            self.scalar(e, INDEX, "an end of a range")
+        require(isinstance(r, ir.Interval) or r.step != 0, r, "a range has a step")
+
+    def scalar_loop(self, s: ir.Loop | ir.Zip | ir.While, inside: dict[str, str]) -> None:
+        for a in s.accs:
+            self.value(a.init)
+        with self.scope():
+            for name, dtype in inside.items():
+                self.bind(s, name, dtype)
+            self.accs(s, {a.name: a.init.lanes for a in s.accs})
+            self.loops += 1
+            if isinstance(s, ir.While):
+                self.scalar(s.cond, "bool", "a loop's condition")
+            self.block(s.body)
+            self.steps(s)
+            if isinstance(s, ir.Loop) and s.until:
+                self.scalar(s.until, "bool", "an early exit")
+        self.accs(s, {a.name: a.init.lanes for a in s.accs})
+
+    def accs(
+        self, s: ir.Loop | ir.Zip | ir.While | ir.VecLoop | ir.PredLoop, lanes: dict[str, ir.Lanes]
+    ) -> None:
+        for a in s.accs:
+            self.bind(s, a.name, a.init.dtype, lanes[a.name])
+            if (a.init.dtype, lanes[a.name]) == (INDEX, 1):
+                self.counts.add(a.name)
+
+    def steps(self, s: ir.Loop | ir.Zip | ir.While | ir.VecLoop | ir.PredLoop) -> None:
+        for a in s.accs:
+            self.expr(a.step)
+            carried = a.step.dtype, a.step.lanes
+            require(
+                carried == self.names[a.name], s, f"{a.name} starts and steps as different types"
+            )
+
+    def scan(self, s: ir.Scan) -> None:
+        require(self.width is None, s, "a scan is not a vector's business")
+        self.range(s.range)
+        self.scalar(s.init, s.value.dtype, "a scan's start")
+        with self.scope():
+            self.bind(s, s.var, INDEX)
+            self.scalar(s.value, s.init.dtype, "a scan's value")
+            self.call(ir.Call(s.op, (s.value, s.value), s.value.dtype))
+            require(OPS[s.op].reduces, s, "the operation is no reduction")
+            p = self.array(s, s.array)
+            require((p.rank, p.dtype, p.written) == (1, s.value.dtype, True), s, "no array for it")
+        self.bind(s, s.acc, s.init.dtype)
+
+    def vector_loop(self, s: ir.VecLoop | ir.PredLoop) -> None:
+        self.shape(s)
+        self.range(s.range)
+        for a in s.accs:
+            self.scalar(a.init, a.init.dtype, "a start")
+        counts = advanced_accums(s)
+        inside: dict[str, ir.Lanes] = {a.name: 1 if a.name in counts else s.width for a in s.accs}
+        after = {n: lanes if n in counts else s.group or s.width for n, lanes in inside.items()}
+        with self.scope():
+            self.width, self.loops = s.width, 0
+            self.names = {n: t for n, t in self.names.items() if t[1] == 1}  # vectors stay outside
+            self.bind(s, s.var, INDEX)
+            self.accs(s, inside)
+            if isinstance(s, ir.PredLoop):
+                self.value(s.pred)
+                mask = (s.pred.dtype, s.pred.lanes) == ("bool", s.width)
+                require(mask, s, "the predicate is a bool for each lane")
+            self.block(s.body)
+            self.steps(s)
+        self.accs(s, after)
+        if isinstance(s, ir.VecLoop) and s.until:
+            self.scalar(s.until, "bool", "an early exit")
+        if s.tail:
+            self.loop(s.tail)
+
+    def shape(self, s: ir.VecLoop | ir.PredLoop) -> None:
+        """Width, group and form."""
+        require(self.stage != "scalar", s, "no vectors yet")
+        require(self.width is None, s, "a vector loop in a vector loop")
+        require(isinstance(s.range, ir.Interval), s, "a vector loop has step 1")
+        require(s.width == "W" or _power_of_two(s.width), s, "a width is W or a power of two")
+        require(s.group is None or _power_of_two(s.group), s, "a group is a power of two")
+        folds = any(a.name not in advanced_accums(s) for a in s.accs)
+        require(s.group or not folds, s, "an accumulator needs a group")
+        if self.stage == "legal":
+            require(isinstance(s.width, int), s, "the width is not chosen")
+            require(not s.group or s.group % int(s.width) == 0, s, "a group is whole registers")
+            require(not isinstance(s, ir.PredLoop) or s.form, s, "the mask form is not chosen")
+
+
+def _power_of_two(n: object) -> bool:
+    return isinstance(n, int) and n > 0 and n & (n - 1) == 0
+
+
+def verify(kernel: ir.Kernel, stage: Stage) -> None:
+    """Raises VerifyError, naming the node, where `kernel` is not well-formed.
+
+    At every stage names are bound before use and once in their scope, operands fit the rows of
+    `ops.OPS`, subscripts fit ranks, what is stored to is ``mut``. ``"scalar"``: no vectors yet.
+    ``"vector"``: vectors of any width. ``"legal"``: every width is a number, every form is chosen.
+    """
+    _verify_params(kernel)
+    checks = _StatementVerifier(kernel, stage)
+    for guard in kernel.guards:
+        checks.guard(guard)
+    require(set(kernel.strict) <= set(STATUS), kernel, "strict names no class of STATUS")
+    checks.block(kernel.body)
+
+
+def _verify_params(kernel: ir.Kernel) -> None:
+    require(len({p.name for p in kernel.params}) == len(kernel.params), kernel, "parameters differ")
+    for p in kernel.params:
+        require(p.dtype in DTYPES, p, "no such dtype")
+        if p.rank is None:
+            require(p.unit is None and not p.written, p, "a scalar has no axes and is not written")
+        else:
+            require(p.rank in range(MAX_RANK + 1), p, f"an array has at most {MAX_RANK} axes")
+            require(p.unit is None or p.unit in range(p.rank), p, "the unit axis is no axis")
+            require(p.written or not p.owned, p, "what is owned may be written")
+            require(len(p.steps) in (0, p.rank), p, "an axis has a step, or may have")
+            known = [step for step in p.steps if step is not None]
+            require(bool(known) == bool(p.steps) and min(known, default=2) > 1, p,
+                 "known steps are larger than one")
+
+
+class _StatementVerifier(LoopVerifier):
+    """Checks statements."""
+
+    def guard(self, g: ir.Guard | ir.Disjoint) -> None:
+        match g:
+            case ir.Guard(cond):
+                self.scalar(cond, "bool", "a guard")
+            case ir.Disjoint(a, b):
+                require(a != b and {a, b} <= set(self.arrays), g, "two array parameters are needed")
+            case _:
+                assert_never(g)
+
+    def block(self, body: Iterable[ir.Stmt]) -> None:
+        for s in body:
+            self.stmt(s)
+
+    def stmt(self, s: ir.Stmt) -> None:
+        match s:
+            case ir.Assign(name, value):
+                self.value(value)
+                self.bind(s, name, value.dtype, value.lanes)
+            case ir.Local(name, dtype, length, lanes):
+                require(dtype in DTYPES and length > 0, s, "rows of some dtype are needed")
+                require(lanes is None or lanes == self.width, s, "rows are as wide as vectors")
+                self.unbound(s, name)
+                self.arrays = {**self.arrays, name: s.param}
+            case ir.Bits(name, array):
+                p = self.array(s, array)
+                require(p.owned and p.dtype == "bool", s, f"{array} is not own(bool[...])")
+                self.unbound(s, name)
+                self.arrays = {**self.arrays, name: p}
+            case ir.Store(array, index, value, _, axis, step):
+                self.stored(s, array)
+                for i in index:
+                    self.expr(i)
+                self.subscripts(s, array, index, value.lanes, axis, step)
+            case ir.Append(array, count):
+                self.stored(s, array)
+                require(self.arrays[array].rank == 1, s, "appends go to arrays of rank 1")
+                require(count in self.counts, s, f"{count} is no {INDEX} accumulator around")
+            case ir.Prefix():
+                self.prefix(s)
+            case ir.Check(cond, code):
+                self.value(cond)
+                require(cond.dtype == "bool", s, "a check is a bool")
+                require(code in STATUS, s, "no such status")
+            case ir.If():
+                self.branches(s)
+            case ir.Break(cond):
+                require(self.loops, s, "no loop to leave")
+                self.scalar(cond, "bool", "a break's condition")
+            case ir.Return():
+                require(self.width is None, s, "a vector loop runs to its end")
+            case _:
+                self.loop(s)
+
+    def stored(self, s: ir.Store | ir.Append, array: str) -> None:
+        self.value(s.value)
+        require(self.array(s, array).written, s, f"{array} is not mut")
+        require(self.arrays[array].dtype == s.value.dtype, s, f"{array} holds another dtype")
+        require(s.value.lanes == (self.width or 1), s, "each lane of a loop stores, or none")
+        if s.mask:
+            self.value(s.mask)
+            alike = s.mask.dtype == "bool" and s.mask.lanes == s.value.lanes
+            require(alike, s, "a mask is a bool for each lane")
+
+    def prefix(self, s: ir.Prefix) -> None:
+        self.value(s.value)
+        require(self.width is not None and s.value.lanes == self.width, s, "a prefix is of lanes")
+        require(self.names.get(s.acc) == (s.value.dtype, 1), s, f"{s.acc} is no accumulator of it")
+        self.call(ir.Call(s.op, (s.value, s.value), s.value.dtype, s.value.lanes))
+        require(OPS[s.op].reduces, s, "the operation is no reduction")
+        if s.factor is not None:
+            self.value(s.factor)
+            like = (s.factor.dtype, s.factor.lanes) == (s.value.dtype, s.value.lanes)
+            is_sum = s.op == "add" and DTYPES[s.value.dtype].kind == "f"
+            require(like and is_sum, s, "factors are floats like the values that are added")
+        for name in (s.name, s.before) if s.before else (s.name,):
+            self.bind(s, name, s.value.dtype, s.value.lanes)
+
+    def branches(self, s: ir.If) -> None:
+        self.scalar(s.cond, "bool", "a condition")
+        for body, given in (
+            (s.then, [y.then for y in s.yields]),
+            (s.orelse, [y.orelse for y in s.yields]),
+        ):
+            with self.scope():
+                self.block(body)
+                for e in given:
+                    self.value(e)
+        for y in s.yields:
+            alike = (y.then.dtype, y.then.lanes) == (y.orelse.dtype, y.orelse.lanes)
+            require(alike, s, f"the branches differ in what {y.name} is")
+            self.bind(s, y.name, y.then.dtype, y.then.lanes)

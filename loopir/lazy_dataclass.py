@@ -1,0 +1,114 @@
+"""Lazy dataclasses: `record` is `dataclasses.dataclass` whose methods are compiled on first use.
+
+``dataclasses.dataclass`` compiles six methods for each class when the class is defined. A
+process whose kernels are already in the disk cache would spend most of its first call on
+methods that it never calls. Here ``__init__`` is compiled when the first object is made; the
+other methods are shared by all classes.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, dataclass, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["record"]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as record
+else:
+    def record(cls=None, /, **said):
+        """`cls` as a dataclass. That it is frozen is the type checker's to see."""
+        return _record(cls, **said) if cls else lambda cls: _record(cls, **said)
+
+
+def _record(
+    cls: type, frozen: bool = False, slots: bool = False, kw_only: bool = False, eq: bool = True
+) -> type:
+    cls.__doc__ = cls.__doc__ or cls.__name__  # dataclass would take long to make one
+    made: Any = dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+    if slots:
+        made = _slotted(made)
+
+    def compile_init(self: object, *args: object, **named: object) -> None:
+        made.__init__ = _init(made)
+        made.__init__(self, *args, **named)
+
+    made.__init__, made.__repr__ = compile_init, _repr
+    if eq:
+        _compare(made, frozen)
+        if not frozen:
+            made.__hash__ = None
+    return made  # type: ignore[no-any-return]
+
+
+def _slotted(cls: Any) -> Any:
+    """`cls` with a slot for each field, and two for what is found of an object that never changes:
+    its hash, and what ``tree.kept`` keeps. Neither is compared, printed or pickled.
+    """
+    names = [f.name for f in fields(cls)]
+    body = {k: v for k, v in vars(cls).items() if k not in {*names, "__dict__", "__weakref__"}}
+    inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
+    body["__slots__"] = tuple(name for name in (*names, "_hash", "_kept") if name not in inherited)
+    body["__getstate__"] = lambda self: (None, {name: getattr(self, name) for name in names})
+    made = type(cls)(cls.__name__, cls.__bases__, body)
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+def _init(cls: Any) -> Any:
+    """What sets each field from a parameter, its default, or what its factory makes."""
+    names: dict[str, object] = {"MISSING": MISSING}
+    places, keywords, body = ["self"], list[str](), list[str]()
+    for f in fields(cls):
+        if not f.init:
+            continue
+        text, value = f.name, f.name
+        if f.default_factory is not MISSING:
+            text += "=MISSING"
+            names[f"make_{f.name}"] = f.default_factory
+            value = f"make_{f.name}() if {f.name} is MISSING else {f.name}"
+        elif f.default is not MISSING:
+            text += f"=default_{f.name}"
+            names[f"default_{f.name}"] = f.default
+        (keywords if f.kw_only else places).append(text)
+        body.append(f"self.{f.name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    given = ", ".join([*places, "*", *keywords] if keywords else places)
+    exec(f"def __init__({given}):\n " + "\n ".join(body or ["pass"]), names)
+    return names["__init__"]
+
+
+def _compare(cls: Any, frozen: bool) -> None:
+    """Gives `cls` its equality, and the hash that goes with it."""
+    compared = _field_getter(f for f in fields(cls) if f.compare)
+    hashed = _field_getter(f for f in fields(cls) if (f.compare if f.hash is None else f.hash))
+
+    def equal(self: object, other: object) -> Any:
+        if self is other:
+            return True
+        if type(other) is not cls or type(self) is not cls:
+            return NotImplemented
+        return compared(self) == compared(other)
+
+    def hash_once(self: Any) -> int:
+        try:
+            return self._hash  # type: ignore[no-any-return]
+        except AttributeError:
+            self._hash = found = hash(hashed(self))
+            return found
+
+    has_slot = frozen and hasattr(cls, "_hash")
+    cls.__eq__, cls.__hash__ = equal, hash_once if has_slot else lambda self: hash(hashed(self))
+
+
+def _field_getter(chosen: Iterable[Field[Any]]) -> Callable[[object], object]:
+    """What gives the values of the `chosen` fields of an object."""
+    names = [f.name for f in chosen]
+    return attrgetter(*names) if names else lambda _: ()
+
+
+def _repr(self: Any) -> str:
+    shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
+    return f"{type(self).__qualname__}({', '.join(shown)})"

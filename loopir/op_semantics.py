@@ -1,0 +1,166 @@
+"""Reference semantics of the operations that NumPy has no function for, on NumPy operands."""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = [
+    "carryless_product", "clamp", "complementary_error_function", "error_function", "first_set",
+    "fma", "high_product", "complex_part", "popcount", "relu", "bit_rotation", "rsqrt",
+    "saturating", "sigmoid",
+]
+
+
+def complex_part(function: Callable[[Any], Any], part: str) -> Callable[..., Any]:
+    """The real or imaginary part (``"re"``, ``"im"``) of NumPy's `function` of a complex number,
+    which is given as its parts.
+    """
+
+    def run(a: Any, b: Any) -> Any:
+        a, b = np.broadcast_arrays(a, b)
+        z = np.empty(a.shape, np.complex128 if a.itemsize == 8 else np.complex64)
+        z.real, z.imag = a, b
+        value = function(z)
+        return value.real if part == "re" else value.imag
+
+    return run
+
+
+def saturating(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """`op` of integers, at the bounds of their dtype where it would pass them."""
+
+    def run(a: Any, b: Any) -> Any:
+        info = np.iinfo(np.asarray(a).dtype)
+        exact = op(np.asarray(a).astype(object), np.asarray(b).astype(object))
+        return np.array(np.clip(exact, info.min, info.max), info.dtype)
+
+    return run
+
+
+def bit_rotation(way: int) -> Callable[..., Any]:
+    """Bits moved round by so many places, to the left for ``way=1``, to the right for -1."""
+
+    def run(a: Any, by: Any) -> Any:
+        a = np.asarray(a)
+        bits, unsigned = 8 * a.itemsize, np.dtype(f"u{a.itemsize}")
+        x = a.view(unsigned).astype(object)
+        left = (way * np.asarray(by).astype(object)) % bits
+        return np.array((x << left | x >> (bits - left)) % (1 << bits), unsigned).view(a.dtype)
+
+    return run
+
+
+def carryless_product(a: Any, b: Any) -> Any:
+    """The product of polynomials over GF(2), of which the lowest bits are kept."""
+    a, b = np.asarray(a), np.asarray(b)
+    out = np.zeros_like(a)
+    for k in range(8 * a.itemsize):
+        out ^= np.where((b >> k) & 1, a << k, 0).astype(a.dtype)
+    return out
+
+
+def high_product(a: Any, b: Any) -> Any:
+    """The high half of the product, which has twice as many bits."""
+    a, b = np.asarray(a), np.asarray(b)
+    product = a.astype(object) * b.astype(object)
+    return np.asarray(product >> 8 * a.itemsize, dtype=object).astype(a.dtype)
+
+
+def popcount(a: Any) -> Any:
+    """The number of bits that are set, in the operand's dtype."""
+    a = np.asarray(a)
+    return np.bitwise_count(a.view(f"u{a.itemsize}")).astype(a.dtype)
+
+
+def first_set(a: Any) -> Any:
+    """The place of the lowest bit that is set; -1 where none is (the greatest number, unsigned)."""
+    a = np.asarray(a)
+    one = a.dtype.type(1)
+    with np.errstate(over="ignore"):  # NumPy's scalars would warn
+        below = (a & (~a + one)) - one
+        return np.where(a == 0, ~(a ^ a), popcount(below))
+
+
+def _via_float32(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, with float16 computed as float32 and rounded at the end."""
+
+    @functools.wraps(run)
+    def wide(*args: Any) -> Any:
+        dtype = np.asarray(args[0]).dtype
+        if dtype != np.float16:
+            return run(*args)
+        return np.asarray(run(*(np.asarray(x, np.float32) for x in args))).astype(dtype)
+
+    return wide
+
+
+@_via_float32
+def rsqrt(x: Any) -> Any:
+    """``1 / sqrt(x)``, rounded twice."""
+    return 1 / np.sqrt(x)
+
+
+@_via_float32
+def relu(x: Any) -> Any:
+    """``maximum(x, 0)``: a NaN stays."""
+    return np.maximum(x, np.asarray(x).dtype.type(0))
+
+
+@_via_float32
+def sigmoid(x: Any) -> Any:
+    """``1 / (1 + exp(-x))``."""
+    return 1 / (1 + np.exp(-np.asarray(x)))
+
+
+def clamp(x: Any, low: Any, high: Any) -> Any:
+    """``min(max(x, low), high)``: as those of Python, the first operand unless another wins."""
+    raised = np.where(np.greater(low, x), low, x)
+    return np.where(np.less(high, raised), high, raised)
+
+
+@_via_float32
+def fma(a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c``, rounded once."""
+    dtype = np.asarray(a).dtype
+
+    def one(a: float, b: float, c: float) -> float:
+        if not (math.isfinite(a) and math.isfinite(b)):
+            return a * b + c
+        if not math.isfinite(c):
+            return c
+        from fractions import Fraction
+
+        exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+        return a * b + c if exact == 0 else _nearest(exact, dtype)
+
+    return np.vectorize(one, otypes=[np.float64])(a, b, c).astype(dtype)
+
+
+def _nearest(exact: Fraction, dtype: np.dtype[Any]) -> float:
+    """The number of `dtype` nearest to `exact`, ties to even; an infinity beyond the greatest."""
+    info = np.finfo(dtype)
+    top, bottom = abs(exact.numerator), exact.denominator
+    place = top.bit_length() - bottom.bit_length()
+    place -= top << max(0, -place) < bottom << max(0, place)
+    place = max(place, int(info.minexp)) - int(info.nmant)
+    units = round(exact / 2**place if place >= 0 else exact * 2**-place)
+    if abs(units) >> max(0, int(info.maxexp) - place):
+        return math.copysign(math.inf, units)
+    return math.copysign(math.ldexp(abs(units), place), exact)
+
+
+def error_function(x: Any) -> Any:
+    """``erf(x)``."""
+    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
+
+
+def complementary_error_function(x: Any) -> Any:
+    """``1 - erf(x)``, as near to 0 as it is."""
+    return np.vectorize(math.erfc, otypes=[np.float64])(x).astype(np.asarray(x).dtype)

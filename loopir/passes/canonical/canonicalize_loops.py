@@ -1,0 +1,185 @@
+"""Loop canonicalization: every loop is ``[0, n)`` with step 1; names are unique; zips are loads.
+
+A ``while`` whose trip count follows from constants becomes a counted loop.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ...algebra.constant_folding import index_const
+from ...algebra.rewrite_rules import rewrite
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, multiply_bound_names, rename_names, substitute
+from ...ir_traversal import advanced_accums, bottom_up, walk
+from ...nodes import (
+    Assign,
+    Break,
+    Call,
+    Const,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    RangeDesc,
+    Return,
+    Stmt,
+    Var,
+    While,
+    Zip,
+)
+from ...statement_blocks import Block, map_blocks, map_statements
+
+__all__ = ["canonicalize_loops", "while_to_counted_loop"]
+
+
+def canonicalize_loops(kernel: Kernel) -> Kernel:
+    """Every loop counts from a first iteration by one, zips are loads, and a ``while`` that numbers
+    alone end is a loop. Before::
+
+        def k(x: f64[:], out: mut(f64[:])):
+            disjoint(x, out)
+            for i, v in zip(range(0, x.shape[0], 2), x):
+                out[i] = v
+
+    after::
+
+        def k(x: f64[:], out: mut(f64[:])):
+            disjoint(x, out)
+            for i in loop(0, max(x.shape[0] + 1, 0) // 2):
+                v = x[i * 2]
+                out[i * 2] = v
+    """
+    kernel = _with_distinct_names(kernel)
+    fresh = FreshNames(kernel)
+    return map_statements(kernel, lambda s: _canonical_statement(s, fresh))
+
+
+def _canonical_statement(s: Stmt, fresh: FreshNames) -> Stmt:
+    if isinstance(s, While):
+        return while_to_counted_loop(s, fresh)
+    s = _zip_to_loop(s) if isinstance(s, Zip) else s
+    return _normalized_range(s) if isinstance(s, Loop) and isinstance(s.range, RangeDesc) else s
+
+
+def _zip_to_loop(s: Zip) -> Loop:
+    """The loop whose first statements load what the zip's names stand for."""
+    at = (Var(s.var, INDEX),)
+    loads = tuple(Assign(x.name, Load(x.array, at, x.dtype), span=s.span) for x in s.streams)
+    return Loop(s.var, s.range, (*loads, *s.body), s.accs, span=s.span)
+
+
+def _normalized_range(s: Loop) -> Loop:
+    """The loop over the numbers of its iterations."""
+    assert isinstance(s.range, RangeDesc)
+    start, end, step = s.range.start, s.range.end, s.range.step
+    length = _index_call("sub", end, start) if step > 0 else _index_call("sub", start, end)
+    room = _index_call(
+        "max", _index_call("add", length, index_const(abs(step) - 1)), index_const(0)
+    )
+    count = _index_call("floordiv", room, index_const(abs(step)))
+    value = {
+        s.var: _index_call("add", _index_call("mul", Var(s.var, INDEX), index_const(step)), start)
+    }
+    body = tuple(substitute(x, value) for x in s.body)
+    accs = tuple(replace(a, step=substitute(a.step, value)) for a in s.accs)
+    until = None if s.until is None else substitute(s.until, value)
+    return replace(s, range=Interval(index_const(0), count), body=body, accs=accs, until=until)
+
+
+def _index_call(op: str, a: Expr, b: Expr) -> Expr:
+    return rewrite(Call(op, (a, b), INDEX))
+
+
+def _with_distinct_names(kernel: Kernel) -> Kernel:
+    """`kernel` where blocks beside each other share no name for different things."""
+    shared = multiply_bound_names(kernel)
+    if not shared:
+        return kernel
+    fresh, seen = FreshNames(kernel), set[str]()
+
+    def edit(b: Block) -> Block:
+        own = [n for s in b.stmts for n in _binds(s) if n in shared]
+        names = {n: fresh.name(n) for n in own if n in seen}
+        seen.update(own)
+        if not names:
+            return b
+        stmts = tuple(rename_names(s, names) for s in b.stmts)
+        results = tuple(rename_names(e, names) for e in b.results)
+        return Block(stmts, results, rename_names(b.until, names) if b.until else None)
+
+    return map_blocks(kernel, edit)
+
+
+def _binds(s: Stmt) -> Iterator[str]:
+    """The names that `s` binds in its own block."""
+    match s:
+        case Assign():
+            yield s.name
+        case If():
+            yield from (y.name for y in s.yields)
+        case Loop() | Zip() | While():
+            yield from (a.name for a in s.accs)
+
+
+MAX_KNOWN_TRIPS = 64
+"""More are not looked for: 64-bit numbers that are halved have no more."""
+
+KnownValues = Mapping[str, Expr]
+
+
+def while_to_counted_loop(s: While, fresh: FreshNames) -> While | Loop:
+    """`s` as a loop of as many iterations as it has turns, where these are known."""
+    count = _known_trip_count(s)
+    if count is None:
+        return s
+    range_ = Interval(index_const(0), index_const(count))
+    return Loop(fresh.name("k"), range_, s.body, s.accs, span=s.span)
+
+
+def _known_trip_count(s: While) -> int | None:
+    """How often `s` runs, found by running what numbers decide."""
+    known = {a.name: a.init for a in s.accs if isinstance(a.init, Const)}
+    if not known or _may_exit_early(s):
+        return None
+    for turn in range(MAX_KNOWN_TRIPS + 1):
+        go = _known_value(s.cond, known)
+        if not isinstance(go, Const):
+            return None
+        if not go.value:
+            return turn
+        inside = _values_after(s.body, known)
+        steps = {a.name: _known_value(a.step, inside) for a in s.accs}
+        known = {name: e for name, e in steps.items() if isinstance(e, Const)}
+    return None
+
+
+def _may_exit_early(s: While) -> bool:
+    """Whether something leaves it but its condition, or counts in the middle of a turn."""
+    return bool(advanced_accums(s)) or any(isinstance(n, Break | Return) for n in walk(s))
+
+
+def _values_after(body: Iterable[Stmt], known: KnownValues) -> KnownValues:
+    """What is known at the end of a block."""
+    here = dict(known)
+    for s in body:
+        match s:
+            case Assign(name, value):
+                here[name] = _known_value(value, here)
+            case If(cond, then, orelse, yields):
+                go = _known_value(cond, here)
+                if isinstance(go, Const):
+                    inner = _values_after(then if go.value else orelse, here)
+                    sides = {y.name: y.then if go.value else y.orelse for y in yields}
+                    here |= {name: _known_value(e, inner) for name, e in sides.items()}
+            case _:
+                pass
+        here = {name: e for name, e in here.items() if isinstance(e, Const)}
+    return here
+
+
+def _known_value(e: Expr, known: KnownValues) -> Expr:
+    done: Expr = bottom_up(substitute(e, known), rewrite)
+    return done

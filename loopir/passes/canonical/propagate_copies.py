@@ -1,0 +1,181 @@
+"""Copy propagation and dead code elimination: single-use values move to their use.
+
+A value that nothing reads is still computed where it may raise a floating-point flag.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from ...algebra.constant_folding import is_lossless_cast, may_raise_flags
+from ...analysis.mod_ref import AliasInfo
+from ...ir_names import multiply_bound_names, names_read, substitute
+from ...ir_traversal import advanced_accums, tree_depth, walk
+from ...nodes import (
+    Assign,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Node,
+    Stmt,
+    Var,
+    VecLoop,
+    Zip,
+)
+from ...statement_blocks import Block, evaluated_by, map_blocks
+
+__all__ = ["propagate_copies", "block_copy_propagation"]
+
+_MAX_DEPTH = 64
+"""Nodes below one another in a value that moves: passes and C compilers take a few hundred."""
+
+
+def propagate_copies(kernel: Kernel) -> Kernel:
+    """Copies and values used once take the place of their name; what nothing reads goes.
+
+    Unused arithmetic stays: it may raise a flag. A value with a load never moves past a store to
+    what may be the same memory, into a loop or into a branch. Before::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                v = x[i]
+                w = v * 2.0
+                unused = abs(v)
+                out[i] = w
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                out[i] = x[i] * 2.0
+    """
+    return map_blocks(kernel, block_copy_propagation(kernel))
+
+
+def block_copy_propagation(kernel: Kernel) -> Callable[[Block], Block]:
+    """What ``forward`` does to one block of `kernel`."""
+    memory, changing = AliasInfo(kernel), advanced_accums(kernel) | multiply_bound_names(kernel)
+    return lambda b: _without_unused(_CopyPropagation(_without_unused(b), memory, changing).block())
+
+
+# -- what nothing reads
+
+
+def _without_unused(b: Block) -> Block:
+    live = set(names_read(*b.results, b.until))
+    kept: list[Stmt] = []
+    changed = False
+    for s in reversed(b.stmts):
+        new = _without_unused_names(s, live)
+        changed |= new is not s
+        if new is not None:
+            live |= names_read(new)
+            kept.append(new)
+    return replace(b, stmts=tuple(reversed(kept))) if changed else b
+
+
+def _without_unused_names(s: Stmt, live: set[str]) -> Stmt | None:
+    """`s` without what it binds for no reader; None where nothing of it remains."""
+    match s:
+        case Assign():
+            return s if s.name in live or may_raise_flags(s) else None
+        case If():
+            yields = tuple(y for y in s.yields if y.name in live or may_raise_flags(y))
+            if not (yields or s.then or s.orelse):
+                if not may_raise_flags(s.cond):
+                    return None
+                return Assign(s.yields[0].name, s.cond, span=s.span) if s.yields else s
+            return s if len(yields) == len(s.yields) else replace(s, yields=yields)
+        case Loop() | Zip():
+            return _used_accumulators(s, live)
+        case VecLoop(body=(), accs=()):
+            return None
+        case _:
+            return s
+
+
+def _used_accumulators(s: Loop | Zip, live: set[str]) -> Loop | Zip | None:
+    inside = names_read(*s.body, getattr(s, "until", None)) | live
+    kept = tuple(
+        a
+        for a in s.accs
+        if a.name in inside
+        or may_raise_flags(a.step)
+        or any(a.name in names_read(b.step) for b in s.accs if b is not a)
+    )
+    if not kept and not s.body:
+        return None
+    return s if len(kept) == len(s.accs) else replace(s, accs=kept)
+
+
+# -- what need not have a name
+
+
+class _CopyPropagation:
+    """One block: which names move, and where they are read."""
+
+    def __init__(self, block: Block, memory: AliasInfo, changing: frozenset[str]) -> None:
+        self.block_in, self.memory, self.changing = block, memory, changing
+        self.uses: Counter[str] = Counter()
+        self.level: Counter[str] = Counter()  # of those uses, the ones at the block's own level
+        self.last: dict[str, int] = {}  # name → the last statement with such a use
+        for at, s in enumerate(block.stmts):
+            self.uses.update(_mentioned_names((s,)))
+            self.count(at, evaluated_by(s))
+        self.uses.update(_mentioned_names(block.results))
+        self.count(len(block.stmts), block.results)
+        self.pinned = names_read(block.until)
+        self.moved: dict[str, Expr] = {}
+
+    def count(self, at: int, exprs: Iterable[Expr]) -> None:
+        names = _mentioned_names(exprs)
+        self.level.update(names)
+        self.last.update(dict.fromkeys(names, at))
+
+    def block(self) -> Block:
+        kept: list[Stmt] = []
+        for at, s in enumerate(self.block_in.stmts):
+            new = substitute(s, self.moved)
+            if isinstance(new, Assign) and self.moves(new, at):
+                self.moved[new.name] = new.value
+            else:
+                kept.append(new)
+        if not self.moved:
+            return self.block_in
+        results = tuple(substitute(e, self.moved) for e in self.block_in.results)
+        return replace(self.block_in, stmts=tuple(kept), results=results)
+
+    def moves(self, s: Assign, at: int) -> bool:
+        if names_read(s.value) & self.changing or s.name in self.pinned or not self.uses[s.name]:
+            return False
+        if isinstance(s.value, Const | Dim | Var):
+            return True
+        if tree_depth(s.value) > _MAX_DEPTH:
+            return False
+        if self.uses[s.name] != self.level[s.name]:
+            return False  # a reader stands deeper: in a loop, where the work would be repeated
+        if self.uses[s.name] > 1 and not _is_widening(s.value):
+            return False
+        between = self.block_in.stmts[at + 1 : self.last[s.name]]
+        return not self.memory.crosses(s.value, between)
+
+
+def _mentioned_names(code: Iterable[Node]) -> list[str]:
+    return [n.name for part in code for n in walk(part) if isinstance(n, Var)]
+
+
+def _is_widening(e: Expr) -> bool:
+    """Whether `e` is a lossless cast of a name or an element: free to repeat, and often to drop."""
+    match e:
+        case Call(op="cast", args=(Var() | Load() as x,), lanes=1):
+            return is_lossless_cast(x.dtype, e.dtype)
+        case _:
+            return False

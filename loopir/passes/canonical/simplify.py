@@ -1,0 +1,128 @@
+"""Simplification: expressions in their simplest exact form; statements without effect removed."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeGuard
+
+from ...algebra.constant_folding import constant_trip_count, may_raise_flags
+from ...algebra.rewrite_rules import rewrite
+from ...ir_names import FreshNames
+from ...ir_traversal import map_children, memoized_per_node, walk
+from ...nodes import (
+    Append,
+    Assign,
+    Call,
+    Check,
+    Const,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    Node,
+    Stmt,
+    Store,
+    Var,
+)
+from .propagate_copies import propagate_copies
+
+__all__ = ["simplify"]
+
+_ROUNDS = 8
+
+
+def simplify(kernel: Kernel) -> Kernel:
+    """Folds constants, drops what changes nothing, and forwards names (``forward``).
+
+    Exact: no value changes, and no floating-point flag comes or goes. Before::
+
+        def k(x: f32[::1], out: mut(f32[::1]), n: i64):
+            disjoint(x, out)
+            for i in loop(0, n + 0):
+                v = f64(x[i] * f32(1.0))
+                big = v > 0.5 * 2.0
+                out[i] = f32(select(big, v, 0.0))
+
+    after::
+
+        def k(x: f32[::1], out: mut(f32[::1]), n: i64):
+            disjoint(x, out)
+            for i in loop(0, n):
+                out[i] = select(x[i] > f32(1.0), x[i], f32(0.0))
+    """
+    for _ in range(_ROUNDS):
+        before = kernel
+        kernel = propagate_copies(_name_empty_branch_conditions(_simplified(kernel)))
+        if kernel is before:
+            break
+    return kernel
+
+
+def _name_empty_branch_conditions(kernel: Kernel) -> Kernel:
+    """`kernel` with a name for what a branch asks that does nothing, but may raise a flag."""
+
+    def visit(n: Any) -> Any:
+        n = map_children(n, visit)
+        return Assign(fresh.name("cond"), n.cond, span=n.span) if _is_empty_branch(n) else n
+
+    if not any(map(_is_empty_branch, walk(kernel))):
+        return kernel
+    fresh = FreshNames(kernel)
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _is_empty_branch(n: Node) -> TypeGuard[If]:
+    return isinstance(n, If) and not (n.then or n.orelse or n.yields)
+
+
+def _simplified(n: Any) -> Any:
+    """`n` with everything below it replaced, inner before outer."""
+    return (
+        _simplified_call(n)
+        if isinstance(n, Call)
+        else _simplified_node(map_children(n, _simplified))
+    )
+
+
+@memoized_per_node
+def _simplified_call(e: Call) -> Expr:
+    return rewrite(map_children(e, _simplified))
+
+
+def _simplified_node(n: Any) -> Any:
+    """A node, or the statements that take its place."""
+    match n:
+        case Check(cond=Const(value=1)) | Store(mask=Const(value=0)) | Append(mask=Const(value=0)):
+            return ()
+        case Store(mask=Const()) | Append(mask=Const()):
+            return replace(n, mask=None)
+        case If():
+            return _simplified_branch(n)
+        case Loop(range=Interval(lo, hi) as r) if constant_trip_count(r) == 0 or _has_no_effect(n):
+            never = rewrite(Call("ge", (lo, hi), "bool"))
+            checks = (replace(s, cond=never) for s in n.body if isinstance(s, Check))
+            return (
+                *(checks if constant_trip_count(r) != 0 else ()),
+                *(Assign(a.name, a.init) for a in n.accs),
+            )
+        case _:
+            return n
+
+
+def _has_no_effect(s: Loop) -> bool:
+    """Whether its iterations do nothing, or fail and do nothing else."""
+    fails = all(isinstance(c, Check) and c.cond == Const(False, "bool") for c in s.body)
+    return fails and all(isinstance(a.step, Var) and a.step.name == a.name for a in s.accs)
+
+
+def _simplified_branch(s: If) -> If | tuple[Stmt, ...]:
+    """A branch whose side is known, that is taken for nothing, or that merely chooses."""
+    if isinstance(s.cond, Const):
+        taken = s.then if s.cond.value else s.orelse
+        given = (Assign(y.name, y.then if s.cond.value else y.orelse) for y in s.yields)
+        return (*taken, *given)
+    if not (s.then or s.orelse or s.yields):
+        return s if may_raise_flags(s.cond) else ()
+    if not s.then and s.orelse and not s.yields:
+        return replace(s, cond=rewrite(Call("not", (s.cond,), "bool")), then=s.orelse, orelse=())
+    return s

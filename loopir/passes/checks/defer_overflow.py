@@ -1,0 +1,142 @@
+"""Deferred overflow checks: sums of small integers run in blocks that cannot overflow."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ...algebra.constant_folding import literal
+from ...analysis.intervals import Intervals
+from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
+from ...dtypes import DTYPES
+from ...ir_names import FreshNames
+from ...ir_traversal import walk
+from ...nodes import (
+    Accum,
+    Assign,
+    Call,
+    Check,
+    Const,
+    Expr,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Stmt,
+    Store,
+    Var,
+)
+from ...statement_blocks import map_statements
+from ..reduce.blocked_summation import tile_loop
+
+__all__ = ["defer_overflow"]
+
+_SHORT_BLOCK, _LONG_BLOCK = 1 << 12, 1 << 40
+"""Elements of a block that is worth a loop of its own, and of one that none outgrows."""
+
+
+def defer_overflow(kernel: Kernel) -> Kernel:
+    """A loop that adds up integers, and checks each sum, goes in blocks that cannot overflow; in
+    lanes of 32 bits, where these hold a block. Before::
+
+        def k(x: u8[::1], total: mut(i64[()])):
+            disjoint(x, total)
+            for i in loop(0, x.shape[0], s=5):
+                v = i64(x[i])
+                check(~add_over(s, v), "replay")
+                s = step(s + v)
+            total[()] = s
+
+    after::
+
+        def k(x: u8[::1], total: mut(i64[()])):
+            disjoint(x, total)
+            for i_1 in loop(range(0, x.shape[0], 4194304), s=5):
+                for i in loop(i_1, min(i_1 + 4194304, x.shape[0]), s_1=i32(0)):
+                    v = i64(x[i])
+                    s_1 = step(s_1 + i32(v))
+                check(~add_over(s, i64(s_1)), "replay")
+                s = step(s + i64(s_1))
+            total[()] = s
+    """
+    fresh = FreshNames(kernel)
+
+    def edit(s: Stmt) -> Stmt:
+        bounds = _term_bounds(s) if isinstance(s, Loop) else {}
+        if not isinstance(s, Loop) or not bounds:
+            return s
+        loaded = max((DTYPES[n.dtype].bits for n in walk(s) if isinstance(n, Load)), default=64)
+        summed = min(DTYPES[a.init.dtype].bits for a in s.accs)
+        for bits in sorted({max(loaded, 32), summed}):
+            size = min((1 << bits - 2) // max(bounds.values()), _LONG_BLOCK)
+            if bits <= summed and size >= _SHORT_BLOCK:
+                return _in_blocks(s, 1 << size.bit_length() - 1, f"i{bits}", fresh)
+        return s
+
+    return map_statements(kernel, edit)
+
+
+def _term_bounds(loop: Loop) -> Mapping[str, int]:
+    """How large the terms of each accumulator are at most; none if some are of another kind."""
+    if not isinstance(loop.range, Interval) or loop.until is not None:
+        return {}
+    if not all(isinstance(s, Assign | Check | Store) for s in loop.body):
+        return {}
+    terms, found = Intervals(), dict[str, int]()
+    for s in loop.body:
+        if isinstance(s, Assign) and DTYPES[s.value.dtype].kind in "iub":
+            terms.names[s.name] = terms.of(s.value)
+    for a in loop.accs:
+        fold = reduction_of(a, loop)
+        checks = overflow_checks_of(a, loop)
+        if fold is None or fold.op != "add" or fold.cond or DTYPES[fold.dtype].kind != "i":
+            return {}
+        low, high = terms.of(fold.value)
+        one_way = low >= 0 or high <= 0
+        if not checks or not (one_way or all(c.code == "replay" for c in checks)):
+            return {}
+        found[a.name] = max(abs(low), abs(high), 1)
+    return found
+
+
+def _in_blocks(loop: Loop, size: int, dtype: str, fresh: FreshNames) -> Loop:
+    checks = {a.name: overflow_checks_of(a, loop) for a in loop.accs}
+    asked = [c for each in checks.values() for c in each]
+    bare = replace(loop, body=tuple(s for s in loop.body if s not in asked))
+    folds = {a.name: f for a in loop.accs if (f := reduction_of(a, loop))}
+    tiled = tile_loop(bare, size, folds, fresh)
+    (inner,) = tiled.body
+    assert isinstance(inner, Loop)
+    pairs = list(zip(tiled.accs, inner.accs, strict=True))
+    done = {a.name: _cast_exactly(Var(b.name, dtype), a.init.dtype) for a, b in pairs}
+    over = (
+        Check(Call("not", (Call("add_over", (a.current, done[a.name]), "bool"),), "bool"), c.code)
+        for a in loop.accs for c in checks[a.name][:1]
+    )
+    accs = tuple(
+        replace(a, step=Call("add", (a.current, done[a.name]), a.init.dtype)) for a in loop.accs
+    )
+    inner = replace(
+        inner, accs=tuple(_block_accumulator(b, folds[a.name], dtype) for a, b in pairs)
+    )
+    return replace(tiled, body=(inner, *over), accs=accs)
+
+
+def _block_accumulator(a: Accum, fold: Reduction, dtype: str) -> Accum:
+    """The accumulator of a block."""
+    step = Call("add", (Var(a.name, dtype), _cast_exactly(fold.value, dtype)), dtype)
+    return replace(a, init=literal(0, dtype), step=step)
+
+
+def _cast_exactly(e: Expr, dtype: str) -> Expr:
+    """`e`, which `dtype` holds, in it."""
+    match e:
+        case _ if e.dtype == dtype:
+            return e
+        case Const(value):
+            return literal(int(value), dtype)
+        case Call("select", (cond, a, b)):
+            return Call("select", (cond, _cast_exactly(a, dtype), _cast_exactly(b, dtype)), dtype)
+        case Call("cast", (x,)) if DTYPES[x.dtype].kind in "iu" and e.dtype == "i64":
+            return _cast_exactly(x, dtype)
+        case _:
+            return Call("cast", (e,), dtype)

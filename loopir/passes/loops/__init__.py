@@ -1,0 +1,1 @@
+"""Loop transformations: partitioning, fission, order, unrolling, blocking, unroll-and-jam."""

@@ -1,0 +1,242 @@
+"""Cache blocking with packing: sums too long for the caches run strip by strip for all rows."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.constant_folding import index_const
+from ...algebra.index_builder import index_add, index_max, is_nonempty
+from ...analysis.mod_ref import AliasInfo
+from ...analysis.uniformity import Uniformity
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, bound_names, names_read, substitute
+from ...ir_traversal import bottom_up, map_children, range_bounds, walk
+from ...lazy_dataclass import record
+from ...machine_model import DEFAULT_MACHINE, Machine, best_register_tile, strip_length
+from ...nodes import (
+    Accum,
+    Assign,
+    Broadcast,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    Range,
+    Stmt,
+    Store,
+    Var,
+    VecLoop,
+)
+from ..vector.vectorize_outer import can_run_in_lockstep
+from ..vector.widen import WIDTH
+from .jam import first_lane_code
+from .loop_splitting import max_iterations, strip_mine
+
+__all__ = ["block_cache"]
+
+
+def block_cache(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
+    """Of a product, a strip of each sum is taken for all rows before the next strip of any.
+
+    What all rows load then comes from a panel, in which it lies close together, and which stays in
+    the cache. Each sum goes on from memory, in Python's order. Before::
+
+        def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for j in vec(0, n, width=W):
+                for i in loop(0, n):
+                    for k in loop(0, n, s=c[i, j:W]):
+                        s = step(s + broadcast(a[i, k], W) * b[k, j:W])
+                    c[i, j:W] = s
+
+    after::
+
+        def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for j in vec(0, n, width=W):
+                if 0 < n:
+                    b_1 = local(f64, 1024, W)
+                    for k_1 in loop(range(0, max(n, 1), 1024)):
+                        for k_2 in loop(k_1, min(k_1 + 1024, n)):
+                            b_1[k_2 - k_1, 0:W] = b[k_2, j:W]
+                        for i in loop(0, n):
+                            for k in loop(k_1, min(k_1 + 1024, n), s=c[i, j:W]):
+                                s = step(s + broadcast(a[i, k], W) * b_1[k - k_1, 0:W])
+                            c[i, j:W] = s
+    """
+    if kernel.stops:
+        return kernel
+    memory, fresh = AliasInfo(kernel), FreshNames(kernel)
+
+    def visit(n: Any) -> Any:
+        if isinstance(n, Loop):
+            nest = _match_sum_nest(n)
+            if nest and _is_legal(nest, memory, kernel):
+                work = _CacheBlocking(nest, machine, fresh)
+                return work.stmt() if work.is_long else n
+        return map_children(n, visit) if isinstance(n, VecLoop | If) else n
+
+    def within(n: Any) -> Any:
+        return visit(n) if isinstance(n, VecLoop) else map_children(n, within)
+
+    return map_children(kernel, lambda n: within(n) if isinstance(n, _ENCLOSING) else n)
+
+
+_ENCLOSING = (Loop, VecLoop, If)
+
+
+@record(frozen=True, slots=True)
+class _SumNest:
+    """``rows`` around one ``fold``, where all of ``conds`` hold; ``homes``: for each of its
+    accumulators the store of it.
+    """
+
+    rows: Loop
+    fold: Loop
+    conds: tuple[Expr, ...]
+    before: tuple[Assign, ...]
+    homes: dict[str, Store]
+
+    def panels(self) -> list[Load]:
+        """The vectors that the fold loads for each row anew."""
+        varying, own = (
+            Uniformity(first_lane_code(self.rows)),
+            bound_names(self.rows) - {self.fold.var},
+        )
+        loads = (n for n in walk(self.fold) if isinstance(n, Load) and n.lanes != 1)
+        shared = (
+            n for n in loads if not varying.differs(*n.index) and not own & names_read(*n.index)
+        )
+        return list(dict.fromkeys(n for n in shared if self.fold.var in names_read(*n.index)))
+
+    def start(self, name: str) -> Expr:
+        """What the accumulator starts as, not by a name that is for nothing else."""
+        init = next(a.init for a in self.fold.accs if a.name == name)
+        if not isinstance(init, Var) or sum(n == init for n in walk(self.rows)) > 1:
+            return init
+        return next((s.value for s in self.before if s.name == init.name), init)
+
+
+def _match_sum_nest(rows: Loop) -> _SumNest | None:
+    body, conds = rows.body, []
+    while len(body) == 1 and isinstance(body[0], If) and not (body[0].orelse or body[0].yields):
+        conds.append(body[0].cond)
+        body = body[0].then
+    at = next((k for k, s in enumerate(body) if isinstance(s, Loop)), None)
+    if at is None or rows.accs or rows.until is not None:
+        return None
+    before, fold, after = body[:at], body[at], body[at + 1 :]
+    assert isinstance(fold, Loop)
+    plain = fold.until is None and isinstance(fold.range, Interval)
+    inside = all(isinstance(s, Assign) for s in (*before, *fold.body))
+    wide = bool(fold.accs) and all(a.init.lanes != 1 for a in fold.accs)
+    homes = {
+        s.value.name: s for s in after
+        if isinstance(s, Store) and isinstance(s.value, Var) and s.mask is None
+    }
+    whole = list(homes) == [a.name for a in fold.accs] and len(after) == len(homes)
+    if not (plain and inside and wide and whole):
+        return None
+    rows = replace(rows, body=body)
+    return _SumNest(rows, fold, tuple(conds), before, homes)  # type: ignore[arg-type]  # Assigns
+
+
+def _is_legal(n: _SumNest, memory: AliasInfo, kernel: Kernel) -> bool:
+    """Whether the rows may take turns, and nothing but the sums sees what they have come to."""
+    assert isinstance(n.fold.range, Interval)
+    if bound_names(n.rows) & names_read(n.fold.range, *n.conds) or not n.panels():
+        return False
+    if not can_run_in_lockstep(first_lane_code(n.rows), kernel, 2):
+        return False
+    stores = Counter(s.array for s in n.homes.values())
+    loads = [x for part in (n.rows, *n.conds) for x in walk(part) if isinstance(x, Load)]
+    for name, store in n.homes.items():
+        if n.start(name) == _stored_value(store):
+            loads.remove(_stored_value(store))
+    touched = [*(x.array for x in loads), *stores]
+    return all(touched.count(a) == 1 for a in stores) and not any(
+        a != b and memory.shared(a, b) for a in stores for b in touched
+    )
+
+
+def _stored_value(s: Store) -> Load:
+    """What the place of a store holds."""
+    return Load(s.array, s.index, s.value.dtype, s.value.lanes, s.axis, s.step)
+
+
+class _CacheBlocking:
+    """The rewriting of one nest."""
+
+    def __init__(self, nest: _SumNest, machine: Machine, fresh: FreshNames) -> None:
+        self.nest, self.fresh = nest, fresh
+        self.panels = {n: fresh.name(n.array) for n in nest.panels()}
+        tile = best_register_tile(machine, len(nest.fold.accs))
+        row = tile.columns * len(self.panels) * machine.bytes
+        self.length = strip_length(machine.caches[1], row)
+        self.strip = Var(fresh.name(nest.fold.var), INDEX)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the sums may be longer than a strip."""
+        assert isinstance(self.nest.fold.range, Interval)
+        count = max_iterations(self.nest.fold.range)
+        return count is None or count > self.length
+
+    def stmt(self) -> Stmt:
+        fold, rows = self.nest.fold, self.nest.rows
+        assert isinstance(fold.range, Interval)
+        assert isinstance(rows.range, Interval)
+        lo, hi = fold.range.lo, fold.range.hi
+        once = index_max(hi, index_add(lo, 1))
+        strips, inside = strip_mine(fold.range, self.length, self.strip)
+        strips = replace(strips, end=once)
+        body = (*self.packed(inside), self.continued(inside))
+        locals_ = [Local(p, n.dtype, self.length, WIDTH) for n, p in self.panels.items()]
+        loop = Loop(self.strip.name, strips, body, span=fold.span)
+        made: tuple[Stmt, ...] = (*locals_, loop)
+        for cond in (*reversed(self.nest.conds), is_nonempty(rows.range)):
+            made = (If(cond, made, span=rows.span),)
+        return made[0]
+
+    def packed(self, strip: Range) -> Iterator[Loop]:
+        """Fills the panels with what the strip loads."""
+        var = self.nest.fold.var
+        for load, panel in self.panels.items():
+            k = Var(self.fresh.name(var), INDEX)
+            at = (self.row(k), index_const(0))
+            store = Store(panel, at, substitute(load, {var: k}), axis=1)
+            yield Loop(k.name, strip, (store,))
+
+    def row(self, k: Var) -> Expr:
+        return Call("sub", (k, self.strip), INDEX)
+
+    def continued(self, strip: Range) -> Loop:
+        """The rows, the fold in each over the strip only."""
+        nest = self.nest
+        lo, _ = range_bounds(nest.fold.range)
+        later = Broadcast(Call("lt", (lo, self.strip), "bool"), WIDTH)
+
+        def unpacked(n: Any) -> Any:
+            if not isinstance(n, Load) or n not in self.panels:
+                return n
+            at = (self.row(Var(nest.fold.var, INDEX)), index_const(0))
+            return Load(self.panels[n], at, n.dtype, n.lanes, axis=1)
+
+        def started(a: Accum) -> Accum:
+            held = _stored_value(nest.homes[a.name])
+            if nest.start(a.name) == held:
+                return a
+            return replace(a, init=Call("select", (later, held, a.init), held.dtype, held.lanes))
+
+        fold = bottom_up(nest.fold, unpacked)
+        fold = replace(fold, range=strip, accs=tuple(started(a) for a in fold.accs))
+        body = tuple(fold if s is nest.fold else s for s in nest.rows.body)
+        return replace(nest.rows, body=body)

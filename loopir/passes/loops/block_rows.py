@@ -1,0 +1,80 @@
+"""Row blocking: each row is combined with as many others as stay in the cache meanwhile."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, names_read
+from ...ir_traversal import map_children, walk
+from ...machine_model import DEFAULT_MACHINE, Machine, strip_length
+from ...nodes import If, Interval, Kernel, Load, Loop, Var
+from ..reduce.blocked_summation import BLOCK_ELEMENTS
+from ..vector.vectorize_outer import can_run_in_lockstep
+from .jam import first_lane_code, sums_only_rows
+from .loop_splitting import max_iterations, strip_mine
+
+__all__ = ["block_rows"]
+
+CACHE_EIGHTHS = (
+    4  # eighths of the second cache that rows of one block of a fold fill, if they are so long
+)
+
+
+def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
+    """Each row is summed with a few of the others, before any is with the next few. Before::
+
+        def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for i in loop(0, n):
+                for j in loop(0, n):
+                    for k in vec(0, n, width=W, group=32, s=-0.0):
+                        s = step(s + a[i, k:W] * b[j, k:W])
+                    c[i, j] = hreduce("add", s)
+
+    after::
+
+        def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for j_1 in loop(range(0, n, 8)):
+                for i in loop(0, n):
+                    for j in loop(j_1, min(j_1 + 8, n)):
+                        for k in vec(0, n, width=W, group=32, s=-0.0):
+                            s = step(s + a[i, k:W] * b[j, k:W])
+                        c[i, j] = hreduce("add", s)
+    """
+    fresh = FreshNames(kernel)
+    few = CACHE_EIGHTHS * strip_length(machine.caches[1], BLOCK_ELEMENTS * 8)
+
+    def visit(n: Any) -> Any:
+        if isinstance(n, Loop) and (inner := _blockable_inner(n, kernel)) is not None:
+            assert isinstance(inner.range, Interval)
+            count = max_iterations(inner.range)
+            if count is not None and count <= few:
+                return n
+            strip = Var(fresh.name(inner.var), INDEX)
+            strips, inside = strip_mine(inner.range, few, strip)
+            body = (replace(n, body=(replace(inner, range=inside),)),)
+            return Loop(strip.name, strips, body, span=n.span)
+        return map_children(n, visit) if isinstance(n, Kernel | Loop | If) else n
+
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _blockable_inner(n: Loop, kernel: Kernel) -> Loop | None:
+    """The loop in `n`, where both may take their iterations in any order, and the sums in it load
+    rows that are the same for each iteration of `n`.
+    """
+    if len(n.body) != 1 or not isinstance(inner := n.body[0], Loop) or not sums_only_rows(n):
+        return None
+    if n.var in names_read(inner.range) or not isinstance(inner.range, Interval):
+        return None
+    view = first_lane_code(n)
+    loads = [x for x in walk(inner) if isinstance(x, Load) and x.lanes != 1]
+    shared = [
+        x for x in loads if inner.var in names_read(*x.index) and n.var not in names_read(*x.index)
+    ]
+    free = all(can_run_in_lockstep(s, kernel, 2) for s in (view, *view.body))
+    return inner if shared and free else None

@@ -1,0 +1,202 @@
+"""Loop interchange: a reduction down each column becomes a sweep over contiguous rows."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.constant_folding import constant_trip_count, index_const
+from ...algebra.index_builder import index_sub
+from ...analysis.access import accesses, has_unit_stride
+from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
+from ...ir_names import FreshNames, names_read, substitute
+from ...ir_traversal import map_children, walk
+from ...lazy_dataclass import record
+from ...nodes import (
+    Accum,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Stmt,
+    Store,
+    While,
+    Zip,
+)
+from ...op_table import OPS
+from ...statement_blocks import backward_slice
+
+__all__ = ["interchange"]
+
+_MAX_WEIGHT = 1.0  # weight of an operation that may be done anew for each row
+_MIN_ROW_LENGTH = (
+    12  # columns below which a row is too short to be a loop of its own: for all machines, as
+)
+# a fold that stays in place may be taken in lanes, and so has other bits
+
+
+def interchange(kernel: Kernel) -> Kernel:
+    """Where each iteration folds and then stores the result, the store's array holds the fold.
+
+    Every element is folded in the order in which it was. Before::
+
+        def k(a: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(a, out)
+            for j in loop(0, a.shape[1]):
+                for i in loop(0, a.shape[0], s=0.0):
+                    s = step(s + a[i, j])
+                out[j] = s / 2.0
+
+    after::
+
+        def k(a: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(a, out)
+            if a.shape[1] >= 12:
+                for j_1 in loop(0, a.shape[1]):
+                    out[j_1] = 0.0
+                for i_1 in loop(0, a.shape[0]):
+                    for j_2 in loop(0, a.shape[1]):
+                        out[j_2] = out[j_2] + a[i_1, j_2]
+                for j_3 in loop(0, a.shape[1]):
+                    out[j_3] = out[j_3] / 2.0
+            else:
+                for j in loop(0, a.shape[1]):
+                    for i in loop(0, a.shape[0], s=0.0):
+                        s = step(s + a[i, j])
+                    out[j] = s / 2.0
+    """
+    memory, fresh = AliasInfo(kernel), FreshNames(kernel)
+
+    def visit(n: Any) -> Any:
+        match n:
+            case If(cond, _, (Loop() as narrow,)) if cond == _has_long_rows(narrow):
+                return n
+            case If() | Loop() | While() | Zip():
+                nest = _match_reduction_nest(n) if isinstance(n, Loop) else None
+                if nest and _is_legal(nest, memory) and _pays(nest, kernel):
+                    return _versioned_on_width(nest, tuple(_interchanged(nest, fresh)))
+                return map_children(n, visit)
+            case _:
+                return n
+
+    return map_children(kernel, visit)
+
+
+def _has_long_rows(outer: Loop) -> Expr | None:
+    """Whether a row is long, where that is known only when the kernel runs."""
+    if not isinstance(outer.range, Interval) or constant_trip_count(outer.range) is not None:
+        return None
+    length = index_sub(outer.range.hi, outer.range.lo)
+    return Call("ge", (length, index_const(_MIN_ROW_LENGTH)), "bool")
+
+
+def _versioned_on_width(n: _ReductionNest, rows: tuple[Stmt, ...]) -> Stmt | tuple[Stmt, ...]:
+    assert isinstance(n.outer.range, Interval)
+    wide, count = _has_long_rows(n.outer), constant_trip_count(n.outer.range)
+    if count is not None or wide is None:
+        return rows if (count or 0) >= _MIN_ROW_LENGTH else n.outer
+    return If(wide, rows, (n.outer,), span=n.outer.span)
+
+
+@record(frozen=True, slots=True)
+class _ReductionNest:
+    """``outer`` with only `inner`, assignments, and a store for each accumulator, by its name."""
+
+    outer: Loop
+    inner: Loop
+    names: tuple[Assign, ...]
+    stores: dict[str, Store]
+
+
+def _match_reduction_nest(outer: Loop) -> _ReductionNest | None:
+    loops = [s for s in outer.body if isinstance(s, Loop)]
+    if len(loops) != 1 or outer.accs or outer.until is not None or loops[0].until is not None:
+        return None
+    (inner,) = loops
+    rest = [s for s in (*outer.body, *inner.body) if s is not inner]
+    last = outer.body[outer.body.index(inner) + 1 :]
+    names = tuple(s for s in outer.body if isinstance(s, Assign))
+    stores = [s for s in last if isinstance(s, Store) and s.mask is None]
+    if len(rest) != len(names) + len(stores) + sum(isinstance(s, Assign) for s in inner.body):
+        return None
+    by_name: dict[str, Store] = {}
+    for store in stores:
+        value = names_read(store.value, *backward_slice(names, store.value))
+        folds = [a for a in inner.accs if a.name in value]
+        if len(folds) != 1 or folds[0].init.dtype != store.value.dtype:
+            return None
+        by_name[folds[0].name] = store
+    whole = len(by_name) == len(stores) == len(inner.accs)
+    return _ReductionNest(outer, inner, names, by_name) if whole and stores else None
+
+
+def _is_legal(n: _ReductionNest, memory: AliasInfo) -> bool:
+    """Whether nothing but the stores sees when they are made, and all of the inner loop's work can
+    be done in every row.
+    """
+    arrays = [s.array for s in n.stores.values()]
+    if len(set(arrays)) != len(arrays) or memory.overlap(arrays, arrays_read((n.outer,))):
+        return False
+    if any(memory.overlap((a,), (b for b in arrays if b != a)) for a in arrays):
+        return False
+    inside = {n.outer.var, *(s.name for s in n.names)}
+    fixed = isinstance(n.inner.range, Interval) and isinstance(n.outer.range, Interval)
+    if not fixed or inside & names_read(n.inner.range):
+        return False
+    folds = {a.name for a in n.inner.accs}
+    shared = backward_slice(n.names, *_inner_values(n))
+    if folds & names_read(*(s.value for s in shared), *(a.init for a in n.inner.accs)):
+        return False
+    seen = (names_read(a.step, *backward_slice(n.inner.body, a.step)) for a in n.inner.accs)
+    crossing = any(len(folds & names) > 1 for names in seen)
+    dear = any(
+        isinstance(x, Call) and OPS[x.op].weight > _MAX_WEIGHT for s in shared for x in walk(s)
+    )
+    return not crossing and not dear
+
+
+def _inner_values(n: _ReductionNest) -> tuple[Expr, ...]:
+    steps = tuple(a.step for a in n.inner.accs)
+    return (*steps, *(s.value for s in n.inner.body if isinstance(s, Assign)))
+
+
+def _pays(n: _ReductionNest, kernel: Kernel) -> bool:
+    """Whether the outer loop walks memory one by one where the inner one leaps."""
+    params = {p.name: p for p in kernel.params}
+    found = accesses((n.outer,))
+    columns = [a for a in found if has_unit_stride(a, params[a.array], n.outer.var)]
+    rows = [a for a in found if has_unit_stride(a, params[a.array], n.inner.var)]
+    stored = {a.array for a in columns if a.is_write} == arrays_written((n.outer,))
+    return stored and not rows and any(not a.is_write and n.inner.var in a.loops for a in columns)
+
+
+def _interchanged(n: _ReductionNest, fresh: FreshNames) -> Iterable[Stmt]:
+    held = {a.name: Load(s.array, s.index, a.init.dtype) for a, s in _accums_and_stores(n)}
+    yield _store_loop(
+        n, [replace(s, value=a.init) for a, s in _accums_and_stores(n)], n.names, fresh
+    )
+    steps = [replace(s, value=substitute(a.step, held)) for a, s in _accums_and_stores(n)]
+    body = tuple(substitute(s, held) for s in n.inner.body)
+    before = backward_slice(n.names, *_inner_values(n), *(e for s in steps for e in s.index))
+    row = replace(n.outer, body=(*before, *body, *steps))
+    yield fresh.copy(replace(n.inner, body=(row,), accs=()))
+    changed = [s for a, s in _accums_and_stores(n) if s.value != a.current]
+    last = [replace(s, value=substitute(s.value, held)) for s in changed]
+    if last:
+        yield _store_loop(n, last, tuple(substitute(s, held) for s in n.names), fresh)
+
+
+def _accums_and_stores(n: _ReductionNest) -> list[tuple[Accum, Store]]:
+    return [(a, n.stores[a.name]) for a in n.inner.accs]
+
+
+def _store_loop(
+    n: _ReductionNest, stores: list[Store], names: tuple[Assign, ...], fresh: FreshNames
+) -> Loop:
+    """A loop like the outer one, for `stores` and what they need of `names`."""
+    before = backward_slice(names, *(e for s in stores for e in (s.value, *s.index)))
+    return fresh.copy(replace(n.outer, body=(*before, *stores)))

@@ -1,0 +1,229 @@
+"""Unroll-and-jam: several iterations of an outer loop share its inner loops and their loads."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.constant_folding import constant_trip_count, index_const
+from ...algebra.index_builder import index_add, index_floordiv, index_max, index_mul, index_sub
+from ...analysis.uniformity import Uniformity
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import FreshNames, bound_names, rename_names, substitute
+from ...ir_traversal import map_children, walk
+from ...machine_model import DEFAULT_MACHINE, Machine, best_register_tile, max_row_sums
+from ...nodes import (
+    Accum,
+    Assign,
+    Broadcast,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    LoopLike,
+    Ramp,
+    RangeDesc,
+    Stmt,
+    Store,
+    Var,
+    VecLoop,
+)
+from ...op_table import OPS
+from ..reduce.version_short_reductions import SHORT_LIMIT
+from ..vector.vectorize_outer import can_run_in_lockstep
+from .loop_splitting import max_iterations
+
+__all__ = [
+    "EXPENSIVE_WEIGHT", "jam", "unroll_and_jam", "first_lane_code", "results_stall",
+    "sums_only_rows",
+]
+
+
+def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
+    """Iterations of a loop run side by side where folds inside it then share what they load.
+
+    As many as keep their accumulators in registers. The rest of the iterations follow one by one.
+    Before::
+
+        def k(a: f32[:, ::1], b: f32[:, ::1], n: i64, c: mut(f32[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for i in loop(0, 2):
+                for j in vec(0, n, width=W):
+                    for k in loop(0, n, s=broadcast(f32(0.0), W)):
+                        s = step(s + broadcast(a[i, k], W) * b[k, j:W])
+                    c[i, j:W] = s
+
+    after::
+
+        def k(a: f32[:, ::1], b: f32[:, ::1], n: i64, c: mut(f32[:, ::1])):
+            disjoint(a, c)
+            disjoint(b, c)
+            for i in loop(range(0, 1, 2)):
+                for j in vec(0, n, width=W):
+                    for k in loop(0, n, s=broadcast(f32(0.0), W), s_1=broadcast(f32(0.0), W)):
+                        s = step(s + broadcast(a[i, k], W) * b[k, j:W])
+                        s_1 = step(s_1 + broadcast(a[i + 1, k], W) * b[k, j:W])
+                    c[i, j:W] = s
+                    c[i + 1, j:W] = s_1
+    """
+    fresh = FreshNames(kernel)
+
+    def visit(n: Any, wait: bool = False) -> Any:
+        wait = wait or (isinstance(n, VecLoop) and results_stall(n))
+        done = map_children(n, lambda c: visit(c, wait)) if isinstance(n, _ENCLOSING) else n
+        if not isinstance(done, Loop) or (done is not n and not sums_only_rows(done)):
+            return done
+        view = first_lane_code(done)
+        if not _shares_loads(done, Uniformity(view)) or not can_run_in_lockstep(view, kernel, 2):
+            return done
+        rows = _jam_factor(done, machine, inmost=done is n, wait=wait)
+        return tuple(unroll_and_jam(done, rows, fresh)) if rows > 1 else done
+
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+_ENCLOSING = (Kernel, Loop, VecLoop, If)
+
+MAX_ROW_SUMS = (
+    2  # sums of rows side by side in the loop next to them; the rest in the loop around it
+)
+EXPENSIVE_WEIGHT = 3.0  # weight above which work takes longer than to load what it is done with
+
+
+def first_lane_code(n: Any) -> Any:
+    """`n` as the scalar code that its lane 0 runs."""
+    n = map_children(n, first_lane_code)
+    match n:
+        case Broadcast(value):
+            return value
+        case Ramp(base):
+            return base
+        case VecLoop(var, rng, _, body, accs):
+            return Loop(var, rng, body, tuple(Accum(a.name, a.init, a.step) for a in accs))
+        case _:
+            return n if getattr(n, "lanes", 1) == 1 else replace(n, lanes=1)
+
+
+def _vector_reductions(loop: Loop) -> Iterator[Loop | VecLoop]:
+    """The innermost loops in `loop` that carry vectors."""
+    for n in (n for s in loop.body for n in walk(s)):
+        inner = isinstance(n, LoopLike) and not any(isinstance(x, LoopLike) for x in [*walk(n)][1:])
+        if inner and isinstance(n, VecLoop) and n.accs:
+            yield n
+        if inner and isinstance(n, Loop) and any(a.init.lanes != 1 for a in n.accs):
+            yield n
+
+
+def sums_only_rows(loop: Loop) -> bool:
+    """Whether all folds in `loop` are cheap ones of lanes side by side, with nothing else in them.
+    """
+    folds = list(_vector_reductions(loop))
+    return bool(folds) and all(isinstance(n, VecLoop) and _is_plain_sum(n) for n in folds)
+
+
+def _is_plain_sum(n: VecLoop) -> bool:
+    alone = n.group is not None and n.tail is None and n.until is None
+    work = sum(OPS[x.op].weight for x in walk(n) if isinstance(x, Call) and x.lanes != 1)
+    return (
+        alone
+        and all(isinstance(s, Assign) for s in n.body)
+        and work <= EXPENSIVE_WEIGHT * len(n.accs)
+    )
+
+
+def _shares_loads(loop: Loop, varying: Uniformity) -> bool:
+    """Whether all folds in `loop` load something that is the same in each of its iterations."""
+    folds = list(_vector_reductions(loop))
+    return bool(folds) and all(
+        any(isinstance(n, Load) and not varying.differs(*n.index) for n in walk(fold))
+        for fold in folds
+    )
+
+
+def results_stall(lanes: VecLoop) -> bool:
+    """Whether few terms are folded, all from panels, before dear operations: while these go on, the
+    next folds had better begin, so they are to be near.
+    """
+    panels = [s for s in lanes.body if isinstance(s, Local)]
+    rows = [n for s in lanes.body for n in walk(s) if isinstance(n, Loop) and not n.accs]
+    after = [s for n in rows for s in n.body if isinstance(s, Assign | Store)]
+    dear = any(
+        isinstance(n, Call) and OPS[n.op].weight > EXPENSIVE_WEIGHT for s in after for n in walk(s)
+    )
+    return dear and bool(panels) and all(s.length <= SHORT_LIMIT for s in panels)
+
+
+def _jam_factor(loop: Loop, machine: Machine, *, inmost: bool, wait: bool) -> int:
+    """How many iterations to take at once."""
+    assert isinstance(loop.range, Interval)
+    folds, count = list(_vector_reductions(loop)), max_iterations(loop.range)
+    if not any(isinstance(fold, VecLoop) for fold in folds):
+        each = max(sum(a.init.lanes != 1 for a in fold.accs) for fold in folds)
+        best = best_register_tile(machine, each, count).rows
+        return min(machine.latency // each, best) if wait else best
+    if not sums_only_rows(loop):
+        return 1
+    most = max_row_sums(machine, max(map(_accumulator_bytes, folds)))
+    return min(most, MAX_ROW_SUMS if inmost else most, count or most)
+
+
+def _accumulator_bytes(fold: Loop | VecLoop) -> int:
+    """Of all its accumulators."""
+    assert isinstance(fold, VecLoop)
+    return sum((fold.group or 1) * DTYPES[a.init.dtype].bytes for a in fold.accs)
+
+
+def unroll_and_jam(loop: Loop, rows: int, fresh: FreshNames) -> Iterator[Stmt]:
+    """The loop over `rows` iterations at a time, then the loop over the rest."""
+    assert isinstance(loop.range, Interval)
+    lo, hi, count = loop.range.lo, loop.range.hi, constant_trip_count(loop.range)
+    copies = [_jammed_iteration(loop, k, fresh) for k in range(rows)]
+    yield replace(
+        loop, range=RangeDesc(lo, index_sub(hi, rows - 1), rows), body=_fuse_copies(copies)
+    )
+    if count is None or count % rows:
+        yield replace(fresh.copy(loop), range=Interval(_first_remaining(lo, hi, rows), hi))
+
+
+def _first_remaining(lo: Expr, hi: Expr, rows: int) -> Expr:
+    """Where the iterations begin that do not fill a tile."""
+    length = index_max(index_sub(hi, lo), 0)
+    return index_add(lo, index_mul(index_floordiv(length, rows), rows))
+
+
+def _jammed_iteration(loop: Loop, k: int, fresh: FreshNames) -> tuple[Stmt, ...]:
+    """The body for `k` iterations later, its names its own but for those of loops."""
+    at = Call("add", (Var(loop.var, INDEX), index_const(k)), INDEX)
+    counters = {n.var for s in loop.body for n in walk(s) if isinstance(n, Loop | VecLoop)}
+    own = (
+        {name: fresh.name(name) for name in sorted(bound_names(*loop.body) - counters)} if k else {}
+    )
+    body = tuple(rename_names(s, own) for s in loop.body)
+    return tuple(substitute(s, {loop.var: at}) for s in body) if k else body
+
+
+def _fuse_copies(copies: Sequence[tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
+    """Blocks that differ in names only, as one, statement by statement."""
+    return tuple(s for alike in zip(*copies, strict=True) for s in _fuse_nodes(alike))
+
+
+def _fuse_nodes(copies: Sequence[Any]) -> Sequence[Stmt]:
+    first = copies[0]
+    match first:
+        case Loop() | VecLoop():
+            accs = tuple(a for s in copies for a in s.accs)
+            body = _fuse_copies([s.body for s in copies])
+            return (replace(first, body=body, accs=accs),)  # type: ignore[arg-type]  # as the loop's
+        case If() if any(isinstance(n, LoopLike) for n in walk(first)):
+            then, orelse = (
+                _fuse_copies([getattr(s, f) for s in copies]) for f in ("then", "orelse")
+            )
+            yields = tuple(y for s in copies for y in s.yields)
+            return (replace(first, then=then, orelse=orelse, yields=yields),)
+        case _:
+            return copies

@@ -1,0 +1,205 @@
+"""Loop partitioning (index-set splitting): the interior iterations run without position tests."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from ...algebra.constant_folding import index_const
+from ...algebra.index_builder import index_add, index_max, index_min, index_mul, index_sub
+from ...analysis.affine import Affine, affine_form
+from ...analysis.iv_conditions import PositionTest, position_tests
+from ...dtypes import INDEX
+from ...ir_names import FreshNames
+from ...ir_traversal import N, bottom_up, map_children, walk
+from ...nodes import Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var, While
+from ...op_table import NEGATED_COMPARISON
+from ..canonical.simplify import simplify
+
+__all__ = ["partition_loops"]
+
+MAX_COPIED_NODES = 1500  # nodes of what is made: beyond, the tests stay where they are
+
+
+def partition_loops(kernel: Kernel) -> Kernel:
+    """A loop that asks in each iteration whether a neighbour is there is made three: near its ends
+    it asks, in between it need not. What it asks of places in loops inside is asked of their ends.
+    Before::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                out[i] = select(i > 0, x[select(i > 0, i - 1, 0)], 0.0)
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            end = min(x.shape[0], 1)
+            for i_1 in loop(0, end):
+                out[i_1] = 0.0
+            for i in loop(end, x.shape[0]):
+                out[i] = x[i - 1]
+    """
+    splits = _Partitioner(kernel)
+    made: Kernel = splits.all(kernel)
+    return kernel if made is kernel else simplify(made)
+
+
+class _Partitioner:
+    """Makes several loops of one."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._fresh = FreshNames(kernel)
+
+    def all(self, n: Any, *, exact: bool = False) -> Any:
+        """`n` with its loops split, outer ones first; only by ``exact`` tests, or by all."""
+        match n:
+            case Loop():
+                return self._loop(n, exact)
+            case If() | While() | Kernel():
+                return self._inside(n, exact=exact)
+            case _:
+                return n
+
+    def _inside(self, n: N, *, exact: bool) -> N:
+        return map_children(n, lambda c: self.all(c, exact=exact))
+
+    def _loop(self, n: Loop, exact: bool) -> Any:
+        found = [t for t in position_tests(n) if t.exact or not exact]
+        settled = {t.call: t.then for t in found if _is_constant_in(t, n)}
+        left = [t for t in found if t.call not in settled]
+        if not left:
+            return self._inside(_with_outcomes(n, settled), exact=exact)
+        if 3 * sum(1 for _ in walk(n)) > MAX_COPIED_NODES or not isinstance(n.range, Interval):
+            return n
+        done: list[Stmt] = []
+        pieces = self._pieces(n, left, done)
+        stops = [*(start for start, _, _ in pieces[1:]), n.range.hi]
+        inits = [a.init for a in n.accs]
+        for (start, known, near), stop in zip(pieces, stops, strict=True):
+            piece = self._inside(_with_outcomes(n, settled | known), exact=exact or near)
+            if stop is not n.range.hi:
+                piece = self._fresh.copy(piece)
+            accs = tuple(replace(a, init=e) for a, e in zip(piece.accs, inits, strict=True))
+            done.append(replace(piece, range=Interval(start, stop), accs=accs))
+            inits = [a.current for a in accs]
+        return tuple(done)
+
+    def _pieces(
+        self, n: Loop, tests: Sequence[PositionTest], out: list[Stmt]
+    ) -> list[tuple[Expr, dict[Call, bool], bool]]:
+        """Where each loop starts, what is known in it, and whether it is at an end; names go to
+        `out`.
+        """
+        assert isinstance(n.range, Interval)
+        lo, hi = n.range.lo, n.range.hi
+        lows, highs = ([t for t in tests if t.low is side] for side in (True, False))
+        if not lows and not highs:
+            here = [t for t in tests if t.bound == tests[0].bound]
+            place = _expression_of(tests[0].bound)
+            at = self._named(index_min(hi, index_max(lo, place)), out)
+            behind = self._named(index_max(at, index_min(hi, index_add(place, 1))), out)
+            return [
+                (lo, _interior_outcomes(here), False), (at, _outcomes_if_one_fails(here), True),
+                (behind, _interior_outcomes(here), False),
+            ]
+        pieces, start = list[tuple[Expr, dict[Call, bool], bool]](), lo
+        if lows:
+            pieces.append((lo, _outcomes_if_one_fails(lows), True))
+            first = reduce(index_max, map(_expression_of, _interior_bounds(lows)), lo)
+            start = self._named(index_min(hi, first), out)
+        pieces.append((start, _interior_outcomes([*lows, *highs]), False))
+        if highs:
+            last = reduce(index_min, map(_expression_of, _interior_bounds(highs)), hi)
+            pieces.append(
+                (self._named(index_max(start, last), out), _outcomes_if_one_fails(highs), True)
+            )
+        return pieces
+
+    def _named(self, e: Expr, out: list[Stmt]) -> Expr:
+        """`e` under a name, once for all."""
+        if isinstance(e, Const):
+            return e
+        name = self._fresh.name("end")
+        out.append(Assign(name, e))
+        return Var(name, INDEX)
+
+
+def _interior_bounds(tests: Sequence[PositionTest]) -> list[Affine]:
+    return list(dict.fromkeys(t.bound for t in tests))
+
+
+def _interior_outcomes(tests: Sequence[PositionTest]) -> dict[Call, bool]:
+    return {t.call: t.then for t in tests}
+
+
+def _outcomes_if_one_fails(tests: Sequence[PositionTest]) -> dict[Call, bool]:
+    """What the tests are where one of them fails, if that is known."""
+    known = len(_interior_bounds(tests)) == 1 and all(t.exact for t in tests)
+    return {t.call: not t.then for t in tests} if known else {}
+
+
+def _is_constant_in(t: PositionTest, n: Loop) -> bool:
+    """Whether a test comes out the same all through the loop, of which there is an iteration."""
+    assert isinstance(n.range, Interval)
+    lo, hi = affine_form(n.range.lo), affine_form(_end_if_nonempty(n.range))
+    end = lo if t.low else hi
+    if t.low is None or end is None:
+        return False
+    margin = end - t.bound if t.low else t.bound - end
+    turns = None if lo is None or hi is None else hi - lo
+    return _at_least(margin, 0) or (turns is not None and _at_least(margin - turns, -1))
+
+
+def _end_if_nonempty(range_: Interval) -> Expr:
+    """Where a range ends, if it is not empty."""
+    match range_.hi:
+        case Call("max", (end, least)) if least == range_.lo:
+            return end
+        case _:
+            return range_.hi
+
+
+def _at_least(form: Affine, least: int) -> bool:
+    return form.number is not None and form.number >= least
+
+
+def _with_outcomes(n: Loop, known: Mapping[Call, bool]) -> Loop:
+    """`n` with the outcomes of comparisons in their place, and of extrema what these tell."""
+    if not known:
+        return n
+    ordered = {_ordered_pair(call if holds else replace(call, op=NEGATED_COMPARISON[call.op]))
+               for call, holds in known.items()}
+
+    def edit(e: Any) -> Any:
+        match e:
+            case Call("min" | "max" as op, (a, b)):
+                least, largest = (a, b) if (a, b) in ordered else (b, a)
+                return e if (least, largest) not in ordered else least if op == "min" else largest
+            case Call():
+                return Const(known[e], "bool") if e in known else e
+            case _:
+                return e
+
+    done: Loop = bottom_up(n, edit)
+    return done
+
+
+def _ordered_pair(e: Call) -> tuple[Expr, Expr] | None:
+    """What is not above the other where `e` holds, and the other."""
+    a, b = e.args
+    return (a, b) if e.op in ("lt", "le") else (b, a) if e.op in ("gt", "ge") else None
+
+
+# -- bounds as expressions
+
+
+def _expression_of(form: Affine) -> Expr:
+    """The value of a form without loop variables."""
+    out: Expr = index_const(form.offset)
+    for symbol, c in sorted(form.symbols, key=lambda term: term[1] < 0):
+        size = index_mul(symbol, abs(c))
+        out = index_add(size, out) if c > 0 else index_sub(out, size)
+    return out

@@ -1,0 +1,150 @@
+"""Loop splitting on a flag: once it is true it stays true, and a second loop need not test it."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.constant_folding import index_const, literal
+from ...algebra.rewrite_rules import rewrite
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
+from ...ir_traversal import bottom_up, map_children
+from ...lazy_dataclass import record
+from ...nodes import Accum, Assign, Call, Const, Expr, Interval, Kernel, Loop, Stmt, Var
+from ...statement_blocks import map_nested_blocks, map_statements
+from ..canonical.propagate_copies import block_copy_propagation
+from ..vector.if_convert import flatten_loop
+from ..vector.vectorize_legality import vectorization_obstacle
+
+__all__ = ["split_on_flag"]
+
+
+def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """A loop with such a flag becomes a scalar one until it is true, and a vectorisable one.
+
+    Accumulators that are constant from then on stay as they are. Before::
+
+        def k(x: f64[::1], out: mut(f64[()]), some: mut(bool[()])):
+            disjoint(x, out)
+            disjoint(x, some)
+            for i in loop(0, x.shape[0], best=0.0, seen=False):
+                v = x[i]
+                best = step(select(v > 0.0, select(seen, max(best, v), v), best))
+                seen = step(seen | (v > 0.0))
+            out[()] = best
+            some[()] = seen
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[()]), some: mut(bool[()])):
+            disjoint(x, out)
+            disjoint(x, some)
+            for i_1 in loop(0, x.shape[0], best_1=0.0, seen_1=False, next=0):
+                v_1 = x[i_1]
+                best_1 = step(select(v_1 > 0.0, select(seen_1, max(best_1, v_1), v_1), best_1))
+                seen_1 = step(seen_1 | (v_1 > 0.0))
+                next = step(i_1 + 1)
+                until(seen_1)
+            for i in loop(next, x.shape[0], best=best_1):
+                v = x[i]
+                best = step(select(v > 0.0, max(best, v), best))
+            seen = seen_1
+            out[()] = best
+            some[()] = seen
+    """
+    fresh = FreshNames(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or s.until:
+            return s
+        flat = flatten_loop(s, kernel, fresh) or s
+        flag = next((f for a in flat.accs if (f := _flag(a, flat)) is not None), None)
+        if flag is None or vectorization_obstacle(flat, kernel, reassociate=reassociate) is None:
+            return s
+        rest, settled = _loop_after_flag(flat, flag, kernel)
+        if vectorization_obstacle(rest, kernel, reassociate=reassociate) is not None:
+            return s
+        return _split_loop(s, flag, rest, settled, fresh)
+
+    return map_statements(kernel, edit)
+
+
+@record(frozen=True, slots=True)
+class _Flag:
+    """A bool that starts false and is true from the first iteration on where ``cond`` holds."""
+
+    name: str
+    cond: Expr
+
+
+def _flag(acc: Accum, loop: Loop) -> _Flag | None:
+    """`acc` as a flag that the loop asks for; None where it is none."""
+    match acc:
+        case Accum(init=Const(value=False, dtype="bool"), step=Call(op="or", args=(a, b))):
+            me = Var(acc.name, "bool")
+            cond = b if a == me else a if b == me else None
+        case _:
+            return None
+    others = (*loop.body, *(a.step for a in loop.accs if a is not acc))
+    if cond is None or acc.name in names_read(cond) or acc.name not in names_read(*others):
+        return None
+    return _Flag(acc.name, cond)
+
+
+def _loop_after_flag(loop: Loop, flag: _Flag, kernel: Kernel) -> tuple[Loop, frozenset[str]]:
+    """`loop` where the flag is true, and the accumulators that do not change there."""
+    settled: dict[str, Expr] = {flag.name: literal(True, "bool")}
+    first = {flag.name: literal(False, "bool")}
+    for a in loop.accs:
+        step = _simplest_form(_assume_true(substitute(a.step, first), flag.cond))
+        if isinstance(step, Const) and a.name != flag.name:
+            settled[a.name] = step
+    while (moving := _unsettled(loop, settled)) is not None:
+        del settled[moving]
+    accs = tuple(
+        replace(a, step=substitute(a.step, settled)) for a in loop.accs if a.name not in settled
+    )
+    body = tuple(substitute(s, settled) for s in loop.body)
+    rest = bottom_up(replace(loop, body=body, accs=accs), rewrite)
+    return bottom_up(map_nested_blocks(rest, block_copy_propagation(kernel)), rewrite), frozenset(
+        settled
+    )
+
+
+def _unsettled(loop: Loop, settled: Mapping[str, Expr]) -> str | None:
+    """One of `settled` that would change after all."""
+    for a in loop.accs:
+        if a.name in settled and _simplest_form(substitute(a.step, settled)) != settled[a.name]:
+            return a.name
+    return None
+
+
+def _assume_true(e: Any, cond: Expr) -> Any:
+    """`e` where `cond` holds."""
+    return literal(True, "bool") if e == cond else map_children(e, lambda c: _assume_true(c, cond))
+
+
+def _simplest_form(e: Expr) -> Expr:
+    done: Expr = bottom_up(e, rewrite)
+    return done
+
+
+def _split_loop(
+    loop: Loop, flag: _Flag, rest: Loop, settled: frozenset[str], fresh: FreshNames
+) -> tuple[Stmt, ...]:
+    """The loop until the flag is true, the one from there on, and what did not change in it."""
+    assert isinstance(loop.range, Interval)
+    until = Var(fresh.name("next"), INDEX)
+    after = Call("add", (Var(loop.var, INDEX), index_const(1)), INDEX)
+    accs = (*loop.accs, Accum(until.name, loop.range.lo, after))
+    names = {n: fresh.name(n) for n in sorted(bound_names(loop))}
+    search = replace(loop, accs=accs, until=Var(flag.name, "bool"))
+    search = rename_names(search, names)
+    carried = tuple(
+        replace(a, init=Var(names[a.name], a.init.dtype)) for a in rest.accs
+    )
+    rest = replace(rest, range=Interval(until, loop.range.hi), accs=carried)
+    kept = (a for a in loop.accs if a.name in settled)
+    same = tuple(Assign(a.name, Var(names[a.name], a.init.dtype), span=a.span) for a in kept)
+    return (search, rest, *same)

@@ -1,0 +1,100 @@
+"""Loop unrolling: loops of few known iterations are written out; or the first iterations peeled."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...algebra.constant_folding import constant_trip_count, index_const
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, bound_names, rename_names, substitute
+from ...ir_traversal import advanced_accums, walk
+from ...nodes import Assign, Break, Call, Const, Expr, Interval, Kernel, Loop, Return, Stmt, Var
+from ...statement_blocks import map_statements
+
+__all__ = ["is_fully_unrolled", "unroll", "unroll_loop"]
+
+MAX_TRIPS = 8  # one for all machines: what is written out folds in order, and not in lanes
+MAX_NODES = 600  # nodes of the unrolled code: beyond, a loop is the better code
+
+
+def unroll(kernel: Kernel) -> Kernel:
+    """Loops of at most 8 known iterations are written out.
+
+    The loop around one is then an innermost loop, and may be vectorised. Before::
+
+        def k(x: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                for j in loop(0, 2, s=0.0):
+                    s = step(s + x[i, j])
+                out[i] = s
+
+    after::
+
+        def k(x: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                s_1 = 0.0 + x[i, 0]
+                s = s_1 + x[i, 1]
+                out[i] = s
+    """
+    fresh = FreshNames(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or not is_fully_unrolled(s):
+            return s
+        return unroll_loop(s, constant_trip_count(s.range) or 0, fresh)
+
+    return map_statements(kernel, edit)
+
+
+def is_fully_unrolled(loop: Loop) -> bool:
+    """Whether all iterations of `loop` are known, and few."""
+    count = constant_trip_count(loop.range) if isinstance(loop.range, Interval) else None
+    if count is None or count > MAX_TRIPS or not _can_unroll(loop):
+        return False
+    return count * sum(1 for _ in walk(loop)) <= MAX_NODES
+
+
+def _can_unroll(loop: Loop) -> bool:
+    """Whether nothing leaves the loop early, and nothing counts in the middle of an iteration."""
+    leaves = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
+    return not (leaves or loop.until or advanced_accums(loop))
+
+
+def unroll_loop(loop: Loop, factor: int, fresh: FreshNames) -> tuple[Stmt, ...]:
+    """The first `factor` iterations of `loop` (it has as many), then the loop over the others."""
+    assert isinstance(loop.range, Interval), "canonical loops are unrolled"
+    assert _can_unroll(loop), "the loop may be left in the middle"
+    count, lo = constant_trip_count(loop.range), loop.range.lo
+    assert count is None or count >= factor, "there are not so many iterations"
+    values: dict[str, Expr] = {a.name: a.init for a in loop.accs}
+    done: list[Stmt] = []
+    for k in range(factor):
+        last = count is not None and k == count - 1
+        done += _unrolled_iteration(loop, _plus_constant(lo, k), values, fresh, last)
+    if count == factor:
+        return tuple(done) if factor else tuple(Assign(a.name, a.init) for a in loop.accs)
+    rest = Interval(_plus_constant(lo, factor), loop.range.hi)
+    accs = tuple(replace(a, init=values[a.name]) for a in loop.accs)
+    return (*done, replace(loop, range=rest, accs=accs))
+
+
+def _unrolled_iteration(
+    loop: Loop, index: Expr, values: dict[str, Expr], fresh: FreshNames, last: bool
+) -> Iterator[Stmt]:
+    """One iteration with names of its own; `values` are the accumulators before, then after it."""
+    own = {name: fresh.name(name) for name in sorted(bound_names(*loop.body))}
+    here = {loop.var: index, **values}
+    for s in loop.body:
+        yield substitute(rename_names(s, own), here)
+    for a in loop.accs:
+        name = a.name if last else fresh.name(a.name)
+        yield Assign(name, substitute(rename_names(a.step, own), here), span=a.span)
+        values[a.name] = Var(name, a.init.dtype)
+
+
+def _plus_constant(e: Expr, k: int) -> Expr:
+    if isinstance(e, Const):
+        return index_const(int(e.value) + k)
+    return Call("add", (e, index_const(k)), INDEX) if k else e

@@ -1,0 +1,180 @@
+"""Carried indexed load: the element at a loop-carried index is carried beside the index."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.constant_folding import literal
+from ...algebra.index_builder import is_nonempty
+from ...analysis.mod_ref import AliasInfo
+from ...ir_names import FreshNames, bound_names, names_read, substitute
+from ...ir_traversal import bottom_up, walk
+from ...lazy_dataclass import record
+from ...nodes import (
+    Accum,
+    Assign,
+    Break,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Stmt,
+    Var,
+    Yield,
+)
+from ...statement_blocks import evaluated_by, map_statements
+
+__all__ = ["carry_indexed"]
+
+
+def carry_indexed(kernel: Kernel) -> Kernel:
+    """A load at a place that a loop carries is one at its start, and then what the loop loads
+    anyway where it takes another place. An extremum that is kept by its place alone is one like any
+    other then. Before::
+
+        def k(x: f64[::1], at: mut(i64[()])):
+            disjoint(x, at)
+            for i in loop(1, x.shape[0], b=0):
+                m = x[i] > x[b]
+                b = step(select(m, i, b))
+            at[()] = b
+
+    after::
+
+        def k(x: f64[::1], at: mut(i64[()])):
+            disjoint(x, at)
+            if 1 < x.shape[0]:
+                x_2 = give(x[0])
+            else:
+                x_2 = give(0.0)
+            for i in loop(1, x.shape[0], b=0, x_1=x_2):
+                m = x[i] > x_1
+                b = step(select(m, i, b))
+                x_1 = step(select(m, x[i], x_1))
+            at[()] = b
+    """
+    memory, fresh = AliasInfo(kernel), FreshNames(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        before: list[Stmt] = []
+        while (
+            isinstance(s, Loop) and (found := _without_indexed_load(s, memory, fresh)) is not None
+        ):
+            start, s = found
+            before.append(start)
+        return (*before, s) if before else s
+
+    return map_statements(kernel, edit)
+
+
+def _without_indexed_load(
+    loop: Loop, memory: AliasInfo, fresh: FreshNames
+) -> tuple[If, Loop] | None:
+    """What stands before `loop`, and it without a load at one of its places."""
+    if not isinstance(loop.range, Interval):
+        return None
+    nodes = [n for s in loop.body for n in walk(s)]
+    if any(isinstance(n, Break) for n in nodes):
+        return None
+    own, always = bound_names(loop), _unconditional_loads(loop)
+    for load in always:
+        places = [a for a in loop.accs if a.current in load.index]
+        around = [e for e in load.index if not places or e != places[0].current]
+        fixed = len(around) == len(load.index) - 1 and not names_read(*around) & own
+        if not places or not fixed or memory.crosses(load, loop.body):
+            continue
+        acc = Var(fresh.name(load.array), load.dtype)
+        names = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
+        led = _CarriedElement(places[0], load, acc, always, names, fresh).follow(
+            loop.body, places[0].step
+        )
+        if led is not None:
+            return _with_accumulator(loop, *led, places[0], load, acc, fresh)
+    return None
+
+
+def _unconditional_loads(loop: Loop) -> dict[Load, Expr]:
+    """What each iteration loads in any case, with its name."""
+    out: dict[Load, Expr] = {}
+    for s in loop.body:
+        if isinstance(s, Assign) and isinstance(s.value, Load):
+            out[s.value] = Var(s.name, s.value.dtype)
+    code = (*(e for s in loop.body for e in evaluated_by(s)), *(a.step for a in loop.accs))
+    return out | {n: n for e in code for n in walk(e) if isinstance(n, Load) and n not in out}
+
+
+def _with_accumulator(
+    loop: Loop, body: tuple[Stmt, ...], step: Expr, place: Accum, load: Load, acc: Var,
+    fresh: FreshNames,
+) -> tuple[If, Loop]:
+    """`loop` with `acc` in the place of `load`, and what that is at first."""
+    assert isinstance(loop.range, Interval)
+    start = fresh.name(load.array)
+    first = substitute(load, {place.name: place.init})
+    give = Yield(start, first, literal(0, load.dtype))
+
+    def named(n: Any) -> Any:
+        return acc if n == load else n
+
+    new = replace(loop, body=body, accs=(*loop.accs, Accum(acc.name, load, step, span=loop.span)))
+    new = bottom_up(new, named)
+    new = replace(new, accs=(*new.accs[:-1], replace(new.accs[-1], init=Var(start, load.dtype))))
+    return If(is_nonempty(loop.range), (), (), (give,), span=loop.span), new
+
+
+@record(frozen=True, slots=True)
+class _CarriedElement:
+    """``acc`` is to be ``load``, which is at ``place``; of what is ``always`` loaded, a new one.
+    ``names`` are those of the loop, which branches know too.
+    """
+
+    place: Accum
+    load: Load
+    acc: Var
+    always: Mapping[Load, Expr]
+    names: Mapping[str, Expr]
+    fresh: FreshNames
+
+    def follow(self, body: tuple[Stmt, ...], e: Expr) -> tuple[tuple[Stmt, ...], Expr] | None:
+        """The element at `e`, a place at the end of `body`, and what that becomes."""
+        if e == self.place.current:
+            return body, self.acc
+        at = replace(self.load, index=tuple(
+            e if x == self.place.current else x for x in self.load.index
+        ))
+        if at in self.always:
+            return body, self.always[at]
+        match e:
+            case Call("select", (cond, a, b)):
+                then = self.follow(body, a)
+                both = then and self.follow(then[0], b)
+                if then is None or both is None:
+                    return None
+                return both[0], Call("select", (cond, then[1], both[1]), self.load.dtype)
+            case Var(name=name):
+                for k, s in enumerate(body):
+                    if isinstance(s, Assign) and s.name == name:
+                        return self.follow(body, s.value)
+                    if isinstance(s, If) and (y := _yield_of(s, name)) is not None:
+                        made = self._branch(s, y)
+                        return made and ((*body[:k], made[0], *body[k + 1 :]), made[1])
+                if name in self.names:
+                    return self.follow(body, self.names[name])
+        return None
+
+    def _branch(self, s: If, y: Yield) -> tuple[If, Expr] | None:
+        """`s`, which gives the element at the place that `y` gives."""
+        then, orelse = self.follow(s.then, y.then), self.follow(s.orelse, y.orelse)
+        if then is None or orelse is None:
+            return None
+        new = Yield(self.fresh.name(self.load.array), then[1], orelse[1])
+        s = replace(s, then=then[0], orelse=orelse[0], yields=(*s.yields, new))
+        return s, Var(new.name, self.load.dtype)
+
+
+def _yield_of(s: If, name: str) -> Yield | None:
+    return next((y for y in s.yields if y.name == name), None)

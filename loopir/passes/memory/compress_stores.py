@@ -1,0 +1,99 @@
+"""Compress-stores: a store at a counter that the same branch increments becomes an append."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...algebra.index_builder import index_add
+from ...analysis.mod_ref import arrays_written
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, names_read
+from ...ir_traversal import walk
+from ...nodes import Accum, Append, Break, If, Kernel, Loop, Return, Stmt, Store, Var
+from ...statement_blocks import map_statements
+
+__all__ = ["compress_stores"]
+
+
+def compress_stores(kernel: Kernel) -> Kernel:
+    """A count that nothing else asks for on the way belongs to the array. Lanes append together.
+    Before::
+
+        def k(x: f64[::1], out: mut(f64[::1]), n: mut(i64[()])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0], k=0):
+                if x[i] > 0.0:
+                    out[k] = x[i]
+                    k_1 = give(k + 1)
+                else:
+                    k_1 = give(k)
+                k = step(k_1)
+            n[()] = k
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[::1]), n: mut(i64[()])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0], k=0):
+                if x[i] > 0.0:
+                    append(out, k, x[i], only=True)
+            n[()] = k
+    """
+    fresh = FreshNames(kernel)
+    ranks = {p.name: p.rank for p in kernel.params}
+
+    def edit(s: Stmt) -> Stmt:
+        if isinstance(s, Loop) and not any(
+            isinstance(n, Break | Return) for x in s.body for n in walk(x)  # without the steps
+        ):
+            for acc in s.accs:
+                s = _as_compress_store(s, acc, ranks, fresh) or s
+        return s
+
+    return map_statements(kernel, edit)
+
+
+def _as_compress_store(
+    loop: Loop, acc: Accum, ranks: dict[str, int | None], fresh: FreshNames
+) -> Loop | None:
+    """`loop`, if all that `acc` does in it is to count what one branch stores at it."""
+    count, at = (
+        acc.current,
+        next((k for k, s in enumerate(loop.body) if _is_counting_branch(s, acc)), None),
+    )
+    s = loop.body[at] if at is not None else None
+    if at is None or not isinstance(s, If) or acc.init.dtype != INDEX or loop.until is not None:
+        return None
+    given = next(y for y in s.yields if Var(y.name, INDEX) == acc.step)
+    places = [x for x in s.then if isinstance(x, Store) and x.index == (count,)]
+    rest = [x for x in s.then if x not in places]
+    others = [*loop.body[:at], *loop.body[at + 1 :], *rest, *s.orelse]
+    steps = [a.step for a in loop.accs if a is not acc]
+    gives = [e for y in s.yields if y is not given for e in (y.then, y.orelse)]
+    own = {acc.name, given.name}
+    if not places or own & names_read(*others, *steps, *gives, s.cond, *(x.value for x in places)):
+        return None
+    arrays = [x.array for x in places]
+    alone = len(set(arrays)) == len(arrays) and not set(arrays) & arrays_written(others)
+    if not alone or any(ranks.get(a) != 1 for a in arrays) or any(x.mask for x in places):
+        return None
+    counts = [count, *(Var(fresh.name(acc.name), INDEX) for _ in arrays[1:])]
+    names = dict(zip(arrays, counts, strict=True))
+    then = tuple(
+        Append(x.array, names[x.array].name, x.value, only=True, span=x.span)
+        if isinstance(x, Store) and x in places else x
+        for x in s.then
+    )
+    branch = replace(s, then=then, yields=tuple(y for y in s.yields if y is not given))
+    accs = [replace(a, step=count) if a is acc else a for a in loop.accs]
+    accs += [Accum(c.name, acc.init, c, span=acc.span) for c in counts[1:]]
+    return replace(
+        loop, body=(*loop.body[:at], branch, *loop.body[at + 1 :]), accs=tuple(accs)
+    )
+
+
+def _is_counting_branch(s: Stmt, acc: Accum) -> bool:
+    """Whether `s` is a branch that counts one up, or leaves the count as it is."""
+    up, same = index_add(acc.current, 1), acc.current
+    return isinstance(s, If) and any(
+        Var(y.name, INDEX) == acc.step and (y.then, y.orelse) == (up, same) for y in s.yields
+    )

@@ -1,0 +1,215 @@
+"""Boolean packing: private bool arrays too large for the caches are kept eight to a byte."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+
+from ...algebra.constant_folding import index_const
+from ...analysis.mod_ref import arrays_read, arrays_written
+from ...dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
+from ...ir_names import FreshNames, bound_names, names_read, rename_names
+from ...ir_traversal import children, walk
+from ...machine_model import DEFAULT_MACHINE, Machine
+from ...nodes import (
+    Assign,
+    Bits,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    LoopLike,
+    Node,
+    Param,
+    Stmt,
+    Store,
+    Var,
+)
+
+__all__ = ["pack_bools"]
+
+_FAR_STRIDE = 8
+"""Elements from one iteration to the next from which on bits share fewer lines than bytes."""
+
+
+def pack_bools(kernel: Kernel, machine: Machine = DEFAULT_MACHINE) -> Kernel:
+    """Where bools that nobody else sees are many, they are bits; there is code for both. Before::
+
+        def k(t: u8, x: u8[::1], m: own(bool[::1]), y: mut(u8[::1])):
+            for i in vec(0, x.shape[0], width=W):
+                m[i:W] = x[i:W] > broadcast(t, W)
+            for i in vec(0, x.shape[0], width=W):
+                y[i:W] = select(m[i:W], x[i:W], broadcast(u8(0), W))
+
+    after::
+
+        def k(t: u8, x: u8[::1], m: own(bool[::1]), y: mut(u8[::1])):
+            if m.shape[0] >= 2097152:
+                m_1 = bits(m)
+                for i in vec(0, x.shape[0], width=W):
+                    m_1[i:W] = x[i:W] > broadcast(t, W)
+                for i in vec(0, x.shape[0], width=W):
+                    y[i:W] = select(m_1[i:W], x[i:W], broadcast(u8(0), W))
+            else:
+                for i in vec(0, x.shape[0], width=W):
+                    m[i:W] = x[i:W] > broadcast(t, W)
+                for i in vec(0, x.shape[0], width=W):
+                    y[i:W] = select(m[i:W], x[i:W], broadcast(u8(0), W))
+    """
+    if any(isinstance(n, Bits) for n in walk(kernel)):
+        return kernel
+    owned = (p for p in kernel.params if p.owned and p.rank and p.dtype == "bool")
+    pays = {p: _min_length(kernel, p, machine) for p in owned if _can_pack(kernel, p)}
+    enough = {p: max(MIN_PACKED_BOOLS, least) for p, least in pays.items() if least is not None}
+    before, part, after = _split_around(kernel.body, {p.name for p in enough})
+    if not part:
+        return kernel
+    fresh = FreshNames(kernel)
+    names = {p.name: fresh.name(p.name) for p in enough}
+    views = [Bits(new, old) for old, new in names.items()]
+    many = [
+        Call("ge", (_element_count(p), index_const(least)), "bool") for p, least in enough.items()
+    ]
+    cond = reduce(lambda a, b: Call("and", (a, b), "bool"), many)
+    both = If(cond, (*views, *(rename_names(s, names) for s in part)), part)
+    return replace(kernel, body=(*before, both, *after))
+
+
+def _element_count(p: Param) -> Expr:
+    dims: list[Expr] = [Dim(p.name, k) for k in range(p.rank or 0)]
+    return reduce(lambda a, b: Call("mul", (a, b), INDEX), dims)
+
+
+def _split_around(
+    body: tuple[Stmt, ...], names: set[str]
+) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...], tuple[Stmt, ...]]:
+    """`body` before, within and after the statements that touch the arrays `names`; what binds a
+    name for later goes on to the end.
+    """
+    touched = [k for k, s in enumerate(body) if names & (arrays_read((s,)) | arrays_written((s,)))]
+    if not touched:
+        return body, (), ()
+    first, last = touched[0], touched[-1] + 1
+    if bound_names(*body[first:last]) & names_read(*body[last:]):
+        last = len(body)
+    return body[:first], body[first:last], body[last:]
+
+
+# -- whether bits are faster
+
+
+def _can_pack(kernel: Kernel, p: Param) -> bool:
+    """Whether all that is done to the array can be done to bits."""
+    uses = (n for n in walk(kernel) if getattr(n, "array", None) == p.name)
+    return all(isinstance(n, Dim | Load | Store) for n in uses)
+
+
+def _min_length(kernel: Kernel, p: Param, machine: Machine) -> int | None:
+    """How many elements there must be for bits to be faster; None: they never are.
+
+    In vectors bits pay beyond the second cache, where a mask is whole bytes and becomes them in few
+    steps: not in registers of 16 bytes. Of one bit at a time, the neighbours are in the cache
+    anyway; what lies far apart pays where it would fill a part of the last cache, which is shared.
+    """
+    inner = [(loop, n) for loop, n in _innermost_accesses(kernel, None) if n.array == p.name]
+    single = [(loop, n) for loop, n in inner if not _is_contiguous(n, p)]
+    if not inner or not all(_is_strided(n, loop, p, kernel) for loop, n in single):
+        return None
+    if single:
+        return machine.caches[2] // 4 if machine.bytes >= 16 else None
+    wide = all(_widest_lane_bytes(loop) * 8 <= machine.bytes for loop, _ in inner)
+    return 4 * machine.caches[1] if wide and machine.bytes >= 32 else None
+
+
+def _is_contiguous(n: Load | Store, p: Param) -> bool:
+    """Whether an access is of lanes that are neighbours."""
+    lanes = n.value.lanes if isinstance(n, Store) else n.lanes
+    return lanes != 1 and n.axis == p.unit and n.step == 1
+
+
+def _widest_lane_bytes(loop: LoopLike) -> int:
+    """Bytes of the widest lanes."""
+    lanes = (n for n in walk(loop) if getattr(n, "lanes", 1) != 1)
+    return max(DTYPES[n.dtype].bytes for n in lanes)  # type: ignore[union-attr]
+
+
+def _innermost_accesses(n: Node, loop: LoopLike | None) -> Iterator[tuple[LoopLike, Load | Store]]:
+    """What loops access that have no other loops in them."""
+    if isinstance(n, LoopLike):
+        others = any(isinstance(x, LoopLike) for c in children(n) for x in walk(c))
+        loop = None if others else n
+    if isinstance(n, Load | Store) and loop is not None:
+        yield loop, n
+    for c in children(n):
+        yield from _innermost_accesses(c, loop)
+
+
+# -- how far apart
+
+
+def _is_strided(n: Load | Store, loop: LoopLike, p: Param, kernel: Kernel) -> bool:
+    """Whether what lanes or iterations access is far apart."""
+    lanes = n.value.lanes if isinstance(n, Store) else n.lanes
+    if lanes != 1:
+        return n.axis != p.unit or abs(n.step) >= _FAR_STRIDE
+    if not isinstance(loop, Loop):
+        return False
+    pace = _IndexStride(loop, kernel)
+    paces = [pace.of(e) for e in n.index]
+    if None in paces:
+        return False
+    return any(x and (k != p.unit or abs(x) >= _FAR_STRIDE) for k, x in enumerate(paces))
+
+
+class _IndexStride:
+    """How much expressions change from one iteration of a loop to the next: infinitely, where that
+    is as much as it likes; None, where it is not known.
+    """
+
+    def __init__(self, loop: Loop, kernel: Kernel) -> None:
+        assigned = (n for n in walk(loop) if isinstance(n, Assign))
+        self._values: dict[str, Expr | None] = dict.fromkeys(bound_names(loop))
+        self._values |= {n.name: n.value for n in assigned}
+        self._var = loop.var
+        self._local = {n.name for n in walk(kernel) if isinstance(n, Local)}
+
+    def of(self, e: Expr) -> float | None:
+        match e:
+            case Var(name) if name == self._var:
+                return 1
+            case Var(name) if name in self._values:
+                value = self._values[name]
+                return None if value is None else self.of(value)
+            case Load(array=array):
+                paces = [self.of(i) for i in e.index]
+                return 0 if not any(paces) and None not in paces else (
+                    None if array in self._local else math.inf
+                )
+            case Call("select", (_, *args)):
+                return self._call("either", [self.of(a) for a in args], e.args)
+            case Call(op, args):
+                return self._call(op, [self.of(a) for a in args], args)
+        return 0
+
+    def _call(self, op: str, paces: list[float | None], args: tuple[Expr, ...]) -> float | None:
+        moving = [x for x in paces if x != 0]
+        if not moving or None in moving:
+            return None if moving else 0
+        match op, args:
+            case ("add", _):
+                return sum(x for x in moving if x)
+            case ("either" | "cast" | "min" | "max", _):
+                return moving[0] if len(set(moving)) == 1 else None
+            case ("sub", _):
+                return (paces[0] or 0) - (paces[1] or 0) if math.inf not in moving else math.inf
+            case ("mul", (Const(value), _) | (_, Const(value))):
+                return value * (moving[0] or 0)
+            case ("mul", _) if len(moving) == 1:
+                return math.inf
+        return None

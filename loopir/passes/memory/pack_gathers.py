@@ -1,0 +1,113 @@
+"""Gather packing: loads that lanes would gather again in each iteration are gathered once."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.index_builder import is_nonempty
+from ...analysis.mod_ref import AliasInfo, arrays_written
+from ...ir_names import FreshNames, bound_names, names_read
+from ...ir_traversal import map_children
+from ...nodes import Expr, If, Interval, Kernel, Loop, Stmt, VecLoop
+from ..loops.loop_splitting import max_iterations
+from .pack_operands import PackedPanels, gathered_loads, is_short_reduction
+
+__all__ = ["pack_gathers"]
+
+_MIN_ITERATIONS = 4  # turns for which a panel is not worth while
+
+
+def pack_gathers(kernel: Kernel) -> Kernel:
+    """Short folds in a loop inside a vector loop load what does not change in the loop from a
+    panel. Before::
+
+        def k(x: f64[:, ::1], q: f64[:, ::1], n: i64, out: mut(f64[::1])):
+            disjoint(x, out)
+            disjoint(q, out)
+            if n < 32:
+                for j in vec(0, q.shape[0], width=W):
+                    for i in loop(0, x.shape[0], best=broadcast(f64("inf"), W)):
+                        for k in loop(0, n, s=broadcast(0.0, W)):
+                            s = step(s + broadcast(x[i, k], W) * q[j:W, k])
+                        best = step(min(best, s))
+                    out[j:W] = best
+
+    after::
+
+        def k(x: f64[:, ::1], q: f64[:, ::1], n: i64, out: mut(f64[::1])):
+            disjoint(x, out)
+            disjoint(q, out)
+            if n < 32:
+                for j in vec(0, q.shape[0], width=W):
+                    q_1 = local(f64, 32, W)
+                    if 0 < x.shape[0]:
+                        for k_1 in loop(0, min(32, n)):
+                            q_1[k_1, 0:W] = q[j:W, k_1]
+                    for i in loop(0, x.shape[0], best=broadcast(f64("inf"), W)):
+                        for k in loop(0, min(32, n), s=broadcast(0.0, W)):
+                            s = step(s + broadcast(x[i, k], W) * q_1[k, 0:W])
+                        best = step(min(best, s))
+                    out[j:W] = best
+    """
+    work = _GatherPacker(kernel)
+    made: Kernel = map_children(kernel, lambda n: work.visit(n, ()))
+    return made
+
+
+class _GatherPacker:
+    """Goes through a kernel, with the conditions that hold."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.memory, self.fresh = AliasInfo(kernel), FreshNames(kernel)
+        self.params = {p.name: p for p in kernel.params}
+
+    def visit(self, n: Any, tests: tuple[Expr, ...]) -> Any:
+        match n:
+            case If(cond, then, orelse):
+                yes = tuple(self.visit(s, (*tests, cond)) for s in then)
+                no = tuple(self.visit(s, tests) for s in orelse)
+                pairs = zip((*then, *orelse), (*yes, *no), strict=True)
+                return n if all(a is b for a, b in pairs) else replace(n, then=yes, orelse=no)
+            case VecLoop():
+                body = tuple(x for s in n.body for x in self.once(s, tests))
+                return n if len(body) == len(n.body) else replace(n, body=body)
+            case Loop():
+                return map_children(n, lambda c: self.visit(c, tests))
+            case _:
+                return n
+
+    def once(self, s: Stmt, tests: tuple[Expr, ...]) -> Iterator[Stmt]:
+        """`s`, ahead of which what its folds gather is gathered, if it runs at all."""
+        if (
+            not isinstance(s, Loop)
+            or not isinstance(s.range, Interval)
+            or _has_few_iterations(s.range)
+        ):
+            yield s
+            return
+        found = [p for x in s.body if (p := self.panels(x, s, tests))]
+        if not found:
+            yield s
+            return
+        for p in found:
+            yield from p.locals
+        yield If(is_nonempty(s.range), tuple(x for p in found for x in p.filled()), span=s.span)
+        folds: dict[Stmt, Stmt] = {p.old: p.fold for p in found}
+        yield replace(s, body=tuple(folds.get(x, x) for x in s.body))
+
+    def panels(self, fold: Stmt, rows: Loop, tests: tuple[Expr, ...]) -> PackedPanels | None:
+        """Those of what `fold` gathers in each turn of `rows` anew."""
+        if not isinstance(fold, Loop) or not is_short_reduction(fold, tests):
+            return None
+        if (bound_names(rows) | {rows.var}) & names_read(fold.range):
+            return None
+        stores = arrays_written((rows,))
+        found = gathered_loads(rows, (rows,), fold, self.params)
+        loads = tuple(n for n in found if not self.memory.overlap((n.array,), stores))
+        return PackedPanels(fold, loads, self.fresh) if loads else None
+
+
+def _has_few_iterations(r: Interval) -> bool:
+    count = max_iterations(r)
+    return count is not None and count < _MIN_ITERATIONS

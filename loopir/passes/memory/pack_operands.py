@@ -1,0 +1,208 @@
+"""Operand packing: what the lanes of short reductions gather is copied to contiguous panels.
+
+`PackedPanels` also serves `pack_gathers`.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.constant_folding import index_const
+from ...algebra.index_builder import index_add, index_less, index_min, index_sub
+from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
+from ...analysis.uniformity import Uniformity
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, bound_names, names_read, substitute
+from ...ir_traversal import bottom_up, map_children, walk
+from ...lazy_dataclass import record
+from ...nodes import (
+    Assign,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    LoopLike,
+    Param,
+    Stmt,
+    Store,
+    Var,
+    VecLoop,
+)
+from ..loops.jam import first_lane_code
+from ..loops.loop_splitting import max_iterations, strip_mine
+from ..reduce.version_short_reductions import SHORT_LIMIT
+from ..vector.vectorize_outer import can_run_in_lockstep
+from ..vector.widen import WIDTH
+
+__all__ = ["PackedPanels", "gathered_loads", "is_short_reduction", "pack_operands"]
+
+
+def is_short_reduction(fold: Loop, tests: tuple[Expr, ...]) -> bool:
+    """Whether `fold` has a panel's rows at most where all of `tests` hold, and does just that."""
+    if fold.until is not None or not isinstance(fold.range, Interval):
+        return False
+    if not all(isinstance(s, Assign) for s in fold.body):
+        return False
+    asked = index_less(index_sub(fold.range.hi, fold.range.lo), SHORT_LIMIT)
+    return (max_iterations(fold.range) or SHORT_LIMIT + 1) <= SHORT_LIMIT or asked in tests
+
+
+def gathered_loads(
+    rows: Loop, body: tuple[Stmt, ...], fold: Loop, params: dict[str, Param]
+) -> Iterator[Load]:
+    """What `fold`, which stands in `body`, loads from places that lie apart, the same in each
+    iteration of `rows`.
+    """
+    varying, own = Uniformity(first_lane_code(rows)), bound_names(fold, *body) - {fold.var}
+    for n in dict.fromkeys(n for n in walk(fold) if isinstance(n, Load) and n.lanes != 1):
+        apart = n.array in params and (params[n.array].unit, n.step) != (n.axis, 1)
+        shared = not varying.differs(*n.index) and not own & names_read(*n.index)
+        if apart and shared and fold.var in names_read(*n.index):
+            yield n
+
+
+class PackedPanels:
+    """One for each of the `loads` of a fold, which is ``fold`` with them, and ``old`` without."""
+
+    def __init__(self, fold: Loop, loads: tuple[Load, ...], fresh: FreshNames) -> None:
+        assert isinstance(fold.range, Interval)
+        self.old = fold
+        self._terms, self._var, self._fresh = _bounded_range(fold.range), fold.var, fresh
+        self._panels = {x: fresh.name(x.array) for x in loads}
+        self.fold = replace(bottom_up(fold, self._unpacked), range=self._terms)
+        self.locals = [Local(p, x.dtype, SHORT_LIMIT, WIDTH) for x, p in self._panels.items()]
+
+    def filled(self) -> Iterator[Loop]:
+        """Loops that fill them."""
+        for x, panel in self._panels.items():
+            k = Var(self._fresh.name(self._var), INDEX)
+            store = Store(panel, self._row(k), substitute(x, {self._var: k}), axis=1)
+            yield Loop(k.name, self._terms, (store,))
+
+    def _row(self, k: Expr) -> tuple[Expr, Expr]:
+        return index_sub(k, self._terms.lo), index_const(0)
+
+    def _unpacked(self, x: Any) -> Any:
+        if not isinstance(x, Load) or x not in self._panels:
+            return x
+        return Load(self._panels[x], self._row(Var(self._var, INDEX)), x.dtype, x.lanes, axis=1)
+
+
+def _bounded_range(r: Interval) -> Interval:
+    """`r`, which is short, so that it says so."""
+    if max_iterations(r) is not None:
+        return r
+    return Interval(r.lo, index_min(index_add(r.lo, SHORT_LIMIT), r.hi))
+
+
+_STRIP_ROWS = 32  # for which a panel serves: few enough that the pages they write are at hand
+
+
+def pack_operands(kernel: Kernel) -> Kernel:
+    """Rows take turns in strips of the vector loop, and load from a panel what all gather. Before::
+
+        def k(x: f64[:, ::1], y: f64[:, ::1], n: i64, out: mut(f64[:, ::1])):
+            disjoint(x, out)
+            disjoint(y, out)
+            if n < 32:
+                for i in loop(0, x.shape[0]):
+                    for j in vec(0, y.shape[0], width=W):
+                        for k in loop(0, n, s=broadcast(0.0, W)):
+                            s = step(s + broadcast(x[i, k], W) * y[j:W, k])
+                        out[i, j:W] = s
+
+    after::
+
+        def k(x: f64[:, ::1], y: f64[:, ::1], n: i64, out: mut(f64[:, ::1])):
+            disjoint(x, out)
+            disjoint(y, out)
+            if n < 32:
+                for i_1 in loop(range(0, x.shape[0], 32)):
+                    for j in vec(0, y.shape[0], width=W):
+                        y_1 = local(f64, 32, W)
+                        for k_1 in loop(0, min(32, n)):
+                            y_1[k_1, 0:W] = y[j:W, k_1]
+                        for i in loop(i_1, min(i_1 + 32, x.shape[0])):
+                            for k in loop(0, min(32, n), s=broadcast(0.0, W)):
+                                s = step(s + broadcast(x[i, k], W) * y_1[k, 0:W])
+                            out[i, j:W] = s
+    """
+    if kernel.stops:
+        return kernel
+    memory, fresh = AliasInfo(kernel), FreshNames(kernel)
+    params = {p.name: p for p in kernel.params}
+
+    def visit(n: Any, tests: tuple[Expr, ...] = ()) -> Any:
+        if isinstance(n, If):
+            then = tuple(visit(s, (*tests, n.cond)) for s in n.then)
+            orelse = tuple(visit(s, tests) for s in n.orelse)
+            same = all(a is b for a, b in zip((*n.then, *n.orelse), (*then, *orelse), strict=True))
+            return n if same else replace(n, then=then, orelse=orelse)
+        if isinstance(n, Loop):
+            nest = _match_row_nest(n, tests, params)
+            if nest and _is_legal(nest, memory, kernel):
+                return _packed_nest(nest, fresh)
+        return map_children(n, lambda c: visit(c, tests)) if isinstance(n, _ENCLOSING) else n
+
+    return map_children(kernel, visit)
+
+
+_ENCLOSING = (Loop, If)
+
+
+@record(frozen=True, slots=True)
+class _RowNest:
+    """``rows`` around ``lanes``, with ``before`` what is done once a row; ``gathers``: what the
+    ``fold`` in these loads for each row anew.
+    """
+
+    rows: Loop
+    before: tuple[Stmt, ...]
+    lanes: VecLoop
+    fold: Loop
+    gathers: tuple[Load, ...]
+
+
+def _match_row_nest(
+    rows: Loop, tests: tuple[Expr, ...], params: dict[str, Param]
+) -> _RowNest | None:
+    before, lanes = rows.body[:-1], rows.body[-1] if rows.body else None
+    if not isinstance(lanes, VecLoop) or lanes.accs or lanes.until is not None or lanes.tail:
+        return None
+    if any(isinstance(n, LoopLike | Store) for s in before for n in walk(s)):
+        return None
+    inside = [n for s in lanes.body for n in walk(s) if isinstance(n, LoopLike)]
+    fold = next((s for s in lanes.body if inside == [s]), None)
+    if not isinstance(fold, Loop) or not is_short_reduction(fold, tests):
+        return None
+    if not all(isinstance(s, Assign | Store | Loop) for s in lanes.body):
+        return None
+    shared = tuple(gathered_loads(rows, lanes.body, fold, params))
+    return _RowNest(rows, before, lanes, fold, shared) if shared else None
+
+
+def _is_legal(n: _RowNest, memory: AliasInfo, kernel: Kernel) -> bool:
+    """Whether neither the rows nor what is done before each of them see what others store."""
+    stores = arrays_written((n.lanes,))
+    inside = bound_names(*n.rows.body) | {n.rows.var}
+    return (
+        can_run_in_lockstep(first_lane_code(n.rows), kernel, _STRIP_ROWS)
+        and not inside & names_read(n.lanes.range)
+        and not (inside | {n.lanes.var}) & names_read(n.fold.range)
+        and not memory.overlap(stores, (*arrays_read(n.before), *(x.array for x in n.gathers)))
+    )
+
+
+def _packed_nest(n: _RowNest, fresh: FreshNames) -> Loop:
+    panels = PackedPanels(n.fold, n.gathers, fresh)
+    packing = (s for pair in zip(panels.locals, panels.filled(), strict=True) for s in pair)
+    inside = tuple(panels.fold if s is n.fold else s for s in n.lanes.body)
+    strip = Var(fresh.name(n.rows.var), INDEX)
+    strips, some = strip_mine(n.rows.range, _STRIP_ROWS, strip)
+    rows = replace(n.rows, range=some, body=(*n.before, *inside))
+    lanes = replace(n.lanes, body=(*packing, rows))
+    return replace(n.rows, var=strip.name, range=strips, body=(lanes,))

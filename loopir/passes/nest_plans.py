@@ -1,0 +1,58 @@
+"""Nest plans: the cost model's choices for each nest (order, vector loops, tiles), as text."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.loop_set import LoopSet, loop_set, show_loop_set
+from ..dtypes import DTYPES
+from ..machine_model import Machine, register_tiles, strip_length
+from ..nodes import If, Kernel, Loop, LoopLike, Stmt
+from .loops.permute_loops import permute_loops
+from .memory.promote import promote
+from .vector.vectorize_outer import best_vector_loops
+
+__all__ = ["show_nest_plans"]
+
+_MAX_SHOWN_TILES = 4  # of the tiles, the best
+
+
+def show_nest_plans(kernel: Kernel, machine: Machine, *, reassociate: bool = True) -> str:
+    """Each nest of scalar `kernel` as a LoopSet, then how it is run on `machine`: the order of its
+    loops, the vector loops with the cost of all others, tiles of registers, strips.
+    """
+    pairs = zip(kernel.body, promote(permute_loops(kernel)).body, strict=True)
+    texts = (
+        (*show_loop_set(old, kernel), *_nest_plan(new, kernel, machine, reassociate))
+        for old, new in pairs
+        if isinstance(old, LoopLike)
+    )
+    return "\n\n".join("\n".join(lines) for lines in texts)
+
+
+def _nest_plan(nest: Stmt, kernel: Kernel, machine: Machine, reassociate: bool) -> Iterator[str]:
+    """The choices for a nest whose loops are in their order."""
+    if isinstance(nest, If):  # where it runs at all
+        nest = next((s for s in nest.then if isinstance(s, Loop)), nest)
+    if not isinstance(nest, Loop):
+        return
+    try:
+        found = loop_set(nest, kernel)
+    except ValueError:
+        return  # a loop of another kind within
+    yield f"order {' '.join(found.loops)}"
+    lanes = best_vector_loops(nest, kernel, reassociate=reassociate)
+    yield f"vectors along {' '.join(v for v in found.loops if v in lanes) or 'no loop'}"
+    costs = ", ".join(f"{v} {found.cost({v}):g}" for v in found.loops)
+    yield f"cost in additions: scalar {found.cost(()):g}, {costs}"
+    if folds := _reductions_per_lane(found, lanes):
+        best, *others = register_tiles(machine, folds)[:_MAX_SHOWN_TILES]
+        yield f"tile {best} cycles; else {', '.join(map(str, others))}"
+        size = max(DTYPES[o.dtype].bytes for o in found.operations)
+        row = best.columns * machine.bytes
+        yield f"strips of {strip_length(machine.caches[1], row)} terms, {row // size} sums abreast"
+
+
+def _reductions_per_lane(found: LoopSet, lanes: frozenset[str]) -> int:
+    """How many sums each lane has of its own, in loops within the vector loop."""
+    starts = (o for o in found.operations if o.op == "result")
+    return sum(any(v in o.around for v in lanes) for o in starts)

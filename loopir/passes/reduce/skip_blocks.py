@@ -1,0 +1,219 @@
+"""Block skipping: a block in which no term changes the extrema so far is skipped."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+
+from ...algebra.constant_folding import is_constant, literal
+from ...algebra.index_builder import (
+    index_add,
+    index_max,
+    index_min,
+    logical_and,
+    logical_not,
+    logical_or,
+)
+from ...analysis.affine import affine_form
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, names_read
+from ...nodes import (
+    Accum,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    RangeDesc,
+    Stmt,
+    Var,
+    Yield,
+)
+from ...statement_blocks import backward_slice, map_statements
+from ..vector.if_convert import flatten_loop
+from ..vector.vectorize_legality import vectorization_obstacle
+
+__all__ = ["skip_blocks"]
+
+SCALAR_TERMS = 64  # terms that are taken one by one: most of them change something
+BLOCK = 256  # terms that are looked at together
+
+_FALSE: Expr = literal(False, "bool")
+
+
+def skip_blocks(kernel: Kernel) -> Kernel:
+    """A loop that keeps extrema, in a way that is no fold, skips the blocks that change none.
+
+    The largest and the second, and what goes with them: of n terms in any order about log n count.
+    Before::
+
+        def k(x: f64[::1], first: mut(f64[()]), second: mut(f64[()])):
+            for i in loop(0, x.shape[0], a=0.0, b=0.0):
+                m = x[i] > a
+                a = step(select(m, x[i], a))
+                b = step(select(m, a, max(b, x[i])))
+            first[()] = a
+            second[()] = b
+
+    after::
+
+        def k(x: f64[::1], first: mut(f64[()]), second: mut(f64[()])):
+            for i_1 in loop(0, max(0, min(64, x.shape[0])), a_1=0.0, b_1=0.0):
+                m_1 = x[i_1] > a_1
+                a_1 = step(select(m_1, x[i_1], a_1))
+                b_1 = step(select(m_1, a_1, max(b_1, x[i_1])))
+            for block in loop(range(max(0, min(64, x.shape[0])), x.shape[0], 256), a=a_1, b=b_1):
+                for i_2 in loop(block, min(block + 256, x.shape[0]), some=False):
+                    m_2 = x[i_2] > a
+                    some = step(some | (m_2 | (x[i_2] > b)))
+                if some:
+                    for i_3 in loop(block, min(block + 256, x.shape[0]), a_2=a, b_2=b):
+                        m_3 = x[i_3] > a_2
+                        a_2 = step(select(m_3, x[i_3], a_2))
+                        b_2 = step(select(m_3, a_2, max(b_2, x[i_3])))
+                    a_3 = give(a_2)
+                    b_3 = give(b_2)
+                else:
+                    a_3 = give(a)
+                    b_3 = give(b)
+                a = step(a_3)
+                b = step(b_3)
+            first[()] = a
+            second[()] = b
+    """
+    fresh = FreshNames(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or (
+            _fits_one_block(s.range.hi, s.range.lo)
+        ):
+            return s
+        flat = flatten_loop(s, kernel, fresh) or s
+        if flat.until or not all(isinstance(x, Assign) for x in flat.body):
+            return s
+        state = _ExtremumState(flat)
+        changes = (_disjuncts(state.changed(a.step, a)) for a in flat.accs)
+        cond = reduce(logical_or, dict.fromkeys(c for cases in changes for c in cases), _FALSE)
+        if not state.is_rare(cond) or vectorization_obstacle(flat, kernel) is None:
+            return s
+        check = _check_loop(flat, cond)
+        return (
+            tuple(_blocked_loops(s, s.range, check, fresh))
+            if not vectorization_obstacle(check, kernel)
+            else s
+        )
+
+    return map_statements(kernel, edit)
+
+
+def _fits_one_block(hi: Expr, lo: Expr) -> bool:
+    """Whether there are surely no more terms than one block has."""
+    match hi:
+        case Call(op="min", args=(a, b)):
+            return _fits_one_block(a, lo) or _fits_one_block(b, lo)
+        case Call(op="max", args=(a, b)):
+            return _fits_one_block(a, lo) and _fits_one_block(b, lo)
+        case _:
+            span = affine_form(Call("sub", (hi, lo), INDEX))
+            return span is not None and span.number is not None and span.number <= BLOCK
+
+
+class _ExtremumState:
+    """What the accumulators of a straight loop hold, and what a term must be to change it."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._values: Mapping[str, Expr] = {
+            s.name: s.value for s in loop.body if isinstance(s, Assign)
+        }
+        self._accs = {a.name: a for a in loop.accs}
+        self._body = loop.body
+
+    def changed(self, e: Expr, acc: Accum) -> Expr:
+        """What holds wherever `e` is not what `acc` was; and perhaps elsewhere."""
+        match e:
+            case Var(name=name) if name == acc.name:
+                return _FALSE
+            case Var(name=name) if name in self._values:
+                return self.changed(self._values[name], acc)
+            case Call(op="select", args=(m, a, b)):
+                first, second = self.changed(a, acc), self.changed(b, acc)
+                if not is_constant(first, True):
+                    second = logical_and(logical_not(m), second)
+                return logical_or(logical_and(m, first), second)
+            case Call(op="and", args=(a, Var(name=name))) if name == acc.name:
+                return logical_not(a)
+            case Call(op="min" | "max" as op, args=(Var(name=name) as old, v)) if name == acc.name:
+                return Call("gt" if op == "max" else "lt", (v, old), "bool")
+            case _:
+                return literal(True, "bool")
+
+    def is_rare(self, cond: Expr) -> bool:
+        """Whether `cond` implies that a term beats an extremum so far."""
+        match cond:
+            case Var(name=name) if name in self._values:
+                return self.is_rare(self._values[name])
+            case Call(op="or", args=(a, b)):
+                return self.is_rare(a) and self.is_rare(b)
+            case Call(op="and", args=(a, b)):
+                return self.is_rare(a) or self.is_rare(b)
+            case Call(op="lt" | "le" | "gt" | "ge", args=(a, b)):
+                return self._is_extremum(a, b) or self._is_extremum(b, a)
+            case _:
+                return False
+
+    def _is_extremum(self, e: Expr, term: Expr) -> bool:
+        """Whether `e` is an accumulator that only ever takes terms, or what another one was."""
+        if not isinstance(e, Var) or e.name not in self._accs or self._is_moving(term):
+            return False
+        return all(map(self._is_kept, self._leaves(self._accs[e.name].step)))
+
+    def _is_kept(self, e: Expr) -> bool:
+        return (isinstance(e, Var) and e.name in self._accs) or not self._is_moving(e)
+
+    def _is_moving(self, e: Expr) -> bool:
+        return not self._accs.keys().isdisjoint(names_read(e, *backward_slice(self._body, e)))
+
+    def _leaves(self, e: Expr) -> Iterator[Expr]:
+        match e:
+            case Var(name=name) if name in self._values:
+                yield from self._leaves(self._values[name])
+            case Call(op="select", args=(_, a, b)) | Call(op="min" | "max", args=(a, b)):
+                yield from (*self._leaves(a), *self._leaves(b))
+            case _:
+                yield e
+
+
+def _disjuncts(cond: Expr) -> Iterator[Expr]:
+    """The cases of which `cond` says that there is one."""
+    if isinstance(cond, Call) and cond.op == "or":
+        for case in cond.args:
+            yield from _disjuncts(case)
+    else:
+        yield cond
+
+
+def _check_loop(loop: Loop, cond: Expr) -> Loop:
+    """Whether `cond` holds in an iteration of `loop`."""
+    some = Accum("some", _FALSE, logical_or(Var("some", "bool"), cond))
+    return replace(loop, body=backward_slice(loop.body, cond), accs=(some,))
+
+
+def _blocked_loops(s: Loop, rng: Interval, check: Loop, fresh: FreshNames) -> Iterator[Stmt]:
+    """The first terms one by one, and all others by blocks."""
+    start = index_max(rng.lo, index_min(index_add(rng.lo, SCALAR_TERMS), rng.hi))
+    first, asked, again = (fresh.copy(x) for x in (s, check, s))
+    yield replace(first, range=Interval(rng.lo, start))
+    block = Var(fresh.name("block"), INDEX)
+    here = Interval(block, index_min(index_add(block, BLOCK), rng.hi))
+    pairs = list(zip(again.accs, s.accs, strict=True))
+    starts = tuple(replace(a, init=old.current) for a, old in pairs)
+    gives = tuple(Yield(fresh.name(old.name), a.current, old.current) for a, old in pairs)
+    found = If(asked.accs[0].current, (replace(again, range=here, accs=starts),), (), gives)
+    accs = tuple(
+        replace(old, init=a.current, step=Var(y.name, a.init.dtype))
+        for a, old, y in zip(first.accs, s.accs, gives, strict=True)
+    )
+    body = (replace(asked, range=here), found)
+    yield Loop(block.name, RangeDesc(start, rng.hi, BLOCK), body, accs, span=s.span)

@@ -1,0 +1,143 @@
+"""Loop versioning by trip count: nests of short reductions get vectors along an outer loop."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...algebra.constant_folding import is_constant
+from ...algebra.index_builder import index_less, index_sub
+from ...analysis.uniformity import Uniformity
+from ...ir_names import FreshNames, bound_names, names_read, rename_names
+from ...ir_traversal import map_children, walk
+from ...nodes import Assign, Check, Expr, If, Interval, Kernel, Load, Loop, Stmt, While, Zip
+from ..vector.vectorize_outer import (
+    as_outer_vector_loop,
+    best_vector_loops,
+    can_run_in_lockstep,
+    inner_loops,
+)
+
+__all__ = ["version_short_reductions"]
+
+SHORT_LIMIT = 32  # terms below which a fold is left to one lane
+UNSHARED_LIMIT = 12  # where no loop outside shares what the lanes gather
+
+
+def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """Where a nest's innermost folds turn out to be short, the loops around them are vector loops.
+
+    Each lane then folds in Python's order. Only the number of terms decides. Before::
+
+        def k(x: f64[:, ::1], y: f64[:, ::1], out: mut(f64[:, ::1])):
+            disjoint(x, out)
+            disjoint(y, out)
+            for i in loop(0, x.shape[0]):
+                for j in loop(0, y.shape[0]):
+                    for k in loop(0, x.shape[1], s=0.0):
+                        s = step(s + x[i, k] * y[j, k])
+                    out[i, j] = s
+
+    after::
+
+        def k(x: f64[:, ::1], y: f64[:, ::1], out: mut(f64[:, ::1])):
+            disjoint(x, out)
+            disjoint(y, out)
+            if x.shape[1] < 32:
+                for i_1 in loop(0, x.shape[0]):
+                    for j_1 in vec(0, y.shape[0], width=W):
+                        for k_1 in loop(0, x.shape[1], s_1=broadcast(0.0, W)):
+                            s_1 = step(s_1 + broadcast(x[i_1, k_1], W) * y[j_1:W, k_1])
+                        out[i_1, j_1:W] = s_1
+            else:
+                for i in loop(0, x.shape[0]):
+                    for j in loop(0, y.shape[0]):
+                        for k in loop(0, x.shape[1], s=0.0):
+                            s = step(s + x[i, k] * y[j, k])
+                        out[i, j] = s
+    """
+    fresh = FreshNames(kernel)
+
+    def visit(n: Any) -> Any:
+        match n:
+            case If(cond, _, (Loop() as long,)) if cond == _shortness_condition(
+                long, kernel, reassociate
+            ):
+                return n
+            case Loop():
+                test = _shortness_condition(n, kernel, reassociate)
+                if test is not None:
+                    return _versioned_nest(n, test, fresh)
+                chosen = n.var in best_vector_loops(n, kernel, reassociate=reassociate)
+                return n if chosen else map_children(n, visit)
+            case Kernel() | If() | While() | Zip():
+                return map_children(n, visit)
+            case _:
+                return n
+
+    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr | None:
+    """Whether the folds in `nest` are short, as can be asked before it; None where it is no matter.
+    """
+    path = _path_to_reductions(nest)
+    if not path or nest.accs or nest.until is not None:
+        return None
+    terms = SHORT_LIMIT if _shares_loads(path) else UNSHARED_LIMIT
+    test, *others = {_has_fewer_terms(fold, terms) for fold in inner_loops(path[-1])}
+    if others or is_constant(test, False) or bound_names(nest) & names_read(test):
+        return None
+    lanes = best_vector_loops(nest, kernel, reassociate=reassociate)
+    able = lanes.isdisjoint(s.var for s in path) and can_run_in_lockstep(
+        _parallel_loop(path), kernel
+    )
+    return test if able else None
+
+
+def _parallel_loop(path: list[Loop]) -> Loop:
+    """The loop whose iterations run side by side: the innermost that carries nothing."""
+    return next(s for s in reversed(path) if not s.accs)
+
+
+def _path_to_reductions(nest: Loop) -> list[Loop]:
+    """`nest` and the loops in it, each directly in the one before, down to that around its folds;
+    empty where it is another kind of nest.
+    """
+    inside = inner_loops(nest)
+    if inside and all(_is_pure_reduction(s) for s in inside):
+        return [nest]
+    below = _path_to_reductions(inside[0]) if len(inside) == 1 else []
+    return [nest, *below] if below else []
+
+
+def _is_pure_reduction(loop: Loop) -> bool:
+    """Whether `loop` does nothing but fold."""
+    plain = isinstance(loop.range, Interval) and loop.until is None and bool(loop.accs)
+    return plain and all(isinstance(s, Assign | Check) for s in loop.body)
+
+
+def _shares_loads(path: list[Loop]) -> bool:
+    """Whether what the lanes load is the same for several iterations of another loop."""
+    side = _parallel_loop(path)
+    lanes = Uniformity(side)
+    loads = [n for fold in inner_loops(path[-1]) for n in walk(fold) if isinstance(n, Load)]
+    moving = [e for n in loads if lanes.differs(*n.index) for e in n.index]
+    return any(not Uniformity(s).differs(*moving) for s in path if s is not side)
+
+
+def _has_fewer_terms(fold: Loop, terms: int) -> Expr:
+    assert isinstance(fold.range, Interval)
+    return index_less(index_sub(fold.range.hi, fold.range.lo), terms)
+
+
+def _versioned_nest(nest: Loop, test: Expr, fresh: FreshNames) -> Stmt:
+    """`nest` with vectors along the loop around its folds, where `test` holds."""
+    side = _parallel_loop(_path_to_reductions(nest))
+
+    def lift(n: Any) -> Any:
+        return as_outer_vector_loop(n) if n is side else map_children(n, lift)
+
+    short: Stmt = lift(nest)
+    if is_constant(test, True):
+        return short
+    names = {name: fresh.name(name) for name in sorted(bound_names(nest))}
+    return If(test, (rename_names(short, names),), (nest,), span=nest.span)

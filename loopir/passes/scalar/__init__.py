@@ -1,0 +1,1 @@
+"""Scalar optimizations: common subexpressions, code motion, narrow integers, selects."""

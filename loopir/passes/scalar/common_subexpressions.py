@@ -1,0 +1,218 @@
+"""Common subexpression elimination: what a block computes or loads twice is computed once."""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from ...analysis.mod_ref import AliasInfo, arrays_written
+from ...ir_names import FreshNames
+from ...ir_traversal import advanced_accums, children, map_children
+from ...nodes import (
+    Assign,
+    Broadcast,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    HReduce,
+    If,
+    Kernel,
+    Load,
+    Ramp,
+    Stmt,
+    Var,
+    assert_never,
+)
+from ...statement_blocks import (
+    Block,
+    evaluated_by,
+    map_blocks,
+    map_evaluated,
+    map_nested_blocks,
+    nested_blocks,
+)
+
+__all__ = ["common_subexpressions"]
+
+ValueKey: TypeAlias = "tuple[Any, ...]"
+
+
+def common_subexpressions(kernel: Kernel) -> Kernel:
+    """Values computed twice in a block, or in it and in blocks inside it, get a name.
+
+    A load counts as the same value as long as no store between may have changed it. Subscripts
+    are left as they are: analysis reads them. Before::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                out[i] = sqrt(x[i] * x[i]) + x[i] * x[i]
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                v = x[i]
+                v_1 = v * v
+                out[i] = sqrt(v_1) + v_1
+    """
+    memory, fresh = AliasInfo(kernel), FreshNames(kernel)
+    return map_blocks(kernel, lambda b: _Naming(b, memory, fresh).block())
+
+
+class _ValueNumbering:
+    """Equal numbers for expressions that surely have one value, in a walk along a block."""
+
+    def __init__(self, memory: AliasInfo) -> None:
+        self.memory = memory
+        self.of: dict[ValueKey, int] = {}
+        self.parts: list[tuple[int, ...]] = []  # the operands of each number
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing has been written yet."""
+        self.stores: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+
+    def write(self, s: Stmt) -> None:
+        """What `s` may change is another value from now on."""
+        if isinstance(s, Assign):
+            return
+        self.stores.update(arrays_written((s,)))
+        self.counts.update(advanced_accums(s))
+
+    def enter(self, s: Stmt) -> None:
+        """What stands in a loop may come after what `s` writes."""
+        if not isinstance(s, If):
+            self.write(s)
+
+    def number(self, e: Expr, operands: tuple[int, ...]) -> int:
+        number = self.of.setdefault((*self._kind(e), *operands), len(self.of))
+        if number == len(self.parts):
+            self.parts.append(() if isinstance(e, Load) else operands)
+        return number
+
+    def tree(self, e: Any) -> int:
+        """The number of `e`, once everything below it has one."""
+        return self.number(e, tuple(self.tree(c) for c in children(e)))
+
+    def _kind(self, e: Expr) -> ValueKey:
+        match e:
+            case Call():
+                return (e.op, e.dtype, e.lanes)
+            case Load():
+                shared = (n for w, n in self.stores.items() if self.memory.shared(e.array, w))
+                return (e.array, e.lanes, e.axis, e.step, sum(shared))
+            case Var():
+                return (e, self.counts[e.name])
+            case Const() | Dim():
+                return (e,)
+            case Broadcast() | Ramp():
+                return (type(e), e.lanes, getattr(e, "step", 0))
+            case HReduce():
+                return (HReduce, e.op)
+            case _:
+                return assert_never(e)
+
+
+class _Naming:
+    """One block: counts how often each value is needed, then names those needed twice."""
+
+    def __init__(self, block: Block, memory: AliasInfo, fresh: FreshNames) -> None:
+        self.source, self.fresh = block, fresh
+        self.numbering = _ValueNumbering(memory)
+        self.needs: Counter[int] = Counter()  # how often each number is an operand or a root
+        self.here: set[int] = set()  # numbers that the block itself computes
+        self.names: dict[int, Var] = {}
+        self.ahead: list[Stmt] = []  # names to bind before the statement at hand
+
+    def block(self) -> Block:
+        self.count(self.source, True)
+        for operands in self.numbering.parts:
+            self.needs.update(operands)
+        if not any(self.needs[n] > 1 for n in self.here):
+            return self.source
+        self.numbering.begin()
+        return self.renamed(self.source, True)
+
+    def count(self, b: Block, here: bool) -> None:
+        for s in b.stmts:
+            for e in evaluated_by(s):
+                self.root(e, here)
+            for inner in nested_blocks(s):
+                self.numbering.enter(s)
+                self.count(inner, False)
+            self.numbering.write(s)
+        for e in b.results:
+            self.root(e, here)
+
+    def root(self, e: Expr, here: bool) -> None:
+        self.needs[self.computed(e, here)] += 1
+
+    def computed(self, e: Any, here: bool) -> int:
+        if isinstance(e, Load):
+            number = self.numbering.tree(e)
+        else:
+            operands = tuple(self.computed(c, here) for c in children(e))
+            number = self.numbering.number(e, operands)
+        if here and isinstance(e, Call | Load):
+            self.here.add(number)
+        return number
+
+    # -- rewriting, in the same order
+
+    def renamed(self, b: Block, here: bool) -> Block:
+        kept: list[Stmt] = []
+        for s in b.stmts:
+            new = self.stmt(s, here)
+            kept += [*self.ahead, new] if here else [new]
+            if here:
+                self.ahead.clear()
+        results = tuple(self.value(e, here) for e in b.results)
+        return replace(b, stmts=(*kept, *(self.ahead if here else ())), results=results)
+
+    def stmt(self, s: Stmt, here: bool) -> Stmt:
+        if here and isinstance(s, Assign):
+            return self.assign(s)
+        new = map_evaluated(s, lambda e: self.value(e, here))
+
+        def inside(b: Block) -> Block:
+            self.numbering.enter(s)
+            return self.renamed(b, False)
+
+        new = map_nested_blocks(new, inside)
+        self.numbering.write(s)
+        return new
+
+    def assign(self, s: Assign) -> Assign:
+        """A value that has a name already lends it to the later ones."""
+        number, value = self.parts(s.value, True)
+        if number in self.names:
+            return replace(s, value=self.names[number])
+        if isinstance(value, Call | Load):
+            self.names[number] = Var(s.name, value.dtype, value.lanes)
+        return replace(s, value=value)
+
+    def value(self, e: Any, here: bool) -> Any:
+        return self.named(*self.parts(e, here), here)
+
+    def parts(self, e: Any, here: bool) -> tuple[int, Any]:
+        """The number of `e`, and `e` over the names of its operands."""
+        if isinstance(e, Load):
+            return self.numbering.tree(e), e
+        below = [self.parts(c, here) for c in children(e)]
+        number = self.numbering.number(e, tuple(n for n, _ in below))
+        operands = iter([self.named(n, c, here) for n, c in below])
+        return number, map_children(e, lambda _: next(operands))
+
+    def named(self, number: int, e: Expr, here: bool) -> Expr:
+        if number in self.names:
+            return self.names[number]
+        if not (here and self.needs[number] > 1 and number in self.here):
+            return e
+        name = Var(self.fresh.name("v"), e.dtype, e.lanes)
+        self.names[number] = name
+        self.ahead.append(Assign(name.name, e))
+        return name

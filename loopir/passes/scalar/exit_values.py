@@ -1,0 +1,101 @@
+"""Loop exit values: a value only needed after the loop is computed from its last iteration."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...algebra.constant_folding import may_raise_flags
+from ...algebra.index_builder import index_sub, is_nonempty
+from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
+from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
+from ...ir_traversal import advanced_accums, walk
+from ...nodes import Accum, Assign, Break, If, Interval, Kernel, Loop, Return, Stmt, Var, Yield
+from ...statement_blocks import backward_slice, map_statements
+
+__all__ = ["exit_values"]
+
+
+def exit_values(kernel: Kernel) -> Kernel:
+    """Accumulators whose step looks at no accumulator leave the loop.
+
+    What may raise a floating-point flag is computed in every iteration as before, or ahead of the
+    first. Before::
+
+        def k(x: f64[::1], out: mut(f64[()])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0], last=0.0):
+                v = abs(x[i])
+                last = step(v)
+            out[()] = last
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[()])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                v = abs(x[i])
+            if 0 < x.shape[0]:
+                v_1 = abs(x[x.shape[0] - 1])
+                last = give(v_1)
+            else:
+                last = give(0.0)
+            out[()] = last
+    """
+    memory, fresh = AliasInfo(kernel), FreshNames(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        if not isinstance(s, Loop) or not isinstance(s.range, Interval) or _leaves_early(s):
+            return s
+        found = [a for a in s.accs if _is_last_value(a, s, memory)]
+        accs = tuple(a for a in s.accs if a not in found)
+        flags = (Assign(fresh.name(a.name), a.step) for a in found if may_raise_flags(a.step))
+        loop = replace(s, accs=accs, body=(*s.body, *flags))
+        starts = {
+            a.name: Assign(fresh.name(a.name), a.init) for a in found if may_raise_flags(a.init)
+        }
+        held = (
+            replace(a, init=Var(starts[a.name].name, a.init.dtype)) if a.name in starts else a
+            for a in found
+        )
+        return (
+            (*starts.values(), loop, *(_value_after_loop(a, s, fresh) for a in held))
+            if found
+            else s
+        )
+
+    return map_statements(kernel, edit)
+
+
+def _leaves_early(loop: Loop) -> bool:
+    exits = any(isinstance(n, Break | Return) for s in loop.body for n in walk(s))
+    return exits or loop.until is not None
+
+
+def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
+    """Whether the last iteration's step can be computed again once the loop is done."""
+    others = (a.step for a in loop.accs if a is not acc)
+    if acc.name in names_read(*loop.body, *others):
+        return False
+    assigns = backward_slice(loop.body, acc.step)
+    own = {s.name for s in assigns}
+    known = (
+        frozenset(a.name for a in loop.accs) | _bound_by_statements(loop) | advanced_accums(loop)
+    )
+    if names_read(acc.step, *assigns) & (known - own):
+        return False
+    return not memory.overlap(arrays_read((acc.step, acc.init, *assigns)), arrays_written((loop,)))
+
+
+def _bound_by_statements(loop: Loop) -> frozenset[str]:
+    """What statements other than assignments bind in the body."""
+    return bound_names(*(s for s in loop.body if not isinstance(s, Assign)))
+
+
+def _value_after_loop(acc: Accum, loop: Loop, fresh: FreshNames) -> If:
+    """Binds the accumulator to its last step, or to its start if there was no iteration."""
+    assert isinstance(loop.range, Interval)
+    last = {loop.var: index_sub(loop.range.hi, 1)}
+    assigns = backward_slice(loop.body, acc.step)
+    names = {s.name: fresh.name(s.name) for s in assigns}
+    body: tuple[Stmt, ...] = tuple(rename_names(substitute(s, last), names) for s in assigns)
+    step = rename_names(substitute(acc.step, last), names)
+    return If(is_nonempty(loop.range), body, (), (Yield(acc.name, step, acc.init),), span=acc.span)

@@ -1,0 +1,91 @@
+"""Select lowering: a select of a loop-carried value becomes a bitwise blend without a branch."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...analysis.mod_ref import AliasInfo, arrays_written
+from ...ir_names import names_read
+from ...ir_traversal import is_innermost, map_children, walk
+from ...nodes import Assign, Call, Expr, Kernel, Loop, Stmt, Var
+from ...statement_blocks import map_statements
+from .if_convert_scalar import FLOAT_DTYPES, depends_on_elements, value_origins
+
+__all__ = ["lower_selects"]
+
+BLENDED_DTYPES = FLOAT_DTYPES | {"i64", "i32", "u64", "u32"}
+_COMPARISON_OPERANDS = {
+    "lt": ("lt", 0, 1), "le": ("le", 0, 1), "gt": ("lt", 1, 0), "ge": ("le", 1, 0),
+    "eq": ("eq", 0, 1), "ne": ("ne", 0, 1),
+}
+"""Comparisons by one of four."""
+
+
+def lower_selects(kernel: Kernel) -> Kernel:
+    """Of two values that come of an accumulator one is blended, if elements decide which: a C
+    compiler would branch, for the sake of the one that is not waited for then, and mostly wait
+    longer. Before::
+
+        def k(x: f64[::1], n: mut(i64[()]), most: mut(i64[()])):
+            for i in loop(0, x.shape[0], s=0, r=0):
+                t = select(x[i] > 0.0, s + 1, 0)
+                s = step(t)
+                r = step(max(r, t))
+            n[()] = s
+            most[()] = r
+
+    after::
+
+        def k(x: f64[::1], n: mut(i64[()]), most: mut(i64[()])):
+            for i in loop(0, x.shape[0], s=0, r=0):
+                t = blend(0.0 < x[i], s + 1, 0)
+                s = step(t)
+                r = step(max(r, t))
+            n[()] = s
+            most[()] = r
+    """
+    memory = AliasInfo(kernel)
+
+    def edit(s: Stmt) -> Stmt:
+        if not isinstance(s, Loop) or not is_innermost(s):
+            return s
+        return _with_blends(s, memory)
+
+    return map_statements(kernel, edit)
+
+
+def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
+    found = {n for a in loop.accs for n in _selects_on_path(loop, a.name, a.step, memory)}
+    tests = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
+
+    def edit(n: Any) -> Any:
+        new = map_children(n, edit)
+        if not isinstance(n, Call) or n not in found:
+            return new
+        cond, *values = new.args
+        test = tests.get(cond.name) if isinstance(cond, Var) else cond
+        if (
+            isinstance(test, Call)
+            and test.op in _COMPARISON_OPERANDS
+            and test.args[0].dtype in BLENDED_DTYPES
+        ):
+            op, first, second = _COMPARISON_OPERANDS[
+                test.op
+            ]  # is asked again: that takes less time
+            cond = Call(op, (test.args[first], test.args[second]), "bool")
+        return Call("blend", (cond, *values), n.dtype)
+
+    return map_children(loop, edit) if found else loop
+
+
+def _selects_on_path(loop: Loop, name: str, step: Expr, memory: AliasInfo) -> set[Call]:
+    """What is chosen by elements on the way from the accumulator `name` to its `step`; of floats
+    not by what comes of it.
+    """
+    found, stores = set(), arrays_written(loop.body)
+    for n in (n for e in value_origins(loop, [step]) for n in walk(e)):
+        if isinstance(n, Call) and n.op == "select" and n.dtype in BLENDED_DTYPES:
+            needs = name in names_read(*value_origins(loop, n.args[1:]))
+            own = {name: n.dtype in FLOAT_DTYPES}
+            if needs and depends_on_elements(loop, [n.args[0]], own, stores, memory):
+                found.add(n)
+    return found

@@ -1,0 +1,237 @@
+"""Integer narrowing: integers are computed in the narrowest dtype that holds them."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.constant_folding import answer_keeping_flags, is_lossless_cast, literal
+from ...algebra.rewrite_rules import rewrite
+from ...analysis.intervals import Bounds, Intervals, decide_comparison
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import bound_names, multiply_bound_names, names_read
+from ...ir_traversal import map_children, walk
+from ...nodes import Assign, Call, Check, Const, Expr, Kernel, Load, LoopLike, Store, Var
+from ...op_table import NEGATED_COMPARISON
+
+__all__ = ["narrow_integers"]
+
+_WIDTHS = ("i16", "u16", "i32")
+"""What to compute in; the first that holds operands and result. No machine multiplies bytes."""
+
+_EXACT_WHEN_NARROW = frozenset((
+    "add", "sub", "mul", "neg", "abs", "min", "max", "minimum", "maximum", "clamp", "select",
+    "floordiv", "mod", "shl", "shr", "bitand", "bitor", "bitxor", "invert",
+))
+"""What has the same result in all dtypes that hold it and its operands."""
+
+_COMPARED = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_OUT_OF_RANGE = {
+    "lt": ("", "or"), "le": ("and", ""), "gt": ("or", ""), "ge": ("", "and"),
+    "eq": ("and", "and"), "ne": ("or", "or"),
+}
+"""How a comparison with a clamped number becomes that with the number: where this is below the
+least, and above the greatest; ``or`` makes it true there, ``and`` false."""
+
+_OVERFLOW_OPS = frozenset(("add_over", "sub_over", "mul_over"))
+_SHIFTS = frozenset(("shl", "shr"))
+
+
+def narrow_integers(kernel: Kernel) -> Kernel:
+    """What is computed as 64 bits from elements of fewer has as few as hold it; what this proves
+    is not asked. Nor does a number that is known before all loops make elements wider that are
+    compared with it: it is clamped to what they can be. Before::
+
+        def k(a: u8[::1], b: u8[::1], y: mut(u8[::1])):
+            disjoint(a, y)
+            disjoint(b, y)
+            for i in loop(0, y.shape[0]):
+                t = i64(a[i]) * 77
+                t_1 = t + i64(b[i]) * 179
+                check(~add_over(t, t_1), "replay")
+                t_2 = t_1 // 256
+                check((t_2 >= 0) & (t_2 <= 255), "replay")
+                y[i] = u8(t_2)
+
+    after::
+
+        def k(a: u8[::1], b: u8[::1], y: mut(u8[::1])):
+            disjoint(a, y)
+            disjoint(b, y)
+            for i in loop(0, y.shape[0]):
+                t = i16(a[i]) * i16(77)
+                t_1 = u16(t) + u16(b[i]) * u16(179)
+                t_2 = t_1 // u16(256)
+                y[i] = u8(t_2)
+    """
+    return map_children(kernel, _IntegerNarrowing(kernel).node)
+
+
+class _IntegerNarrowing:
+    """Wide values become casts of narrow ones, which what uses them then takes instead."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.intervals = Intervals()
+        self.narrow: dict[str, str] = {}
+        places = [x for n in walk(kernel) if isinstance(n, Load | Store) for x in n.index]
+        self.wide = multiply_bound_names(kernel) | names_read(*places)
+        self.turning = bound_names(*(n for n in walk(kernel) if isinstance(n, LoopLike)))
+        self.roots = {x.name for n in walk(kernel) if isinstance(x := _narrow_root(n), Var)}
+
+    def node(self, n: Any) -> Any:
+        if isinstance(n, Var):
+            dtype = self.narrow.get(n.name, n.dtype)
+            return n if dtype == n.dtype else _single_cast(Var(n.name, dtype), n.dtype)
+        n = map_children(n, self.node)
+        match n:
+            case Call():
+                return self.call(n)
+            case Assign():
+                return self.assign(n)
+            case Check(Const(value)) if value:
+                return ()
+            case _:
+                return n
+
+    def assign(self, s: Assign) -> Assign:
+        if s.name in self.wide:
+            return s
+        if DTYPES[s.value.dtype].kind == "f":
+            return self.float_assign(s)
+        self.intervals.names[s.name] = self.intervals.of(s.value)
+        inner = _before_widening(s.value)
+        if s.value.dtype != INDEX or inner is s.value:
+            return s
+        self.narrow[s.name] = inner.dtype
+        return replace(s, value=inner)
+
+    def float_assign(self, s: Assign) -> Assign:
+        """Whole numbers whose roots are stored in few digits stay the integers that they were."""
+        found = self.intervals.converted(s.value)
+        if found is None:
+            return s
+        self.intervals.names[s.name] = found
+        match s.value:
+            case Call("cast", (x,)) if s.name in self.roots and DTYPES[x.dtype].kind in "iu":
+                self.narrow[s.name] = x.dtype
+                return replace(s, value=x)
+            case _:
+                return s
+
+    def call(self, e: Call) -> Expr:
+        if e.lanes != 1:
+            return e
+        if (root := self.root(e)) is not None:
+            return root
+        answer = self.answer(e)
+        if answer is not None:
+            return answer_keeping_flags(e, answer)
+        if e.op == "cast":
+            inner = _before_widening(e.args[0])
+            return e if inner is e.args[0] else _single_cast(inner, e.dtype)
+        if e.op in ("and", "or", "not", "select") and any(isinstance(x, Const) for x in e.args):
+            e = rewrite(e)  # type: ignore[assignment]  # the rest looks what it is
+        if isinstance(e, Call) and e.op in _EXACT_WHEN_NARROW | _COMPARED:
+            return self.beside_known(e) or self.narrower(e)
+        return e
+
+    def beside_known(self, e: Call) -> Expr | None:
+        """``i64(x) > t`` → ``(x > u8(clamp(t, 0, 255))) | (t < 0)``, where `t` is known ahead of
+        all loops: lanes of x then are as narrow as it is.
+        """
+        if e.op not in _COMPARED or e.args[0].dtype != INDEX:
+            return None
+        x, t = e.args
+        if isinstance(x, Var):
+            e, x, t = Call(_MIRRORED[e.op], (t, x), "bool"), t, x
+        thin = _before_widening(x)
+        if thin is x or DTYPES[thin.dtype].kind == "b":
+            return None
+        if not isinstance(t, Var) or t.name in self.turning:
+            return None
+        return _clamped_comparison(e.op, thin, t)
+
+    def answer(self, e: Call) -> bool | None:
+        if e.op not in _COMPARED | _OVERFLOW_OPS:
+            return None
+        is_float = DTYPES[e.args[0].dtype].kind == "f"
+        a, b = (self.intervals.converted(x) if is_float else self.intervals.of(x) for x in e.args)
+        return decide_comparison(e.op, e.args[0].dtype, a, b) if a and b else None
+
+    def root(self, e: Call) -> Expr | None:
+        """``f32(sqrt(f64(v)))`` → ``sqrt(f32(v))``, where `v` has no more digits than that."""
+        match _narrow_root(e):
+            case Call("cast", (x,)) if DTYPES[x.dtype].kind in "iu" and (
+                self.intervals.converted(Call("cast", (x,), "f32"))
+            ):
+                return Call("sqrt", (_single_cast(x, "f32"),), "f32")
+            case _:
+                return None
+
+    def narrower(self, e: Call) -> Expr:
+        """`e` in the least dtype that holds it, where its operands come from less than they are."""
+        wide = [x for x in e.args if x.dtype == INDEX]
+        thin = [_before_widening(x) for x in wide]
+        if not wide or all(x is y for x, y in zip(wide, thin, strict=True)):
+            return e
+        if any(x is y and not isinstance(x, Const) for x, y in zip(wide, thin, strict=True)):
+            return e
+        spans = [self.intervals.of(x) for x in (*wide, *([] if e.op in _COMPARED else [e]))]
+        dtype = _narrowest_dtype(spans)
+        if dtype is None:
+            return e
+        if e.op in _SHIFTS and self.intervals.of(e.args[1])[1] >= DTYPES[dtype].bits:
+            return e
+        args = tuple(
+            _single_cast(_before_widening(x), dtype) if x.dtype == INDEX else x for x in e.args
+        )
+        if e.op in _COMPARED:
+            return replace(e, args=args)
+        return _single_cast(replace(e, args=args, dtype=dtype), INDEX)
+
+
+def _clamped_comparison(op: str, x: Expr, t: Var) -> Expr:
+    """Whether `x` is as `op` says to `t`, which may be beyond what the dtype of `x` holds."""
+    low, high = (Const(end, INDEX) for end in (DTYPES[x.dtype].low, DTYPES[x.dtype].high))
+    inside = Call("cast", (Call("min", (Call("max", (t, low), INDEX), high), INDEX),), x.dtype)
+    found: Expr = Call(op, (x, inside), "bool")
+    for how, side, end in zip(_OUT_OF_RANGE[op], ("lt", "gt"), (low, high), strict=True):
+        beyond = Call(side, (t, end), "bool")
+        if how == "or":
+            found = Call("or", (found, beyond), "bool")
+        elif how == "and":
+            found = Call("and", (found, Call(NEGATED_COMPARISON[side], (t, end), "bool")), "bool")
+    return found
+
+
+def _narrow_root(n: Any) -> Expr | None:
+    """Of what is the root that is taken in 64 bits and kept in 32."""
+    match n:
+        case Call("cast", (Call("sqrt", (x,), "f64"),), "f32"):
+            return x
+        case _:
+            return None
+
+
+def _narrowest_dtype(spans: list[Bounds]) -> str | None:
+    low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+    fits = (d for d in _WIDTHS if DTYPES[d].low <= low and high <= DTYPES[d].high)
+    return next(fits, None)
+
+
+def _before_widening(e: Expr) -> Expr:
+    """What `e` is, in the dtype that it had before it was widened."""
+    while isinstance(e, Call) and e.op == "cast" and is_lossless_cast(e.args[0].dtype, e.dtype):
+        if DTYPES[e.dtype].kind == "f":
+            break
+        e = e.args[0]
+    return e
+
+
+def _single_cast(e: Expr, dtype: str) -> Expr:
+    """`e` as `dtype`, by one conversion."""
+    if e.dtype == dtype:
+        return e
+    if isinstance(e, Const) and DTYPES[dtype].kind != "f":
+        return literal(int(e.value), dtype)
+    return Call("cast", (e,), dtype)

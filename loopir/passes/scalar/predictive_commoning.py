@@ -1,0 +1,76 @@
+"""Predictive commoning: a value the next iteration would compute again is carried to it."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.constant_folding import may_raise_flags
+from ...ir_names import FreshNames, names_read, substitute
+from ...ir_traversal import bottom_up, map_children, walk
+from ...nodes import Accum, Assign, Call, Expr, Kernel, Var, While
+
+__all__ = ["predictive_commoning"]
+
+
+def predictive_commoning(kernel: Kernel) -> Kernel:
+    """A value of a ``while``'s names that its steps know already becomes a name. Before::
+
+        def k(a: f64, out: mut(f64[()])):
+            while loop(go, x=a, n=0.0, go=a * a < 4.0):
+                y = x * x + a
+                x = step(y)
+                n = step(n + 1.0)
+                go = step(y * y < 4.0)
+            out[()] = n
+
+    after::
+
+        def k(a: f64, out: mut(f64[()])):
+            while loop(go, x=a, n=0.0, go=a * a < 4.0, x_1=a * a):
+                y = x_1 + a
+                x = step(y)
+                n = step(n + 1.0)
+                go = step(y * y < 4.0)
+                x_1 = step(y * y)
+            out[()] = n
+    """
+    fresh = FreshNames(kernel)
+
+    def edit(n: Any) -> Any:
+        return _with_all_carried(n, fresh) if isinstance(n, While) else n
+
+    return bottom_up(kernel, edit)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+
+
+def _with_all_carried(s: While, fresh: FreshNames) -> While:
+    """`s` with all such values carried; one that holds another is found first."""
+    if not all(isinstance(x, Assign) for x in s.body):
+        return s
+    for e in dict.fromkeys(n for part in (*s.body, *s.accs) for n in walk(part)):
+        if isinstance(e, Call) and (acc := _carried_accumulator(e, s, fresh)):
+            name = Var(acc.name, e.dtype, e.lanes)
+            return _with_all_carried(_with_name(s, e, name, acc), fresh)
+    return s
+
+
+def _carried_accumulator(e: Call, s: While, fresh: FreshNames) -> Accum | None:
+    """The accumulator that `e` may become in `s`."""
+    accs = {a.name: a for a in s.accs}
+    if not names_read(e) or not names_read(e) <= set(accs):
+        return None
+    first = substitute(e, {a.name: a.init for a in s.accs})
+    later = substitute(e, {a.name: a.step for a in s.accs})
+    steps = {n for part in (*s.body, *(a.step for a in s.accs)) for n in walk(part)}
+    starts = {n for a in s.accs for n in walk(a.init)}
+    if later == e or later not in steps or (may_raise_flags(e) and first not in starts):
+        return None
+    return Accum(fresh.name(min(names_read(e))), first, later, span=e.span)
+
+
+def _with_name(s: While, e: Expr, name: Var, acc: Accum) -> While:
+    def renamed(n: Any) -> Any:
+        return name if n == e else map_children(n, renamed)
+
+    body = tuple(renamed(x) for x in s.body)
+    accs = tuple(replace(a, step=renamed(a.step)) for a in s.accs)
+    return replace(s, body=body, accs=(*accs, acc))

@@ -1,0 +1,87 @@
+"""Store sinking: what both sides of a branch write last is written once, after the branch."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from ...analysis.mod_ref import AliasInfo, arrays_written
+from ...ir_names import FreshNames, names_read
+from ...ir_traversal import advanced_accums
+from ...nodes import Append, Expr, If, Kernel, Stmt, Store, Var, Yield
+from ...statement_blocks import map_statements
+
+__all__ = ["sink"]
+
+Write: TypeAlias = "Store | Append"
+
+
+def sink(kernel: Kernel) -> Kernel:
+    """The branch gives the value, and one statement behind it writes. Before::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                if x[i] > 0.0:
+                    out[i] = sqrt(x[i])
+                else:
+                    out[i] = 0.0
+
+    after::
+
+        def k(x: f64[::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                if x[i] > 0.0:
+                    t = give(sqrt(x[i]))
+                else:
+                    t = give(0.0)
+                out[i] = t
+    """
+    memory, fresh, changing = AliasInfo(kernel), FreshNames(kernel), advanced_accums(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        pairs = _shared_ending(s, memory, changing) if isinstance(s, If) else []
+        return _sunk_branch(s, pairs, fresh) if isinstance(s, If) and pairs else s
+
+    return map_statements(kernel, edit)
+
+
+def _shared_ending(
+    s: If, memory: AliasInfo, changing: frozenset[str]
+) -> list[tuple[Write, Write]]:
+    """The last writes of both branches that go to the same places, in order.
+
+    Their values, and what the branch gave before, will be taken before the first of them writes.
+    """
+    pairs: list[tuple[Write, Write]] = []
+    values: list[Expr] = [value for y in s.yields for value in (y.then, y.orelse)]
+    if names_read(*values) & changing:
+        return []
+    for a, b in zip(reversed(s.then), reversed(s.orelse), strict=False):
+        if not isinstance(a, Store | Append) or not isinstance(b, Store | Append):
+            break
+        early = any(memory.changes(v, arrays_written((a,))) for v in values)
+        if _destination(a) is None or _destination(a) != _destination(b) or early:
+            break
+        if names_read(a.value, b.value) & changing:
+            break
+        values += [a.value, b.value]
+        pairs.insert(0, (a, b))
+    return pairs
+
+
+def _destination(s: Write) -> tuple[str, tuple[Expr, ...] | str] | None:
+    """Where `s` writes, None where it writes under a mask."""
+    if s.mask is not None:
+        return None
+    return s.array, s.index if isinstance(s, Store) else s.count
+
+
+def _sunk_branch(s: If, pairs: list[tuple[Write, Write]], fresh: FreshNames) -> tuple[Stmt, ...]:
+    names = [fresh.name("t") for _ in pairs]
+    gives = tuple(Yield(n, a.value, b.value) for n, (a, b) in zip(names, pairs, strict=True))
+    then, orelse = (branch[: len(branch) - len(pairs)] for branch in (s.then, s.orelse))
+    after = (
+        replace(a, value=Var(n, a.value.dtype)) for n, (a, _) in zip(names, pairs, strict=True)
+    )
+    return (replace(s, then=then, orelse=orelse, yields=(*s.yields, *gives)), *after)

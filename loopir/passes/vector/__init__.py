@@ -1,0 +1,1 @@
+"""Vectorization: legality, if-conversion, widening, vector, outer, divergent and search loops."""

@@ -1,0 +1,154 @@
+"""Lane narrowing: counters of divergent loops are as narrow as the floats beside them."""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.constant_folding import fold_constants, index_const
+from ...algebra.rewrite_rules import rewrite
+from ...analysis.while_bounds import WhileBounds
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import FreshNames
+from ...ir_traversal import bottom_up, children, walk
+from ...nodes import (
+    Accum,
+    Assign,
+    Broadcast,
+    Call,
+    Check,
+    Const,
+    If,
+    Kernel,
+    Node,
+    Stmt,
+    Var,
+    VecLoop,
+    While,
+)
+from ...statement_blocks import map_statements
+
+__all__ = ["narrow_lanes"]
+
+_NARROW_DTYPE = "i32"
+TRUE_LANES = Broadcast(Const(True, "bool"), "W")
+_MAX_NARROW = DTYPES[_NARROW_DTYPE].high - 1
+_COMPARED = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+
+
+def narrow_lanes(kernel: Kernel) -> Kernel:
+    """Lanes that hold what a ``while`` has counted are of 32 bits, where it ends before they wrap,
+    and nothing else in the loop is wider. Where its bound is known only as the kernel runs, there
+    are two loops, and the bound decides. Before::
+
+        def k(x: f32[::1], y: mut(i32[::1])):
+            disjoint(x, y)
+            for i in vec(0, x.shape[0], width=W):
+                v = x[i:W]
+                while loop(hreduce("or", go) & on, t=broadcast(0, W), go=v > v, k=0, on=True):
+                    t = step(select(go, broadcast(k + 1, W), t))
+                    go = step(go & (v > v))
+                    k = step(k + 1)
+                    on = step(k + 1 < 200)
+                y[i:W] = i32(t)
+
+    after::
+
+        def k(x: f32[::1], y: mut(i32[::1])):
+            disjoint(x, y)
+            for i in vec(0, x.shape[0], width=W):
+                v = x[i:W]
+                while loop(hreduce("or", go) & on, t=broadcast(i32(0), W), go=v > v, k=0, on=True):
+                    t = step(select(go, broadcast(i32(k + 1), W), t))
+                    go = step(go & (v > v))
+                    k = step(k + 1)
+                    on = step(k + 1 < 200)
+                y[i:W] = t
+    """
+    fresh = FreshNames(kernel)
+
+    def edit(s: Stmt) -> Stmt:
+        return _versions(s, fresh) if isinstance(s, VecLoop) else s
+
+    return map_statements(kernel, edit)
+
+
+def _versions(loop: VecLoop, fresh: FreshNames) -> Stmt:
+    inner = [s for s in loop.body if isinstance(s, While)]
+    binders = Counter(n.name for n in walk(loop) if isinstance(n, Assign | Accum))
+    if len(inner) != 1 or max(binders.values()) > 1 or not all(map(_accepts_narrow, walk(loop))):
+        return loop
+    if not _wide_nodes(loop):
+        return loop
+    ranges, decided = WhileBounds(loop, inner[0]), bottom_up(loop, _decide_out_of_range)
+    computed = [n for n in _wide_nodes(loop) if not _is_number(n)]
+    reaches = [ranges.of(n) for n in (*computed, *_wide_nodes(decided))]
+    turns = min(0 if r is None else r.turns_within(_MAX_NARROW) for r in reaches)
+    fits = ranges.ends_within(turns) if turns > 0 else None
+    if fits is None or fits == Const(False, "bool"):
+        return loop
+    done: VecLoop = bottom_up(decided, _narrowed)
+    if isinstance(fits, Const):
+        return done
+    other = fresh.copy(loop)
+    return If(fits, (done,), (other,), span=loop.span)
+
+
+# -- what is narrowed
+
+
+def _wide_nodes(loop: VecLoop) -> list[Any]:
+    return [n for n in walk(loop) if _is_wide(n)]
+
+
+def _is_wide(n: Node) -> bool:
+    return getattr(n, "lanes", 1) != 1 and n.dtype == INDEX  # type: ignore[union-attr]  # has one
+
+
+def _is_narrow(n: Node) -> bool:
+    """Whether `n` has no lanes, or some that are no wider than what others become."""
+    return getattr(n, "lanes", 1) == 1 or DTYPES[n.dtype].bits <= DTYPES[_NARROW_DTYPE].bits  # type: ignore[union-attr]
+
+
+def _accepts_narrow(n: Node) -> bool:
+    """Whether `n` is no wider than it has to be, and means the same with narrow operands."""
+    match n:
+        case Call(op) if op in _COMPARED or op == "cast":
+            return n.lanes == 1 or _is_narrow(n)
+        case Assign() | Accum():
+            return True
+        case Call() | Broadcast() | Var() if _is_wide(n):
+            return True
+        case _:
+            return _is_narrow(n) and not any(map(_is_wide, children(n)))
+
+
+def _decide_out_of_range(n: Any) -> Any:
+    """`n` without comparisons with numbers beyond all that lanes hold: so compares zero, too."""
+    match n:
+        case Call(op, (_, Broadcast(Const(int(value)) as c, lanes))) if _is_wide(n.args[0]):
+            known = fold_constants(op, (index_const(0), c), "bool") if op in _COMPARED else None
+            return Broadcast(known, lanes) if known and abs(value) > _MAX_NARROW else n
+        case Call("and", (a, b)) if TRUE_LANES in (a, b):
+            return b if a == TRUE_LANES else a
+        case Check(cond) if cond == TRUE_LANES:
+            return ()
+        case _:
+            return n
+
+
+def _narrowed(n: Any) -> Any:
+    """`n`, whose operands are narrow."""
+    if not _is_wide(n):
+        return n.args[0] if _is_cast_of_same(n) else n
+    if isinstance(n, Broadcast):
+        return replace(n, value=rewrite(Call("cast", (n.value,), _NARROW_DTYPE)))
+    return replace(n, dtype=_NARROW_DTYPE)
+
+
+def _is_number(n: Node) -> bool:
+    return isinstance(n, Broadcast) and isinstance(n.value, Const)
+
+
+def _is_cast_of_same(n: Node) -> bool:
+    return isinstance(n, Call) and n.op == "cast" and n.args[0].dtype == n.dtype

@@ -1,0 +1,325 @@
+"""Loop vectorization: innermost loops take ``W`` elements at a time, reductions in fixed lanes.
+
+A loop whose whole effect stands under one mask becomes a predicated loop.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ...algebra.constant_folding import neutral_element, possible_flags
+from ...algebra.rewrite_rules import rewrite
+from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
+from ...analysis.mod_ref import AliasInfo
+from ...analysis.signed_zeros import zero_sign_unobserved
+from ...analysis.uniformity import Uniformity
+from ...dtypes import DTYPES
+from ...ir_names import FreshNames, expand_names
+from ...ir_traversal import advanced_accums, walk
+from ...nodes import (
+    Append,
+    Assign,
+    Broadcast,
+    Call,
+    Check,
+    Const,
+    Dim,
+    Expr,
+    HReduce,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    PredLoop,
+    Prefix,
+    Stmt,
+    Store,
+    Var,
+    VecAccum,
+    VecLoop,
+)
+from ...op_table import OPS, STATUS
+from ...rejection import Rejection
+from ...statement_blocks import backward_slice, map_statements
+from ..reduce.exact_extrema import exact_extremum_result, is_order_independent
+from ..reduce.prefix_scans import insert_prefixes
+from .if_convert import MaskedRewriter, flatten_loop
+from .vectorize_legality import vectorization_obstacle
+from .vectorize_search import search_condition
+from .widen import WIDTH, Widener, as_vector
+
+__all__ = [
+    "PredicatedLoop", "predicate_loop", "vectorization_obstacle", "vectorize_loop",
+    "loops_left_scalar", "vectorize",
+]
+
+
+class PredicatedLoop:
+    """A loop that acts only where ``mask`` holds, given over what is known before the body."""
+
+    def __init__(self, mask: Expr, body: tuple[Stmt, ...], folds: tuple[Reduction, ...]) -> None:
+        self.mask, self.body, self.folds = mask, body, folds
+
+
+def predicate_loop(loop: Loop, folds: tuple[Reduction, ...]) -> PredicatedLoop | None:
+    """`loop` as a predicated one; None where some of what it does has another mask, or none.
+
+    What the body computes for all elements must not raise flags, since a predicated body does
+    not compute it.
+    """
+    masks = {s.mask for s in loop.body if isinstance(s, Store | Append)}
+    if any(isinstance(s, Prefix) for s in loop.body):
+        return None  # lanes join in order, those that store nothing too
+    if len(masks) != 1 or None in masks:
+        return None
+    (mask,) = masks
+    assert mask is not None
+    body = tuple(_without_mask(s, mask) for s in loop.body)
+    steps = tuple(_without_condition(f, mask) for f in folds)
+    values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
+    if None in body or None in steps or not _raises_nothing_elsewhere(loop, folds, mask):
+        return None
+    over = expand_names(mask, values)
+    if over is None:
+        return None
+    kept = tuple(s for s in body if s is not None)
+    return PredicatedLoop(over, kept, tuple(f for f in steps if f is not None))
+
+
+def _without_mask(s: Stmt, mask: Expr) -> Stmt | None:
+    """`s` where the mask holds. A check keeps it, for it may be of no lane, but of all together."""
+    match s:
+        case Store() | Append():
+            return replace(s, mask=None)
+        case Check(cond=Call(op="or", args=(Call(op="not", args=(m,)), _))) if m == mask:
+            return s
+        case Check():
+            return None
+        case _:
+            return s
+
+
+def _without_condition(f: Reduction, mask: Expr) -> Reduction | None:
+    """`f` without its condition, if that is `mask`.
+
+    A float sum keeps the select of its term: adding what an idle lane holds may raise flags.
+    """
+    if f.cond is not None:
+        return replace(f, cond=None) if f.cond == mask else None
+    match f.value:
+        case Call(op="select", args=(m, term, none)) if m == mask and none == neutral_element(
+            f.op, f.dtype
+        ):
+            return f if DTYPES[f.dtype].kind == "f" else replace(f, value=term)
+        case _:
+            return None
+
+
+def _raises_nothing_elsewhere(loop: Loop, folds: tuple[Reduction, ...], mask: Expr) -> bool:
+    """Whether what the body computes beside the mask raises nothing where it does not hold."""
+    own = backward_slice(loop.body, mask)
+    masked = MaskedRewriter(mask)
+    for s in loop.body:
+        match s:
+            case Assign() if s not in own:
+                quiet = masked.bind(s.name, s.value) == s.value
+            case Store() | Append():
+                quiet = masked(s.value) == s.value
+            case Check():
+                quiet = masked(s.cond) == s.cond
+            case _:
+                continue
+        if not quiet:
+            return False
+    return all(masked(f.value) == f.value for f in folds)
+
+
+GROUP_BYTES = 256  # what one set of accumulators takes: four AVX-512 registers
+HEAVY_GROUP_BYTES = 64  # one register, where the body itself needs many
+HEAVY = 40.0  # in adds
+
+
+def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
+    """Innermost loops without an obstacle (``explain``) become vector loops of abstract width.
+
+    Each of the lanes of a fold starts as its neutral element, or for minima as the start itself.
+    A loop whose whole effect is under one mask becomes a predicated one. A search runs a little
+    further than its exit; the kernel becomes strict of the flags that this may raise. Before::
+
+        def k(x: f32[::1], y: mut(f32[::1]), total: mut(f32[()])):
+            disjoint(x, y)
+            disjoint(x, total)
+            disjoint(y, total)
+            for i in loop(0, x.shape[0], s=f32(0.0)):
+                y[i] = x[i] * f32(2.0)
+                s = step(s + x[i])
+            total[()] = s
+
+    after::
+
+        def k(x: f32[::1], y: mut(f32[::1]), total: mut(f32[()])):
+            disjoint(x, y)
+            disjoint(x, total)
+            disjoint(y, total)
+            for i in vec(0, x.shape[0], width=W, group=64, s_1=f32(-0.0)):
+                y[i:W] = x[i:W] * broadcast(f32(2.0), W)
+                s_1 = step(s_1 + x[i:W])
+            s = f32(0.0) + hreduce("add", s_1)
+            total[()] = s
+    """
+    fresh, strict, calm = FreshNames(kernel), set(kernel.strict), zero_sign_unobserved(kernel)
+    memory = AliasInfo(kernel)
+
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
+        if not isinstance(s, Loop) or vectorization_obstacle(s, kernel, reassociate=reassociate):
+            return s
+        if s.until:
+            strict.update(possible_flags(s))
+        return tuple(vectorize_loop(s, memory, fresh, calm))
+
+    done = map_statements(kernel, edit)
+    classes = tuple(c for c in STATUS if c in strict)
+    return done if strict == set(kernel.strict) else replace(done, strict=classes)
+
+
+def loops_left_scalar(
+    kernel: Kernel, *, reassociate: bool = True
+) -> tuple[tuple[Loop, Rejection], ...]:
+    """The innermost loops of `kernel` that stay scalar, each with its reason.
+
+    A loop with branches is judged as if-conversion would leave it; one in a vector loop is run by
+    its lanes, and what `search` takes is none.
+    """
+    fresh = FreshNames(kernel)
+    vectors = (n for n in walk(kernel) if isinstance(n, VecLoop | PredLoop))
+    taken = {id(n) for v in vectors for n in walk(v)}
+    loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in taken]
+    inner = [n for n in loops if not any(isinstance(x, LoopLike) for s in n.body for x in walk(s))]
+    scalar = [n for n in inner if search_condition(n) is None]
+    judged = ((n, flatten_loop(n, kernel, fresh) or n) for n in scalar)
+    found = (
+        (n, vectorization_obstacle(flat, kernel, reassociate=reassociate)) for n, flat in judged
+    )
+    return tuple((n, reason) for n, reason in found if reason is not None)
+
+
+def vectorize_loop(
+    loop: Loop,
+    memory: AliasInfo,
+    fresh: FreshNames,
+    calm: frozenset[str],
+    varying: Uniformity | None = None,
+) -> Iterator[Stmt]:
+    """`loop` as a vector loop, what must be known before it, and what becomes of its accumulators.
+
+    `calm`: names whose zeros may have either sign; `varying`: of a loop around others.
+    """
+    loop, before = _with_named_starts(loop, fresh)
+    loop = insert_prefixes(loop, memory, fresh)
+    yield from before
+    folds = tuple(f for a in loop.accs if (f := reduction_of(a, loop)) is not None)
+    lanes = {f.acc.name: fresh.name(f.acc.name) for f in folds}
+    vector = _vector_loop(loop, folds, lanes, varying)
+    yield vector
+    for f in folds:
+        total = Var(lanes[f.acc.name], f.dtype, vector.group or 1)
+        yield from _final_reduction(f, loop, total, fresh, is_order_independent(f, calm))
+
+
+def _with_named_starts(loop: Loop, fresh: FreshNames) -> tuple[Loop, tuple[Assign, ...]]:
+    """`loop` with its starts under a name, since they are needed once more after it."""
+    before: list[Assign] = []
+    accs = list(loop.accs)
+    for k, acc in enumerate(accs):
+        if not isinstance(acc.init, Const | Dim | Var):
+            before.append(Assign(fresh.name(f"{acc.name}_0"), acc.init, span=acc.span))
+            accs[k] = replace(acc, init=Var(before[-1].name, acc.init.dtype))
+    return (replace(loop, accs=tuple(accs)), tuple(before)) if before else (loop, ())
+
+
+def _vector_loop(
+    loop: Loop, folds: tuple[Reduction, ...], lanes: dict[str, str], varying: Uniformity | None
+) -> VecLoop | PredLoop:
+    known = {name: name for name in varying.names} if varying else {}
+    lift, counts = Widener(loop, {**known, **lanes}, varying), advanced_accums(loop)
+    narrow = None if varying else predicate_loop(loop, folds)
+    body = lift.block(narrow.body if narrow else loop.body)
+    accs = [
+        VecAccum(
+            lanes[f.acc.name],
+            f.start,
+            as_vector(lift.expr(f.step(_vector_accumulator(f)))),
+            span=f.acc.span,
+        )
+        for f in (narrow.folds if narrow else folds)
+    ]
+    group = _group_lanes(body, accs) if accs or any(isinstance(s, Prefix) for s in body) else None
+    accs += [VecAccum(a.name, a.init, a.step, span=a.span) for a in loop.accs if a.name in counts]
+    if narrow:
+        pred = as_vector(lift.expr(narrow.mask))
+        return PredLoop(
+            loop.var, loop.range, WIDTH, pred, body, tuple(accs), group=group, span=loop.span
+        )
+    until = _vector_exit(loop.until, lanes, group) if loop.until else None
+    return VecLoop(
+        loop.var, loop.range, WIDTH, body, tuple(accs), None, group, until, span=loop.span
+    )
+
+
+def _vector_accumulator(f: Reduction) -> Var:
+    return Var(f.acc.name, f.dtype)
+
+
+def _vector_exit(until: Expr, lanes: dict[str, str], group: int | None) -> Expr:
+    """The exit of a search, over all lanes."""
+    match until:
+        case Var(name=name):
+            return HReduce("or", Var(lanes[name], "bool", group or 1))
+        case Call(op="not", args=(Var(name=name),)):
+            found = HReduce("and", Var(lanes[name], "bool", group or 1))
+            return Call("not", (found,), "bool")
+        case _:
+            raise AssertionError(f"no search: {until!r}")
+
+
+def _group_lanes(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
+    """The lanes of one set of accumulators: a choice of the loop's alone, so on every target."""
+    nodes = [n for part in (*body, *accs) for n in walk(part)]
+    vectors = [n for n in nodes if isinstance(n, Load | Call | Var | Broadcast) and n.lanes != 1]
+    widest = max(DTYPES[n.dtype].bytes for n in vectors)
+    weight = sum(OPS[n.op].weight for n in nodes if isinstance(n, Call))
+    small = weight > HEAVY or any(isinstance(n, Prefix) for n in nodes)
+    return (HEAVY_GROUP_BYTES if small else GROUP_BYTES) // widest
+
+
+# -- after the loop
+
+
+def _final_reduction(
+    f: Reduction, loop: Loop, lanes: Var, fresh: FreshNames, is_exact: bool
+) -> Iterator[Stmt]:
+    """Binds the accumulator's own name to the fold of its lanes and of what it started as."""
+    total = HReduce(f.op, lanes)
+    if OPS[f.op].unit is None:
+        name = f.acc.name if is_exact else fresh.name(f.acc.name)
+        yield Assign(name, total, span=f.acc.span)
+        if not is_exact:
+            yield from exact_extremum_result(f, Var(name, f.dtype), loop, fresh)
+        return
+    checks = overflow_checks_of(f.acc, loop)
+    if checks:
+        sums = Var(fresh.name(f.acc.name), f.dtype)
+        yield Assign(sums.name, total)
+        yield from _lane_sum_checks(f, lanes, sums, checks[0])
+        total = sums  # type: ignore[assignment]
+    yield Assign(f.acc.name, rewrite(Call(f.op, (f.acc.init, total), f.dtype)), span=f.acc.span)
+
+
+def _lane_sum_checks(f: Reduction, lanes: Var, total: Var, check: Check) -> Iterator[Check]:
+    """That adding up the lanes, each of which has not overflown, does not overflow either."""
+    d, count = DTYPES[f.dtype], int(lanes.lanes)
+    low, high = Const(-(-d.low // count), f.dtype), Const(d.high // count, f.dtype)
+    yield replace(check, cond=Call("le", (low, HReduce("min", lanes)), "bool"))
+    yield replace(check, cond=Call("le", (HReduce("max", lanes), high), "bool"))
+    over = Call("add_over", (f.acc.init, total), "bool")
+    yield replace(check, cond=Call("not", (over,), "bool"))

@@ -1,0 +1,239 @@
+"""Vectorization legality: whether a loop can be vectorized, or why not; a function a condition."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ...algebra.constant_folding import constant_trip_count, max_trip_count, possible_flags
+from ...analysis.access import LoopSubscripts
+from ...analysis.dependence import Dependence, dependences
+from ...analysis.loop_reductions import Reduction, reduction_of
+from ...analysis.mod_ref import AliasInfo
+from ...dtypes import DTYPES
+from ...ir_traversal import advanced_accums, walk
+from ...lazy_dataclass import record
+from ...nodes import (
+    Accum,
+    Append,
+    Assign,
+    Break,
+    Call,
+    Check,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Node,
+    Return,
+    Stmt,
+    Store,
+    Var,
+)
+from ...rejection import Label, Rejection
+from ..reduce.exact_extrema import can_recompute, feeding_accumulator, is_order_independent
+from ..reduce.prefix_scans import running_reduction_of
+
+__all__ = ["STRAIGHT_LINE", "vectorization_obstacle", "checks_narrow_overflow"]
+
+MIN_TRIPS = 4  # trips below which vectors do not pay
+
+
+@record(frozen=True, slots=True)
+class _Candidate:
+    """A loop under examination."""
+
+    loop: Loop
+    kernel: Kernel
+    reassociate: bool
+
+
+Condition: TypeAlias = "Callable[[_Candidate], Rejection | None]"
+
+
+def vectorization_obstacle(
+    loop: Loop, kernel: Kernel, *, reassociate: bool = True
+) -> Rejection | None:
+    """The first reason why `loop` of `kernel` is not vectorised; None where it can be."""
+    case = _Candidate(loop, kernel, reassociate)
+    return next((r for c in CONDITIONS if (r := c(case)) is not None), None)
+
+
+def _check_control_flow(case: _Candidate) -> Rejection | None:
+    """Only straight-line code has lanes that go one way."""
+    for s in case.loop.body:
+        what = _DESCRIPTIONS.get(type(s), None if isinstance(s, STRAIGHT_LINE) else "an inner loop")
+        if what is not None:
+            return Rejection("VECTOR_CONTROL_FLOW", f"the loop contains {what}", s.span)
+    if not isinstance(case.loop.range, Interval):
+        return Rejection("VECTOR_CONTROL_FLOW", "the loop does not step by one", case.loop.span)
+    return None
+
+
+STRAIGHT_LINE = (Assign, Store, Append, Check)
+"""What straight-line code is made of."""
+
+_DESCRIPTIONS: dict[type[Stmt], str] = {
+    If: "a branch that cannot be turned into selects",
+    Break: "a `break`",
+    Return: "a `return`",
+}
+
+
+def _check_early_exit(case: _Candidate) -> Rejection | None:
+    """An early exit is noticed late: what runs too much must not show.
+
+    Where it might raise a flag, Python decides (`vectorize` makes the kernel strict).
+    """
+    loop = case.loop
+    if loop.until is None:
+        return None
+    if len(loop.accs) != 1 or any(not isinstance(s, Assign) for s in loop.body):
+        why = "the loop leaves early and does more than look for one thing"
+    elif possible_flags(*loop.body, loop.accs[0].step) and not _can_replay(case.kernel):
+        why = "the loop leaves early, and what it computes beyond might raise a warning"
+    elif not _is_any_exit(loop):
+        why = "the loop leaves early on something else than a bool that has become certain"
+    else:
+        return None
+    return Rejection("VECTOR_CONTROL_FLOW", why, loop.span)
+
+
+def _can_replay(kernel: Kernel) -> bool:
+    """Whether Python may still decide when `kernel` is done: it has written nothing but results."""
+    return all(p.rank == 0 for p in kernel.params if p.written)
+
+
+def _is_any_exit(loop: Loop) -> bool:
+    """Whether the exit is ``until(any)``, or ``until(~all)``."""
+    fold = reduction_of(loop.accs[0], loop)
+    match loop.until:
+        case Var(name=name) if fold and name == fold.acc.name:
+            return fold.op == "or"
+        case Call(op="not", args=(Var(name=name),)) if fold and name == fold.acc.name:
+            return fold.op == "and"
+        case _:
+            return False
+
+
+def _check_trip_count(case: _Candidate) -> Rejection | None:
+    r = case.loop.range
+    if not isinstance(r, Interval):
+        return None
+    count, most = constant_trip_count(r), max_trip_count(r)
+    if most is None or (count is not None and count >= MIN_TRIPS):
+        return None
+    times = f"{count} times" if count is not None else f"{most} times at most"
+    return Rejection("VECTOR_SMALL", f"the loop runs {times}", case.loop.span)
+
+
+def _check_carried(case: _Candidate) -> Rejection | None:
+    """Every accumulator is a fold, or counts what is appended."""
+    loop, counts = case.loop, advanced_accums(case.loop)
+    appends = [s for s in loop.body if isinstance(s, Append)]
+    if len({s.array for s in appends}) < len(appends) or len(counts) < len(appends):
+        return Rejection("VECTOR_CARRIED", "one list is appended to in two places", appends[1].span)
+    for name in sorted(counts):
+        if any(_mentions(n, name) for n in (*loop.body, *_changing_steps(loop))):
+            text = f"`{name}` counts what has been appended, and is read on the way"
+            return Rejection("VECTOR_CARRIED", text, loop.span)
+    for acc in loop.accs:
+        if acc.name in counts:
+            continue
+        fold = reduction_of(acc, loop)
+        if fold is None and running_reduction_of(acc, loop, AliasInfo(case.kernel)):
+            continue
+        if fold is None:
+            text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
+        elif checks_narrow_overflow(acc, loop):
+            text = f"whether `{acc.name}` overflows on the way depends on the order"
+        elif not is_order_independent(fold) and (other := feeding_accumulator(fold, loop)):
+            text = f"which zero stays in `{acc.name}` depends on `{other}`, iteration by iteration"
+        elif not is_order_independent(fold) and not can_recompute(
+            fold, loop, AliasInfo(case.kernel)
+        ):
+            text = f"the loop overwrites what `{acc.name}` is taken over"
+        else:
+            continue
+        return Rejection("VECTOR_CARRIED", text, acc.span or loop.span)
+    return None
+
+
+def _reduction_in(acc: Accum, case: _Candidate) -> Reduction | None:
+    """The fold that `acc` is, seen on the way or not."""
+    found = reduction_of(acc, case.loop)
+    way = None if found else running_reduction_of(acc, case.loop, AliasInfo(case.kernel))
+    return way.fold if way else found
+
+
+def _changing_steps(loop: Loop) -> list[Expr]:
+    """The steps that do not just keep what a counter has come to."""
+    return [a.step for a in loop.accs if a.step != a.current]
+
+
+def checks_narrow_overflow(acc: Accum, loop: Loop) -> bool:
+    """Whether the overflow of a narrow sum is watched: lanes of their own would tell another."""
+    narrow = DTYPES[acc.init.dtype].kind in "iu" and DTYPES[acc.init.dtype].bytes < 4
+    return narrow and any(_mentions(s, acc.name) for s in loop.body if isinstance(s, Check))
+
+
+def _mentions(n: Node, name: str) -> bool:
+    return any(isinstance(x, Var) and x.name == name for x in walk(n))
+
+
+def _check_order(case: _Candidate) -> Rejection | None:
+    """A float sum depends on its order."""
+    for acc in case.loop.accs if not case.reassociate else ():
+        fold = _reduction_in(acc, case)
+        if fold is not None and fold.is_inexact:
+            text = f"`{acc.name}` is a float fold, and reassociate=False keeps its order"
+            return Rejection("VECTOR_REASSOCIATE", text, acc.span or case.loop.span)
+    return None
+
+
+def _check_subscripts(case: _Candidate) -> Rejection | None:
+    """Each access moves along one axis, or a load along none."""
+    subscripts = LoopSubscripts(case.loop)
+    stored = (n for s in case.loop.body for n in walk(s) if isinstance(n, Load | Store))
+    folded = (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load))
+    for n in (*stored, *folded):
+        why = subscripts.obstacle(n)
+        if why is not None:
+            cited = (Label(n.span, subscripts.element(n)),) if n.span else ()
+            return Rejection("VECTOR_SUBSCRIPT", why, n.span or case.loop.span, cited)
+    return None
+
+
+def _check_dependence(case: _Candidate) -> Rejection | None:
+    """What iterations exchange through memory goes down the text, never up."""
+    appended = {s.array for s in case.loop.body if isinstance(s, Append)}
+    for d in dependences(case.loop, case.kernel):
+        ordered = d.source is d.sink and d.source.array in appended
+        down = d.distance == 0 or (d.distance and d.source.position < d.sink.position)
+        if not (ordered or down):
+            cited = tuple(Label(a.span, str(a)) for a in (d.source, d.sink) if a.span)
+            return Rejection(
+                "VECTOR_DEPENDENCE", _describe_dependence(d), d.sink.span or case.loop.span, cited
+            )
+    return None
+
+
+def _describe_dependence(d: Dependence) -> str:
+    verbs = ["writes" if a.is_write else "reads" for a in (d.source, d.sink)]
+    first, second = f"`{d.source}`", f"`{d.sink}`"
+    if d.distance is None:
+        return f"an iteration {verbs[0]} {first}, and another {verbs[1]} {second}, perhaps the same"
+    later = "the next one" if d.distance == 1 else f"the one {d.distance} later"
+    return f"an iteration {verbs[0]} {first}, which {later} {verbs[1]} as {second}"
+
+
+CONDITIONS: tuple[Condition, ...] = (
+    _check_control_flow,
+    _check_early_exit,
+    _check_trip_count,
+    _check_carried,
+    _check_order,
+    _check_subscripts,
+    _check_dependence,
+)

@@ -1,0 +1,154 @@
+"""Widening: the scalar statements of one iteration as vector statements of ``W`` iterations."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from ...algebra.constant_folding import may_raise_flags
+from ...analysis.access import LoopSubscripts
+from ...ir_traversal import walk
+from ...nodes import (
+    Accum,
+    Append,
+    Assign,
+    Broadcast,
+    Call,
+    Check,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Load,
+    Loop,
+    Prefix,
+    Ramp,
+    Stmt,
+    Store,
+    Var,
+    Yield,
+)
+
+__all__ = ["WIDTH", "Widener", "LaneAccesses", "is_pure_select", "as_vector"]
+
+WIDTH = "W"
+
+
+def as_vector(e: Expr) -> Expr:
+    """`e` in every lane, where it is not a vector yet."""
+    return e if e.lanes != 1 else Broadcast(e, WIDTH)
+
+
+def is_pure_select(s: If) -> bool:
+    """Whether a branch does nothing but choose between values that may both be computed."""
+    sides = [e for y in s.yields for e in (y.then, y.orelse)]
+    reads = any(isinstance(n, Load) for e in sides for n in walk(e))
+    return not (s.then or s.orelse or reads or any(map(may_raise_flags, sides)))
+
+
+class LaneAccesses(Protocol):
+    """Where the lanes of an access lie, as Subscripts and Varying say it."""
+
+    def moves(self, n: Load | Store) -> tuple[int, int] | None: ...
+
+    def index(self, n: Load | Store) -> tuple[Expr, ...]: ...
+
+
+class Widener:
+    """Lifts the body of `loop`. What is the same in all lanes stays scalar until a vector needs it.
+
+    ``vectors`` maps what is known to be a vector to its name: the loop's folds. With inner loops,
+    it has all that varies, and `places` knows where.
+    """
+
+    def __init__(
+        self, loop: Loop, vectors: Mapping[str, str], places: LaneAccesses | None = None
+    ) -> None:
+        self.loop, self.subscripts = loop, places or LoopSubscripts(loop)
+        self.vectors = dict(vectors)  # scalar name → name of its vector
+
+    def block(self, stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
+        return tuple(lifted for s in stmts for lifted in self._lifted(s))
+
+    def _lifted(self, s: Stmt) -> tuple[Stmt, ...]:
+        """`s`; a branch that merely chooses, each lane for itself, as what it chooses."""
+        if isinstance(s, If) and is_pure_select(s) and (cond := self.expr(s.cond)).lanes != 1:
+            return tuple(Assign(y.name, self._chosen(cond, y)) for y in s.yields)
+        return (self.stmt(s),)
+
+    def _chosen(self, cond: Expr, y: Yield) -> Expr:
+        sides = (as_vector(self.expr(e)) for e in (y.then, y.orelse))
+        self.vectors[y.name] = y.name
+        return Call("select", (cond, *sides), y.then.dtype, WIDTH)
+
+    def stmt(self, s: Stmt) -> Stmt:
+        match s:
+            case Assign():
+                value = self._as(s.name, s.value)
+                if value.lanes != 1:
+                    self.vectors[s.name] = s.name
+                return replace(s, value=value)
+            case Store():
+                axis, step = self._moves(s)
+                value, mask = as_vector(self.expr(s.value)), self._mask(s.mask)
+                index = self.subscripts.index(s)
+                return Store(s.array, index, value, mask, axis, step, span=s.span)
+            case Append():
+                return replace(s, value=as_vector(self.expr(s.value)), mask=self._mask(s.mask))
+            case Prefix(name=name, before=before):
+                self.vectors.update({n: n for n in (name, before) if n})
+                factor = None if s.factor is None else as_vector(self.expr(s.factor))
+                return replace(s, value=as_vector(self.expr(s.value)), factor=factor)
+            case Check():
+                return replace(s, cond=self.expr(s.cond))
+            case If():
+                yields = tuple(self._yield(y) for y in s.yields)
+                then, orelse = self.block(s.then), self.block(s.orelse)
+                return replace(s, then=then, orelse=orelse, yields=yields)
+            case Loop():
+                accs = tuple(self._acc(a) for a in s.accs)
+                return replace(s, body=self.block(s.body), accs=accs)
+            case _:
+                raise AssertionError(f"no straight-line code: {s!r}")
+
+    def expr(self, e: Expr) -> Expr:
+        match e:
+            case Const() | Dim():
+                return e
+            case Var(name) if name == self.loop.var:
+                return Ramp(e, 1, WIDTH)
+            case Var(name) if name in self.vectors:
+                return replace(e, name=self.vectors[name], lanes=WIDTH)
+            case Var():
+                return e
+            case Load():
+                axis, step = self._moves(e)
+                index = self.subscripts.index(e)
+                if step == 0:
+                    return replace(e, index=index)
+                return Load(e.array, index, e.dtype, WIDTH, axis, step, span=e.span)
+            case Call():
+                args = tuple(self.expr(a) for a in e.args)
+                if all(a.lanes == 1 for a in args):
+                    return replace(e, args=args)
+                return replace(e, args=tuple(as_vector(a) for a in args), lanes=WIDTH)
+            case _:
+                raise AssertionError(f"a vector before vectorisation: {e!r}")
+
+    def _as(self, name: str, value: Expr) -> Expr:
+        """`value` for `name`, which may be known to be a vector."""
+        return as_vector(self.expr(value)) if name in self.vectors else self.expr(value)
+
+    def _acc(self, a: Accum) -> Accum:
+        return replace(a, init=self._as(a.name, a.init), step=self._as(a.name, a.step))
+
+    def _yield(self, y: Yield) -> Yield:
+        return replace(y, then=self._as(y.name, y.then), orelse=self._as(y.name, y.orelse))
+
+    def _mask(self, mask: Expr | None) -> Expr | None:
+        return None if mask is None else as_vector(self.expr(mask))
+
+    def _moves(self, n: Load | Store) -> tuple[int, int]:
+        moves = self.subscripts.moves(n)
+        assert moves is not None, "an access without a regular place"
+        return moves

@@ -1,0 +1,194 @@
+"""Statement blocks: straight-line statements, the values taken at their end, maps over them.
+
+A block is the body of a loop with its steps, or one side of a branch with its yields.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from .ir_names import used_names
+from .ir_traversal import map_children, range_bounds
+from .lazy_dataclass import record
+from .nodes import (
+    Append,
+    Assign,
+    Bits,
+    Break,
+    Check,
+    Expr,
+    If,
+    Kernel,
+    Local,
+    Loop,
+    Node,
+    PredLoop,
+    Prefix,
+    Return,
+    Scan,
+    Stmt,
+    Store,
+    VecLoop,
+    While,
+    Zip,
+    assert_never,
+)
+
+__all__ = [
+    "Block", "evaluated_by", "nested_blocks", "map_blocks", "map_nested_blocks", "map_evaluated",
+    "map_statements", "backward_slice",
+]
+
+
+@record(frozen=True, slots=True)
+class Block:
+    """``results`` are evaluated after ``stmts``: a loop's steps, a branch's yields.
+
+    ``until``, a loop's early exit, reads names of the block too, but new values of accumulators.
+    """
+
+    stmts: tuple[Stmt, ...]
+    results: tuple[Expr, ...] = ()
+    until: Expr | None = None
+
+
+def nested_blocks(s: Stmt) -> tuple[Block, ...]:
+    """The blocks that stand in `s`: two of a branch, one of a loop."""
+    match s:
+        case If():
+            return (
+                Block(s.then, tuple(y.then for y in s.yields)),
+                Block(s.orelse, tuple(y.orelse for y in s.yields)),
+            )
+        case Loop() | Zip() | While() | VecLoop() | PredLoop():
+            until = s.until if isinstance(s, Loop | VecLoop) else None
+            return (Block(s.body, tuple(a.step for a in s.accs), until),)
+        case _:
+            return ()
+
+
+def map_nested_blocks(s: Stmt, edit: Callable[[Block], Block]) -> Stmt:
+    """`s` with `edit` applied to each of ``inner_blocks(s)``."""
+    old = nested_blocks(s)
+    new = tuple(edit(b) for b in old)
+    if all(a is b for a, b in zip(old, new, strict=True)):
+        return s
+    match s:
+        case If():
+            gives = zip(s.yields, *(b.results for b in new), strict=True)
+            yields = tuple(replace(y, then=a, orelse=b) for y, a, b in gives)
+            return replace(s, then=new[0].stmts, orelse=new[1].stmts, yields=yields)
+        case _:
+            return _with_body(s, new[0])
+
+
+def _with_body(s: Any, block: Block) -> Stmt:
+    steps = zip(s.accs, block.results, strict=True)
+    accs = tuple(a if a.step is e else replace(a, step=e) for a, e in steps)
+    new: Stmt = replace(s, body=block.stmts, accs=accs)
+    if isinstance(new, Loop | VecLoop) and block.until is not new.until:
+        return replace(new, until=block.until)
+    return new
+
+
+def map_blocks(
+    kernel: Kernel, edit: Callable[[Block], Block], *, vectors: bool = True
+) -> Kernel:
+    """`kernel` with `edit` applied to every block, inner before outer; in `vectors` too, or not."""
+
+    def inside(s: Stmt) -> Stmt:
+        is_vector = isinstance(s, VecLoop | PredLoop)
+        return s if is_vector and not vectors else map_nested_blocks(s, whole)
+
+    def whole(b: Block) -> Block:
+        stmts = tuple(map(inside, b.stmts))
+        same = all(a is b for a, b in zip(stmts, b.stmts, strict=True))
+        return edit(b if same else replace(b, stmts=stmts))
+
+    new = whole(Block(kernel.body))
+    return kernel if new.stmts is kernel.body else replace(kernel, body=new.stmts)
+
+
+def map_statements(kernel: Kernel, f: Callable[[Stmt], Stmt | tuple[Stmt, ...]]) -> Kernel:
+    """`kernel` with each statement replaced by what `f` gives for it, inner before outer.
+
+    Those in vector loops stay as they are.
+    """
+
+    def edit(b: Block) -> Block:
+        new = [f(s) for s in b.stmts]
+        if all(a is s for a, s in zip(new, b.stmts, strict=True)):
+            return b
+        flat = tuple(x for a in new for x in (a if isinstance(a, tuple) else (a,)))
+        return replace(b, stmts=flat)
+
+    return map_blocks(kernel, edit, vectors=False)
+
+
+def backward_slice(body: Iterable[Stmt], *code: Node) -> tuple[Assign, ...]:
+    """The assignments of `body` that `code`, run at its end, depends on."""
+    names = set(used_names(*code))
+    kept: list[Assign] = []
+    for s in reversed(tuple(body)):
+        if isinstance(s, Assign) and s.name in names:
+            names |= used_names(s.value)
+            kept.append(s)
+    return tuple(reversed(kept))
+
+
+def evaluated_by(s: Stmt) -> tuple[Expr, ...]:
+    """What `s` evaluates itself, once, where it stands; nothing of the blocks in it."""
+    match s:
+        case Assign():
+            return (s.value,)
+        case Store():
+            return (*s.index, s.value, *((s.mask,) if s.mask else ()))
+        case Append():
+            return (s.value, *((s.mask,) if s.mask else ()))
+        case Prefix():
+            return (s.value, *((s.factor,) if s.factor else ()))
+        case Check() | Break() | If():
+            return (s.cond,)
+        case Return() | Local() | Bits():
+            return ()
+        case While():
+            return tuple(a.init for a in s.accs)
+        case Scan():
+            return (*range_bounds(s.range), s.init)
+        case Loop() | Zip() | VecLoop() | PredLoop():
+            return (*range_bounds(s.range), *(a.init for a in s.accs))
+        case _:
+            return assert_never(s)
+
+
+def map_evaluated(s: Stmt, f: Callable[[Expr], Expr]) -> Stmt:
+    """`s` with `f` applied to each expression of ``evaluates(s)``."""
+    match s:
+        case Assign() | Store() | Append() | Prefix() | Check() | Break():
+            return map_children(s, f)
+        case If():
+            cond = f(s.cond)
+            return s if cond is s.cond else replace(s, cond=cond)
+        case Return() | Local() | Bits():
+            return s
+        case While() | Loop() | Zip() | VecLoop() | PredLoop():
+            return _map_head(s, f)
+        case Scan():
+            rng, init = map_children(s.range, f), f(s.init)
+            return s if rng is s.range and init is s.init else replace(s, range=rng, init=init)
+        case _:
+            return assert_never(s)
+
+
+def _map_head(s: Any, f: Callable[[Expr], Expr]) -> Stmt:
+    """A loop with `f` applied to its bounds and to what its accumulators start as."""
+    rng = None if isinstance(s, While) else map_children(s.range, f)
+    inits = [f(a.init) for a in s.accs]
+    accs = tuple(
+        a if e is a.init else replace(a, init=e) for a, e in zip(s.accs, inits, strict=True)
+    )
+    if any(a is not b for a, b in zip(accs, s.accs, strict=True)):
+        s = replace(s, accs=accs)
+    new: Stmt = s if rng is None or rng is s.range else replace(s, range=rng)
+    return new

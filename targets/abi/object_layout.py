@@ -1,0 +1,134 @@
+"""Layout check: do Python's and NumPy's objects have the fields that `entry.c` declares?"""
+from __future__ import annotations
+
+import struct
+import sys
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from .parameter_specs import ALIGNED, WRITEABLE
+
+__all__ = ["numpy_c_functions", "layout_matches"]
+
+_CORE = "numpy._core._multiarray_umath"
+_NUMPY_API_SLOTS = {"PyArray_Scalar": 60, "PyArray_Zeros": 183, "PyArray_Empty": 184}
+"""In the table of NumPy's C ABI."""
+
+_HEAD = "nP"
+_FLOAT, _LIST = struct.Struct(_HEAD + "d"), struct.Struct(_HEAD + "nP")
+_NDARRAY = struct.Struct(_HEAD + "PiPPPPi")
+_DESCR = struct.Struct(_HEAD + "PcccBi")
+
+
+def layout_matches() -> bool:
+    """Whether live objects have the fields that `entry.c` declares."""
+    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    if sys.implementation.name != "cpython" or not gil:
+        return False
+    try:
+        import ctypes  # noqa: F401
+    except ImportError:
+        return False
+    block = np.zeros((3, 4), dtype=np.int32)
+    frozen = block[::2, ::-1].T
+    frozen.flags.writeable = False
+    scalars = (
+        (np.float64(-1.5), "d"), (np.float32(1.5), "f"), (np.int64(-3), "q"), (np.uint8(7), "B"),
+        (np.True_, "?"),
+    )
+    return (
+        all(map(_array_as_declared, (block, frozen, block[1, 2, ...])))
+        and all(_descr_as_declared(np.dtype(d)) for d in ("<f4", ">f4", "?", "u8"))
+        and all(_scalar_as_declared(value, code) for value, code in scalars)
+        and all(_object_fields(_FLOAT, v)[1:] == (id(float), v) for v in (-2.5, 1e300))
+        and _list_as_declared([1.5, None, 2.5])
+        and _functions_as_declared()
+    )
+
+
+def numpy_c_functions() -> tuple[int, ...]:
+    """The addresses of what `_NUMPY_API_SLOTS` names; none where NumPy has no such table."""
+    import ctypes
+
+    try:
+        capsule = import_module(_CORE)._ARRAY_API
+    except (ImportError, AttributeError):
+        return ()
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = (ctypes.c_void_p * (max(_NUMPY_API_SLOTS.values()) + 1)).from_address(
+        pointer(capsule, None)
+    )
+    return tuple(table[place] or 0 for place in _NUMPY_API_SLOTS.values())
+
+
+def _functions_as_declared() -> bool:
+    import ctypes
+
+    addresses, given = numpy_c_functions(), np.float32(2.5)
+    if not addresses:
+        return False
+    word, dims = ctypes.c_float(given), (ctypes.c_int64 * 2)(3, 2)
+    scalar = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+    )(addresses[0])
+    made = scalar(ctypes.addressof(word), given.dtype, None)
+    array = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int
+    )
+    blocks = []
+    for address in addresses[1:]:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(given.dtype))  # which it takes
+        blocks.append(array(address)(2, ctypes.addressof(dims), given.dtype, 0))
+    shapes = [(b.shape, b.dtype, b.flags.c_contiguous, b.flags.owndata) for b in blocks]
+    known = ((3, 2), given.dtype, True, True)
+    return type(made) is np.float32 and made == given and shapes == [known] * 2
+
+
+def _object_fields(layout: struct.Struct, thing: object) -> tuple[Any, ...]:
+    """What stands where `layout` has fields; nothing where the object is shorter."""
+    import ctypes
+
+    if thing.__sizeof__() < layout.size:
+        return ()
+    return layout.unpack(ctypes.string_at(id(thing), layout.size))
+
+
+def _list_as_declared(values: list[Any]) -> bool:
+    import ctypes
+
+    fields = _object_fields(_LIST, values)
+    if fields[1:3] != (id(list), len(values)):
+        return False
+    known = np.array([*map(id, values)], np.uintp).tobytes()
+    return ctypes.string_at(fields[3], len(known)) == known
+
+
+def _array_as_declared(a: np.ndarray) -> bool:
+    import ctypes
+
+    fields = _object_fields(_NDARRAY, a)
+    if not fields or fields[1] != id(np.ndarray) or fields[3] != a.ndim:
+        return False
+    _, _, data, _, dims, strides, _, dtype, flags = fields
+    size = a.ndim * np.dtype(np.intp).itemsize
+    return (
+        data == a.__array_interface__["data"][0]
+        and dtype == id(a.dtype)
+        and flags & (ALIGNED | WRITEABLE) == (ALIGNED | (WRITEABLE if a.flags.writeable else 0))
+        and (not size or ctypes.string_at(dims, size) == np.array(a.shape, np.intp).tobytes())
+        and (not size or ctypes.string_at(strides, size) == np.array(a.strides, np.intp).tobytes())
+    )
+
+
+def _descr_as_declared(d: np.dtype) -> bool:
+    fields = _object_fields(_DESCR, d)
+    letters = (c.encode() for c in (d.kind, d.char, d.byteorder))
+    return fields[1:6] == (id(type(d)), id(d.type), *letters) and fields[-1] == d.num
+
+
+def _scalar_as_declared(value: np.generic, code: str) -> bool:
+    return _object_fields(struct.Struct(_HEAD + code), value)[1:] == (id(type(value)), value)

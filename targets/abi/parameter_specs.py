@@ -1,0 +1,109 @@
+"""Parameter specifications: what each argument of a kernel must be, as `entry.c` declares it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from loopir.dtypes import DTYPES, MAX_PARAMS, MAX_RANK
+from loopir.lazy_dataclass import record
+
+__all__ = [
+    "ALIGNED", "ARRAY", "COMPLEX", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH", "NUMPY",
+    "WRITEABLE", "HasParam", "HasParams", "ParameterSpec", "has_unordered_strides",
+    "parameter_spec",
+]
+
+MISMATCH: Final = -1
+"""The status of a call whose arguments the kernel was not compiled for."""
+
+ALIGNED, WRITEABLE = 0x100, 0x400  # NumPy's flags
+ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX = range(6)
+_PYTHON_SCALARS: dict[str, tuple[int, type]] = {
+    "f64": (FLOAT, float), "i64": (INT, int), "bool": (BOOL, bool),
+}
+
+
+class HasParam(Protocol):
+    """A parameter, with the fields of ``loopir.nodes.Param``."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def unit(self) -> int | None: ...
+    @property
+    def written(self) -> bool: ...
+    @property
+    def steps(self) -> Sequence[int | None]: ...
+
+
+class HasParams(Protocol):
+    """A kernel, as far as calling it goes."""
+
+    @property
+    def params(self) -> Sequence[HasParam]: ...
+
+
+@record(frozen=True, slots=True)
+class ParameterSpec:
+    """One parameter; ``type`` is an array's dtype or a scalar's Python type.
+
+    ``steps``: bytes between neighbours along each axis of an array, 0 where they may be any;
+    ``strided``: but not those of an element.
+    """
+
+    kind: int
+    type: Any
+    rank: int
+    strided: bool
+    bytes: int
+    flags: int
+    steps: tuple[int, ...] = ()
+
+    def fields(self) -> tuple[int, ...]:
+        """As the fields of a ``param`` of `entry.c`."""
+        steps = (*self.steps, *[0] * (MAX_RANK - len(self.steps)))
+        own = self.kind, id(self.type), self.rank, int(self.strided), self.bytes, self.flags
+        return *own, *steps
+
+
+def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False) -> ParameterSpec:
+    """The row of `p`.
+
+    `weak`: a scalar that is given as Python's; `strided`: an array without an axis of unit stride;
+    `paired`: one of complex numbers, whose parts are the last axis of `p`.
+    """
+    dtype = DTYPES[p.dtype]
+    if p.rank is not None:
+        flags = ALIGNED | (WRITEABLE if p.written else 0)
+        known = [1 if axis == p.unit else step for axis, step in enumerate(_steps(p))]
+        steps = tuple((step or 0) * dtype.bytes for step in known)
+        if paired:
+            whole = np.result_type(dtype.numpy, np.complex64)
+            return ParameterSpec(
+                COMPLEX, whole, p.rank - 1, strided, whole.itemsize, flags, steps[:-1]
+            )
+        return ParameterSpec(ARRAY, dtype.numpy, p.rank, strided, dtype.bytes, flags, steps)
+    if weak:
+        kind, python = _PYTHON_SCALARS[p.dtype]
+        return ParameterSpec(kind, python, 0, False, dtype.bytes, 0)
+    return ParameterSpec(NUMPY, dtype.numpy.type, 0, False, dtype.bytes, int(p.dtype == "i64"))
+
+
+def has_unordered_strides(a: np.ndarray, unit: int) -> bool:
+    """Whether `unit` is the first or the last axis of an array with others, and these do not follow
+    it in order of their strides: what NumPy makes of it then is in an order of its own.
+    """
+    if a.ndim == 1 or 0 < unit < a.ndim - 1:
+        return False
+    steps = [abs(step) for step, length in zip(a.strides, a.shape, strict=True) if length > 1]
+    return 0 in steps or steps != sorted(steps, reverse=unit > 0)
+
+
+def _steps(p: HasParam) -> Sequence[int | None]:
+    return p.steps or [None] * (p.rank or 0)

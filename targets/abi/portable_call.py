@@ -1,0 +1,115 @@
+"""Portable call path: what the builtin of `entry.c` does, in Python, for every interpreter."""
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..build.shared_library import cffi_backend
+from .parameter_specs import (
+    ARRAY,
+    COMPLEX,
+    FLOAT,
+    MAX_RANK,
+    MISMATCH,
+    NUMPY,
+    WRITEABLE,
+    ParameterSpec,
+    has_unordered_strides,
+)
+
+__all__ = ["PortableCall", "has_internal_overlap", "complex_as_floats"]
+
+
+class PortableCall:
+    """Reads ``__array_interface__``, at some microseconds a call."""
+
+    def __init__(self, address: int, rows: Sequence[ParameterSpec], *, alone: bool = False) -> None:
+        self._ffi = ffi = cffi_backend().FFI()
+        self._kernel: Callable[..., int] = ffi.cast("int64_t(*)(void *, void *)", address)
+        self._rows = rows
+        if alone:
+            import ctypes
+
+            kernel = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(address)
+            self._kernel = lambda *given: kernel(*(int(ffi.cast("intptr_t", p)) for p in given))
+
+    def __call__(self, *args: object) -> int:
+        if len(args) != len(self._rows):
+            return MISMATCH
+        arrays, scalars = [], []
+        for row, given in zip(self._rows, args, strict=True):
+            if row.kind in (ARRAY, COMPLEX):
+                if not _matches_array(row, given):
+                    return MISMATCH
+                arrays.extend(_packed_array(complex_as_floats(given)))
+            elif (packed := _packed_scalar(row, given)) is None:
+                return MISMATCH
+            else:
+                scalars.append(packed)
+        new = self._ffi.new
+        return int(self._kernel(new("int64_t[]", arrays or [0]), new("int64_t[]", scalars or [0])))
+
+
+def _matches_array(row: ParameterSpec, given: Any) -> bool:
+    if type(given) is not np.ndarray or given.ndim != row.rank:
+        return False
+    dtype, flags = given.dtype, given.flags
+    if (dtype.num, dtype.byteorder) != (row.type.num, row.type.byteorder) or not flags.aligned:
+        return False
+    if row.flags & WRITEABLE and not flags.writeable:
+        return False
+    if not given.size:
+        return True  # strides mean nothing
+    if row.flags & WRITEABLE and has_internal_overlap(given):
+        return False
+    axes = zip(given.shape, given.strides, row.steps, strict=True)
+    if any(dim > 1 and step and s != step for dim, s, step in axes):
+        return False
+    if row.bytes in row.steps:
+        return not has_unordered_strides(given, row.steps.index(row.bytes))
+    sizes = zip(given.shape, given.strides, strict=True)
+    dense = [k for k, (dim, step) in enumerate(sizes) if dim > 1 and step == row.bytes]
+    return not (row.strided and dense) or has_unordered_strides(given, dense[-1])
+
+
+def complex_as_floats(a: Any) -> Any:
+    """An array of complex numbers as one of floats, with one more axis, of their parts; anything
+    else as it is.
+    """
+    if type(a) is not np.ndarray or a.dtype.kind != "c":
+        return a
+    return a[..., None].view(a.real.dtype)
+
+
+def has_internal_overlap(a: Any) -> bool:
+    """Whether elements of an array share bytes, or may: an axis reaches into what lies along
+    another.
+    """
+    inside = a.itemsize
+    for step, dim in sorted((abs(s), n) for n, s in zip(a.shape, a.strides, strict=True)):
+        if dim > 1 and step < inside:
+            return True
+        inside += (dim - 1) * step
+    return False
+
+
+def _packed_array(given: Any) -> list[int]:
+    """A ``tp_array``: address, three lengths, three strides."""
+    padding = [0] * (MAX_RANK - given.ndim)
+    address = given.__array_interface__["data"][0]
+    return [address, *given.shape, *padding, *given.strides, *padding]
+
+
+def _packed_scalar(row: ParameterSpec, given: Any) -> int | None:
+    """The bits of a ``tp_scalar``, None where the argument is of another type or does not fit."""
+    if type(given) is not row.type:
+        return None
+    if row.kind == NUMPY:
+        return int.from_bytes(given.tobytes().ljust(8, b"\0"), sys.byteorder, signed=True)
+    if row.kind == FLOAT:
+        return int(struct.unpack("q", struct.pack("d", given))[0])
+    return int(given) if -(1 << 63) <= given < 1 << 63 else None

@@ -1,0 +1,85 @@
+"""Converts lists and tuples to arrays and back: by `items.c` on the native path, else by NumPy."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import record
+from loopir.nodes import Param
+
+from .parameter_specs import parameter_spec
+from .trampoline import opened_trampoline
+
+__all__ = ["SequenceSpec", "sequence_converter", "converter_words"]
+
+_PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
+
+
+@record(frozen=True, slots=True)
+class SequenceSpec:
+    """What a list holds: scalars of this dtype, Python's where ``weak``. ``kinds``: list or tuple,
+    of the whole and, where these are rows, of each.
+    """
+
+    dtype: str
+    weak: bool
+    kinds: tuple[type[Any], ...]
+
+    @property
+    def scalar(self) -> type:
+        """The class of each."""
+        return _PYTHON[self.dtype] if self.weak else DTYPES[self.dtype].numpy.type
+
+    def take(self, value: Any) -> np.ndarray | None:
+        """The array; None where an item has another type, or a row another length."""
+        dtype = DTYPES[self.dtype].numpy
+        if self.kinds[0] is not type(value):
+            return None
+        rows = [value] if len(self.kinds) == 1 else [*value]
+        first: Any = rows[0] if rows else None
+        count = len(first) if type(first) is self.kinds[-1] else 0
+        fits = all(type(r) is self.kinds[-1] and len(r) == count for r in rows)
+        if not fits or any(type(item) is not self.scalar for r in rows for item in r):
+            return None
+        try:
+            made = np.array(rows, dtype).reshape(len(rows), count)
+        except OverflowError:
+            return None
+        return made[0] if len(self.kinds) == 1 else made
+
+    def put(self, value: Any, array: np.ndarray) -> None:
+        """Puts those items into the list, or the lists in it, that are others now."""
+        rows = [value] if len(self.kinds) == 1 else value
+        bits = f"V{array.itemsize}"
+        for old, new in zip(rows, array.reshape(len(rows), -1), strict=True):
+            before = np.array(old, new.dtype)
+            for k in np.flatnonzero(before.view(bits) != new.view(bits)):
+                old[k] = new[k].item() if self.weak else new[k]
+
+
+class _Spec(np.ndarray):
+    """The words of an `items`, and what they point to."""
+
+    kept: tuple[object, ...]
+
+
+def sequence_converter(items: SequenceSpec, back: bool) -> Callable[..., Any]:
+    """``take(value)`` gives an array, or None; ``put(value, array)``, which is `back`, stores."""
+    road = opened_trampoline()
+    if road is None:
+        return items.put if back else items.take
+    made: Callable[..., Any] = road.builtin(road.put if back else road.take, converter_words(items))
+    return made
+
+
+def converter_words(items: SequenceSpec) -> np.ndarray:
+    """The words of an `items` of `items.c`."""
+    descr, kinds = DTYPES[items.dtype].numpy, [*map(id, items.kinds), 0][:2]
+    own = parameter_spec(Param("item", items.dtype), items.weak, False)
+    words: Sequence[int] = [*own.fields(), len(items.kinds), *kinds, id(descr)]
+    made = np.array(words, np.int64).view(_Spec)
+    made.kept = items.kinds, descr, own
+    return made

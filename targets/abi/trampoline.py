@@ -1,0 +1,165 @@
+"""Native call path: the C builtins of `entry.c`, `items.c`, `whole.c`, compiled once a machine.
+
+They read the fields of array objects directly, so they need CPython and the field layout of
+NumPy's C ABI, which `object_layout` checks on live objects first.
+"""
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from loopir.lazy_dataclass import record
+
+from ..build.build_errors import BuildError
+from ..build.shared_library import symbol_address
+from .object_layout import layout_matches, numpy_c_functions
+
+__all__ = ["Trampoline", "opened_trampoline", "build_in_background", "trampoline"]
+
+SOURCES = "entry.c", "values.c", "items.c", "whole.c"
+
+FORK_TIMEOUT = 10.0
+"""Seconds that a fork waits at most: a compiler may hang."""
+
+
+@record(frozen=True, slots=True)
+class Trampoline:
+    """The shared object at ``path``, opened: ``builtin`` makes one from the address of a
+    PyMethodDef, and its `self`; ``entry``, ``take`` and ``put`` are addresses of such definitions,
+    ``whole`` that of a function for others. ``calm`` tells it under which error state nothing
+    raises in mid-loop.
+    """
+
+    path: str
+    entry: int
+    whole: int
+    take: int
+    put: int
+    builtin: Callable[[int, np.ndarray], Callable[..., Any]]
+    calm: Callable[..., None]
+
+
+_opened: list[Trampoline | None] = []
+"""The trampoline of this process, once it has been asked for."""
+
+_building: list[threading.Thread] = []
+
+
+def trampoline(known: str | None) -> Trampoline | None:
+    """None where the fast road is not open."""
+    if not _opened:
+        _opened.append(_open_trampoline(known))
+    return _opened[0]
+
+
+def opened_trampoline() -> Trampoline | None:
+    """The trampoline, where it has been asked for."""
+    return _opened[0] if _opened else None
+
+
+def build_in_background() -> None:
+    """Starts building the trampoline, which takes a C compiler, while the caller goes on.
+
+    For a caller that will `load` soon; once a process.
+    """
+    if not _opened and not _building:
+        _building.append(threading.Thread(target=_try_to_build, daemon=True))
+        _building[0].start()
+
+
+def _open_trampoline(known: str | None) -> Trampoline | None:
+    if not layout_matches():
+        return None
+    import ctypes
+
+    try:
+        for thread in _building:
+            thread.join()
+        path = known or _build_trampoline()
+        names = "bind", "bind_whole", "bind_items", "calm", "method", "whole", "take", "put"
+        at = {name: symbol_address(path, f"tp_{name}") for name in names}
+    except BuildError:
+        return None
+    lent = {
+        "bind": _python_addresses(),
+        "bind_whole": _call_addresses(),
+        "bind_items": _list_addresses(),
+    }
+    for function, those in lent.items():
+        words = np.array(those, dtype=np.uintp)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(at[function])(words.ctypes.data)
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCFunction_NewEx", ctypes.pythonapi)
+    )
+    return Trampoline(
+        path, at["method"], at["whole"], at["take"], at["put"],
+        builtin=lambda definition, self: new(definition, self, None),
+        calm=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5)(at["calm"]),
+    )
+
+
+def _try_to_build() -> None:
+    with suppress(Exception):  # `load` meets the same trouble, and tells
+        _build_trampoline()
+
+
+def _join_before_fork() -> None:
+    """Before a fork: the child would wait for ever for modules that this thread is importing."""
+    for thread in _building:
+        thread.join(FORK_TIMEOUT)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_join_before_fork)
+
+
+def _build_trampoline() -> str:
+    from ..build.build_kernel import build_object
+
+    texts = []
+    for name in SOURCES:
+        with open(os.path.join(os.path.dirname(__file__), name)) as file:
+            texts.append(file.read())
+    return build_object("".join(texts))
+
+
+def _python_addresses() -> list[int]:
+    """What `entry.c` needs of Python, in the order of its struct."""
+    functions = (
+        "PyLong_FromLongLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
+        "PyEval_SaveThread", "PyEval_RestoreThread",
+    )
+    return [*map(id, (np.ndarray, float, int, bool, True)), *map(_python_function, functions)]
+
+
+def _call_addresses() -> list[int]:
+    """What `values.c` needs of Python and NumPy, in the order of its struct."""
+    functions = (
+        "PyDict_GetItemWithError", "PyCell_Get", "PyModule_GetDict", "PyObject_GetAttr",
+        "PyContextVar_Get", "PyObject_RichCompareBool", "PyObject_Call", "PyFloat_FromDouble",
+        "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
+        "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
+        "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
+    )
+    return [
+        *map(id, (ModuleType, False, None)),
+        *map(_python_function, functions),
+        *numpy_c_functions(),
+    ]
+
+
+def _list_addresses() -> list[int]:
+    """What `items.c` needs of Python, in the order of its struct."""
+    return [id(list), *map(_python_function, ("PyObject_Size", "PyList_GetItem"))]
+
+
+def _python_function(name: str) -> int:
+    import ctypes
+
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0

@@ -1,0 +1,163 @@
+"""C compiler discovery and invocation: finds a compiler without running it; runs it safely."""
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+
+from loopir.lazy_dataclass import record
+
+from .build_errors import BuildError, NoCompiler
+
+__all__ = [
+    "BuildError", "Compiler", "NoCompiler", "find_compiler", "find_compiler_for", "run_compiler",
+]
+
+_HELP = "pip install ziglang brings a compiler, without root"
+_CC_HELP = f"name another in CC, or unset it; {_HELP}"
+
+TIMEOUT = 120.0
+"""Seconds after which a compiler is taken to hang."""
+
+
+@record(frozen=True, slots=True)
+class Compiler:
+    """A C compiler: the words that start it, and an identity that changes when the program does."""
+
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.command)
+
+
+def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler:
+    """``$CC`` if set, else the first of cc, gcc, clang and the ``ziglang`` wheel.
+
+    Raises NoCompiler: a ``$CC`` that does not exist is an error, never a reason to take another.
+    """
+    if os.name != "posix":
+        raise NoCompiler(f"there are no kernels on {os.name}", "use Linux, or WSL")
+    return _discover(environ.get("CC", "").strip(), environ.get("PATH", os.defpath))
+
+
+def find_compiler_for(machine: str, environ: Mapping[str, str] = os.environ) -> Compiler:
+    """One that makes code for `machine` (``aarch64``): our own, or a GNU cross compiler.
+
+    ``$CC`` is taken at its word. Raises NoCompiler.
+    """
+    from ..isa.target_registry import machine as own
+
+    if machine in ("any", own()) or environ.get("CC", "").strip():
+        return find_compiler(environ)
+    path = environ.get("PATH", os.defpath)
+    if program := shutil.which(f"{machine}-linux-gnu-gcc", path=path):
+        return _identify_compiler((program,), path)
+    cross = f"{machine}-linux-gnu-gcc"
+    raise NoCompiler(f"no C compiler for {machine}: neither $CC nor {cross}", f"install {cross}")
+
+
+_ZIG_CPU = "-mcpu=baseline"
+"""Without it zig makes code for the machine it runs on; the target's own flags come after."""
+
+
+@functools.cache
+def _discover(chosen: str, path: str) -> Compiler:
+    if chosen:
+        words = _split_command(chosen)
+        program = shutil.which(words[0], path=path)
+        if program is None:
+            raise NoCompiler(f"CC={chosen}: there is no such program", _CC_HELP)
+        return _identify_compiler((program, *words[1:]), path)
+    for name in ("cc", "gcc", "clang"):
+        if program := shutil.which(name, path=path):
+            return _identify_compiler((program,), path)
+    if zig := _zig():
+        return zig
+    raise NoCompiler(
+        "no C compiler: neither $CC, cc, gcc nor clang, and no ziglang wheel", _HELP
+    )
+
+
+def _split_command(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise NoCompiler(f"CC={command}: {error}", _CC_HELP) from None
+
+
+def _identify_compiler(command: tuple[str, ...], path: str) -> Compiler:
+    """Its identity: file, size and time of each word that names a program (``ccache gcc``: two)."""
+    programs = (shutil.which(word, path=path) for word in command)
+    if "ziglang" in command or os.path.basename(command[0]) == "zig":
+        command = (*command, _ZIG_CPU)
+    return Compiler(command, " ".join(_file_identity(p) for p in programs if p))
+
+
+def _file_identity(program: str) -> str:
+    real = os.path.realpath(program)
+    stat = os.stat(real)
+    return f"{real}:{stat.st_size}:{stat.st_mtime_ns}"
+
+
+def _zig() -> Compiler | None:
+    from importlib.util import find_spec
+
+    spec = find_spec("ziglang")
+    if spec is None or not spec.origin:
+        return None
+    program = os.path.join(os.path.dirname(spec.origin), "zig")
+    command = (sys.executable, "-m", "ziglang", "cc", _ZIG_CPU)
+    return Compiler(command, _file_identity(program)) if os.path.exists(program) else None
+
+
+def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, made: str) -> None:
+    """Compiles C text, given on standard input, to the file `made`. Raises BuildError."""
+    words = (*compiler.command, "-x", "c", "-", "-o", made, *flags)
+    code, output = _run_process(words, source)
+    if code != 0:
+        how = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
+        raise BuildError(f"{compiler.name} {how}{_first_lines(output)}", output)
+    if not os.path.isfile(made):
+        wrote = f"{compiler.name} reported success and wrote no file{_first_lines(output)}"
+        raise BuildError(wrote, output)
+
+
+def _run_process(command: tuple[str, ...], source: str) -> tuple[int, str]:
+    """Exit code and messages; the compiler leads a process group, so that its parts die with it."""
+    import signal
+    import subprocess
+
+    pipe = subprocess.PIPE
+    env = os.environ | {"LC_ALL": "C"}
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.STDOUT,
+            env=env,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise BuildError(f"{command[0]} does not run: {error.strerror or error}") from error
+    with process:
+        try:
+            output, _ = process.communicate(source.encode(), timeout=TIMEOUT)
+        except BaseException as error:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise BuildError(f"{command[0]} did not finish in {TIMEOUT:g} s") from None
+            raise
+    return process.returncode, output.decode(errors="replace")
+
+
+def _first_lines(output: str, lines: int = 8) -> str:
+    kept = [line for line in output.splitlines() if line.strip()][:lines]
+    return ":\n" + "\n".join(kept) if kept else ""

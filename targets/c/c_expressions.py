@@ -1,0 +1,340 @@
+"""Expressions of legal IR as C, scalar and vector; constants and addresses."""
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from loopir import nodes as ir
+from loopir.algebra.constant_folding import call_may_raise, may_raise_flags
+from loopir.dtypes import DTYPES
+from loopir.ir_traversal import walk
+from loopir.op_table import OPS
+
+from ..isa.target import Vec, mask_type, storage_type
+from .c_reductions import c_type_name, reduction_name
+from .c_scope import AccumulatorRegisters, Scope
+from .c_text import c_type, strip_parens
+from .lane_masks import any_lane, mask_and, mask_from_width, mask_op, mask_to_width
+from .vector_ops import scalar_op, vector_op
+
+__all__ = [
+    "c_literal", "skippable_operands", "element", "expr", "load_pair", "bit_index",
+    "element_pointer", "lane_stride",
+]
+
+
+def c_literal(c: ir.Const) -> str:
+    """`c` in C, in parentheses where it needs any."""
+    t = DTYPES[c.dtype]
+    if t.wide:
+        return f"((uint16_t){int(np.array(c.value, t.numpy).view(np.uint16)):#x})"
+    if t.kind == "f":
+        return _float_literal(c)
+    value = int(c.value)
+    if value == t.low and t.bits == 64 and t.kind == "i":
+        return "INT64_MIN"
+    digits = f"{value}U" if t.kind == "u" else str(value)
+    return f"(({t.c}){digits})"
+
+
+def _float_literal(c: ir.Const) -> str:
+    single = c.dtype == "f32"
+    with np.errstate(all="ignore"):
+        value = float(np.float32(c.value)) if single else float(c.value)
+    suffix = "f" if single else ""
+    size = abs(value)
+    if math.isnan(value):
+        text = f'__builtin_nan{suffix}("")'
+    elif math.isinf(value):
+        text = f"__builtin_inf{suffix}()"
+    else:
+        text = (repr(size) if size.is_integer() and size < 1e6 else size.hex()) + suffix
+    return f"(-{text})" if math.copysign(1, value) < 0 else text
+
+
+def expr(e: ir.Expr, s: Scope) -> str:
+    """`e` in C, in parentheses where it needs any."""
+    match e:
+        case ir.Const():
+            return c_literal(e)
+        case ir.Var(name):
+            return s.use(name)
+        case ir.Dim(array, axis):
+            return s.use(f"{array}.n{axis}")
+        case ir.Load(array, index, lanes=1) if array in s.bits:
+            return f"tp_getbit_bool({s.use(array)}, {bit_index(array, index, s)})"
+        case ir.Load(lanes=1):
+            text = element(e.array, e.index, s)
+            return f"({text} != 0)" if e.dtype == "bool" else text
+        case ir.Load():
+            return s.loaded.get(e) or _load(e, s)
+        case ir.Call("blend", (ir.Call() as cond, *values), dtype, lanes=1) if (
+            how := _comparison(cond, dtype)
+        ):
+            texts = ", ".join(strip_parens(expr(a, s)) for a in (*cond.args, *values))
+            return f"tp_blend_{how}_{dtype}({texts})"
+        case ir.Call(op, args, dtype, lanes=1):
+            given = tuple(expr(a, s) for a in args)
+            if (asked := skippable_operands(op, args)) and any(map(may_raise_flags, asked)):
+                pairs = zip(given, args, strict=True)
+                given = (
+                    *(
+                        _force_operand(a, e) if e in asked and may_raise_flags(e) else a
+                        for a, e in pairs
+                    ),
+                )
+            if op == "select" and any(map(may_raise_flags, args[1:])):
+                bits = "u16" if dtype == "f16" else dtype  # no register of floats has a uint16_t
+                return f"tp_choose_{bits}({', '.join(map(strip_parens, given))})"
+            if op == "cast" and DTYPES[dtype].kind in "iu" and _is_chosen(args[0]):
+                given = (f"TP_CHOSEN({strip_parens(given[0])})",)
+            return scalar_op(op, given, _operand_dtype(e), dtype)
+        case ir.Call():
+            return _vector_call(e, s)
+        case ir.Broadcast(value):
+            kind = c_type(e, s.target)
+            return f"tp_{'fill' if e.dtype == 'bool' else 'splat'}_{kind}({expr(value, s)})"
+        case ir.Ramp():
+            return _ramp(e, s)
+        case ir.HReduce("or", ir.Var(lanes=lanes) as mask) if s.region and lanes == s.region.lanes:
+            known = mask_and((expr(mask, s), s.region.live), lanes, s.target)
+            return any_lane(str(known), lanes, s.target)
+        case ir.HReduce("or", ir.Var(name, "bool", 1)) if name not in s.registers:
+            return s.use(name)
+        case ir.HReduce(op, ir.Var(name, dtype)):
+            return _reduce(op, name, dtype, s)
+        case ir.HReduce("add", ir.Call("cast", (ir.Var(name),), dtype)):
+            r = s.registers[name]
+            return f"{reduction_name('wide', r.count, r.kind)}({_registers_pointer(r)})"
+        case _:
+            raise AssertionError(f"not legal: {e!r}")
+
+
+def skippable_operands(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+    """Operands that a C compiler need not compute where it knows the others, as it may if no flag
+    depends on them.
+    """
+    if op == "select":
+        return args[:1]
+    if op in ("minimum", "maximum"):
+        return args[1:]  # of no use beside a NaN
+    of_range = op == "cast" and args[0].dtype == "bool"  # which it knows
+    return args if of_range or (op in ("and", "or") and not all(map(may_raise_flags, args))) else ()
+
+
+def _comparison(cond: ir.Call, dtype: str) -> str | None:
+    """How a blend of numbers of that `dtype` compares the two numbers that `cond` does, if it can.
+    """
+    of, kind = _operand_dtype(cond), DTYPES[dtype].kind
+    if of in ("f64", "f32") and cond.op in ("lt", "le"):
+        return cond.op if of == dtype else f"{cond.op}f" if kind != "f" else None
+    known = of == dtype and kind != "f" and cond.op in ("lt", "le", "eq", "ne")
+    return cond.op if known else None
+
+
+def _force_operand(text: str, e: ir.Expr) -> str:
+    """`text` of `e`, computed in any case."""
+    return f"TP_{'EVERYWHERE' if e.dtype in ('f32', 'f64') else 'ASKED'}({strip_parens(text)})"
+
+
+def _is_chosen(e: ir.Expr) -> bool:
+    return isinstance(e, ir.Call) and e.op == "select" and e.dtype in ("f32", "f64")
+
+
+def _operand_dtype(e: ir.Call) -> str:
+    """The dtype of the operands that share one."""
+    letters = OPS[e.op].operands
+    typed = [a.dtype for a, letter in zip(e.args, letters, strict=True) if letter != "m"]
+    return typed[0] if typed else "bool"
+
+
+# -- memory
+
+
+def element_pointer(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
+    """A typed pointer to an element."""
+    p, base = s.arrays[array], s.use(array)
+    strided = [(x, f"{array}.s{k}") for k, x in enumerate(index) if k != p.unit]
+    if strided:
+        far = "".join(f" + {expr(x, s)} * {s.use(stride)}" for x, stride in strided)
+        base = f"({DTYPES[p.dtype].c} *)((char *){base}{far})"
+    if p.unit is None:
+        return base
+    return f"{base} + {expr(index[p.unit], s)}"
+
+
+def bit_index(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
+    """Which bit of an array of bits an element is: as far from its start as bytes would be."""
+    unit = s.arrays[array].unit
+    far = (expr(x, s) + ("" if k == unit else f" * {s.use(f'{array}.s{k}')}")
+           for k, x in enumerate(index))
+    return " + ".join(far)
+
+
+def element(array: str, index: tuple[ir.Expr, ...], s: Scope) -> str:
+    """An element, to read or to assign."""
+    if s.arrays[array].unit == 0 and len(index) == 1:
+        return f"{s.use(array)}[{expr(index[0], s)}]"
+    return f"*({element_pointer(array, index, s)})"
+
+
+def lane_stride(array: str, axis: int, step: int, s: Scope) -> str:
+    """Bytes from one lane's element to the next; of an array of bits, bits."""
+    p = s.arrays[array]
+    if p.unit == axis:
+        return str(DTYPES[p.dtype].bytes * step)
+    each = s.use(f"{array}.s{axis}")
+    return each if step == 1 else f"{step} * {each}"
+
+
+def _load(e: ir.Load, s: Scope) -> str:
+    assert isinstance(e.lanes, int)
+    if e.array in s.bits:
+        return f"tp_frombits_{mask_type(s.target, e.lanes)}({_bits_from(e, s)})"
+    text = _lanes_from(e, storage_type(e.dtype, e.lanes), s)
+    return f"tp_frombytes_{mask_type(s.target, e.lanes)}({text})" if e.dtype == "bool" else text
+
+
+def _bits_from(e: ir.Load, s: Scope) -> str:
+    """The lanes of an array of bits, in an integer."""
+    given = f"{s.use(e.array)}, {bit_index(e.array, e.index, s)}"
+    count = s.region.count if s.region else None
+    if (apart := lane_stride(e.array, e.axis, e.step, s)) != "1":
+        return f"tp_gatherbits_bool({given}, {apart}, {e.lanes}, {count or e.lanes})"
+    if count:
+        return f"tp_partbits_bool({given}, {e.lanes}, {count})"
+    return f"tp_getbits_bool({given}, {e.lanes})"
+
+
+def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
+    at = element_pointer(e.array, e.index, s)
+    count = s.region.count if s.region else None
+    if s.arrays[e.array].unit == e.axis and e.step == 1:
+        return f"tp_loadpart_{v.name}({at}, {count})" if count else f"*(const {v.name}_u *)({at})"
+    if s.arrays[e.array].unit == e.axis and e.step == -1:
+        if count:
+            return f"tp_loaddown_{v.name}({at}, {count})"
+        return f"tp_reverse_{v.name}(*(const {v.name}_u *)({at} - {v.lanes - 1}))"
+    apart = lane_stride(e.array, e.axis, e.step, s)
+    if count:
+        return f"tp_gatherpart_{v.name}((const char *)({at}), {apart}, {count})"
+    return f"tp_gather_{v.name}((const char *)({at}), {apart})"
+
+
+def load_pair(e: ir.Load, names: tuple[str, str], s: Scope) -> str:
+    """The statement that loads `e` and its neighbour into variables."""
+    assert isinstance(e.lanes, int)
+    kind, at = (
+        storage_type(e.dtype, e.lanes).name,
+        strip_parens(element_pointer(e.array, e.index, s)),
+    )
+    to = ", ".join(f"&{c}" for c in names)
+    if s.region and s.region.count:
+        return f"tp_bothpart_{kind}({at}, {s.region.count}, {to});"
+    return f"tp_both_{kind}({at}, {to});"
+
+
+# -- vectors
+
+
+def _vector_call(e: ir.Call, s: Scope) -> str:
+    assert isinstance(e.lanes, int)
+    if e.op == "blend":
+        return _vector_call(replace(e, op="select"), s)
+    operand = _operand_dtype(e)
+    if e.op == "cast" and operand == "bool" and e.dtype == "u8":
+        return _bool_bytes(e.args[0], s)
+    args = tuple(expr(a, s) for a in e.args)
+    if e.op == "cast":
+        return _vector_cast(args[0], operand, e.dtype, e.lanes, s)
+    if operand == "bool":
+        return mask_op(e.op, args, e.lanes, s.target)
+    if e.op == "select" and s.target.masks == "bits":  # gcc would compute only where it is chosen
+        flags = [_raises_unchosen(a, e.args[0]) for a in e.args[1:]]
+        pairs = zip(args[1:], flags, strict=True)
+        kept = (f"TP_EVERYWHERE({strip_parens(a)})" if f else a for a, f in pairs)
+        args = (args[0], *kept)
+    v = Vec(operand, e.lanes)
+    if divisor := _constant_divisor(e):
+        return f"tp_{e.op}by{divisor}_{v.name}({args[0]})"
+    bits = DTYPES[operand].bits
+    letters = zip(args, OPS[e.op].operands, strict=True)
+    given = (mask_to_width(a, e.lanes, bits, s.target) if x == "m" else a for a, x in letters)
+    text = vector_op(e.op, v, tuple(given), s.target)
+    return mask_from_width(text, e.lanes, bits, s.target) if OPS[e.op].result == "m" else text
+
+
+def _constant_divisor(e: ir.Call) -> int | None:
+    """A number that a vector of integers is divided by."""
+    match e:
+        case ir.Call("floordiv" | "mod", (_, ir.Broadcast(ir.Const(value, dtype)))) if (
+            DTYPES[dtype].kind in "iu" and value > 0
+        ):
+            return int(value)
+        case _:
+            return None
+
+
+def _raises_unchosen(e: ir.Expr, mask: ir.Expr) -> bool:
+    """Whether `e` may raise a flag in lanes that `mask` does not hold in."""
+    calls = (c for c in walk(e) if isinstance(c, ir.Call) and call_may_raise(c))
+    return any(not any(_chooses(n, mask) for n in walk(c)) for c in calls)
+
+
+def _chooses(n: ir.Node, mask: ir.Expr) -> bool:
+    return isinstance(n, ir.Call) and n.op == "select" and n.args[0] == mask
+
+
+def _vector_cast(text: str, source: str, to: str, lanes: int, s: Scope) -> str:
+    if source == to:
+        return text
+    if to == "bool":
+        v = Vec(source, lanes)
+        nonzero = vector_op("ne", v, (text, f"({v.name}){{0}}"), s.target)
+        return mask_from_width(nonzero, lanes, DTYPES[source].bits, s.target)
+    v = Vec(to, lanes)
+    if source == "bool":
+        mask = mask_to_width(text, lanes, DTYPES[to].bits, s.target)
+        one, zero = f"tp_splat_{v.name}(1)", f"({v.name}){{0}}"
+        return vector_op("select", v, (mask, one, zero), s.target)
+    return f"tp_cast_{source}_{v.name}({text})"
+
+
+def _bool_bytes(e: ir.Expr, s: Scope) -> str:
+    """A vector of bools as bytes of 0 and 1; from an array they need not become a mask first."""
+    assert isinstance(e.lanes, int)
+    v = Vec("u8", e.lanes)
+    match e:
+        case ir.Load(array=array) if s.target.masks == "bits" and array not in s.bits:
+            one = f"tp_splat_{v.name}(1)"
+            return vector_op("min", v, (_lanes_from(e, v, s), one), s.target)
+        case ir.Call("and" | "or" | "xor" as op, (a, b)) if s.target.masks == "bits":
+            return vector_op(f"bit{op}", v, (_bool_bytes(a, s), _bool_bytes(b, s)), s.target)
+        case _:
+            return f"tp_tobytes_{mask_type(s.target, e.lanes)}({expr(e, s)})"
+
+
+def _ramp(e: ir.Ramp, s: Scope) -> str:
+    """Lanes that are no elements get lane 0's value."""
+    assert isinstance(e.lanes, int)
+    v = Vec(e.dtype, e.lanes)
+    first = f"tp_splat_{v.name}({expr(e.base, s)})"
+    steps = ", ".join(str(k * e.step) for k in range(v.lanes))
+    text = f"({first} + ({v.name}){{{steps}}})"
+    if not (s.region and s.region.live):
+        return text
+    live = mask_to_width(s.region.live, v.lanes, DTYPES[v.dtype].bits, s.target)
+    return vector_op("select", v, (live, text, first), s.target)
+
+
+def _reduce(op: str, name: str, dtype: str, s: Scope) -> str:
+    r = s.registers[name]
+    call = f"{reduction_name(op, r.count, r.kind)}({_registers_pointer(r)})"
+    return f"({call} & 1)" if dtype == "bool" else call
+
+
+def _registers_pointer(r: AccumulatorRegisters) -> str:
+    """A pointer to them."""
+    return r.names[0] if r.array else f"({c_type_name(r.kind)}[]){{{', '.join(r.names)}}}"

@@ -1,0 +1,111 @@
+"""Horizontal reductions as C: whole registers by halving, then the lanes of the last one."""
+from __future__ import annotations
+
+import re
+
+from loopir.dtypes import DTYPES
+
+from ..isa.target import Target, Vec
+from .vector_ops import parse_vector_type, scalar_op, vector_op
+
+__all__ = ["c_type_name", "define_reduction", "reduction_name"]
+
+_REDUCTION_NAME = re.compile(r"tp_fold_([a-z]+)_(\d+)_(\w+)")
+_SWAP = re.compile(r"tp_swap(\d+)_(\w+)")
+_UNROLLED = 16
+
+
+def reduction_name(op: str, registers: int, kind: str) -> str:
+    """The C function that folds `registers` values of C type `kind` (a dtype, for scalars)."""
+    return f"tp_fold_{op}_{registers}_{kind}"
+
+
+def define_reduction(name: str, target: Target) -> str | None:
+    """The definition of a fold or of the shuffle that it needs; None for any other name."""
+    if m := _SWAP.fullmatch(name):
+        return _swap(int(m[1]), m[2])
+    if not (m := _REDUCTION_NAME.fullmatch(name)):
+        return None
+    op, registers, kind = m[1], int(m[2]), m[3]
+    if op == "wide":
+        return _widened(name, registers, kind)
+    lines = _registers(op, registers, kind, target) + _lanes(op, kind, target)
+    result = _element(kind)
+    body = "\n".join("    " + line for line in lines)
+    return f"static inline {result} {name}(const {c_type_name(kind)} *p)\n{{\n{body}\n}}"
+
+
+def _widened(name: str, registers: int, kind: str) -> str:
+    """The sum of all lanes, in 64 bits."""
+    one = f"tp_total_{kind}(p[k])" if parse_vector_type(kind) else "p[k]"
+    return (
+        f"static inline int64_t {name}(const {c_type_name(kind)} *p)\n{{\n    int64_t r = 0;\n"
+        f"    for (int k = 0; k < {registers}; k++) r += {one};\n    return r;\n}}"
+    )
+
+
+def _element(kind: str) -> str:
+    v = parse_vector_type(kind)
+    return "uint8_t" if kind[0] == "m" else DTYPES[v.dtype if v else kind].c
+
+
+def c_type_name(kind: str) -> str:
+    """The C type that `kind`, a C type or a dtype, stands for."""
+    return DTYPES[kind].c if kind in DTYPES else kind
+
+
+def _combine(op: str, kind: str, a: str, b: str, target: Target) -> str:
+    if v := parse_vector_type(kind):
+        sign = {"and": "&", "or": "|", "xor": "^"}.get(op)
+        return f"({a} {sign} {b})" if sign else vector_op(op, v, (a, b), target)
+    dtype = kind if kind in DTYPES else "bool"
+    return scalar_op(op, (a, b), dtype, dtype)
+
+
+def _registers(op: str, registers: int, kind: str, target: Target) -> list[str]:
+    """Lines that leave the fold of whole registers in ``r0``."""
+    c = c_type_name(kind)
+    if registers <= _UNROLLED:
+        lines = [f"{c} {', '.join(f'r{k} = p[{k}]' for k in range(registers))};"]
+        while registers > 1:
+            registers //= 2
+            pairs = ((f"r{k}", f"r{k + registers}") for k in range(registers))
+            lines += [f"{a} = {_combine(op, kind, a, b, target)};" for a, b in pairs]
+        return lines
+    step = _combine(op, kind, "r[k]", "r[k + h]", target)
+    return [
+        f"{c} r[{registers}], r0;",
+        f"for (int k = 0; k < {registers}; k++) r[k] = p[k];",
+        f"for (int h = {registers // 2}; h; h /= 2) for (int k = 0; k < h; k++) r[k] = {step};",
+        "r0 = r[0];",
+    ]
+
+
+def _lanes(op: str, kind: str, target: Target) -> list[str]:
+    """Lines that fold ``r0`` itself.
+
+    Its halves change places, so that no lane computes what lane 0 or its partner does not.
+    """
+    v = parse_vector_type(kind)
+    halves = _halves(v.lanes if v else int(kind[1:]) if kind[0] == "m" else 1)
+    if v:
+        swaps = (f"tp_swap{h}_{kind}(r0)" for h in halves)
+        return [*(f"r0 = {_combine(op, kind, 'r0', x, target)};" for x in swaps), "return r0[0];"]
+    if kind[0] == "m":
+        steps = (f"r0 = {_combine(op, kind, 'r0', f'(r0 >> {h})', target)};" for h in halves)
+        return [*steps, "return r0 & 1;"]
+    return ["return r0;"]
+
+
+def _halves(lanes: int) -> list[int]:
+    return [lanes >> k for k in range(1, lanes.bit_length())]
+
+
+def _swap(half: int, kind: str) -> str:
+    v = parse_vector_type(kind)
+    assert isinstance(v, Vec)
+    order = ", ".join(str(k ^ half) for k in range(v.lanes))
+    return (
+        f"static inline {kind} tp_swap{half}_{kind}({kind} a)\n{{\n"
+        f"    return TP_SHUFFLE({v.of('i').name}, a, a, {order});\n}}"
+    )

@@ -1,0 +1,218 @@
+"""Prefix scans and first-order linear recurrences as C, by halves of registers and groups.
+
+The right half of a register, or of a group of registers, combines with the last of its left half.
+Where a recurrence's factors leave the range of floats, the group is computed lane after lane.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from loopir import nodes as ir
+from loopir.algebra.constant_folding import literal, neutral_element
+from loopir.dtypes import DTYPES
+from loopir.op_table import OPS
+
+from ..isa.target import Target, Vec
+from .c_expressions import expr
+from .c_scope import ScanState, Scope
+from .c_text import force_computed, strip_parens
+from .lane_masks import mask_to_width
+from .vector_ops import parse_vector_type, scalar_op, vector_op
+
+__all__ = [
+    "identity_if_inactive", "combine_halves", "left_half_lanes", "define_recurrence",
+    "emit_recurrence", "declare_scan", "define_prefix", "emit_prefix",
+]
+
+
+def identity_if_inactive(e: ir.Expr, none: ir.Const | None, v: Vec, s: Scope) -> str:
+    """`e`, in lanes that are no elements `none`: it changes nothing, and raises nothing."""
+    text = expr(e, s)
+    if not (s.region and s.region.live) or none is None:
+        return text
+    live = mask_to_width(s.region.live, v.lanes, DTYPES[v.dtype].bits, s.target)
+    nothing = f"tp_splat_{v.name}({expr(none, s)})"
+    return vector_op("select", v, (live, text, nothing), s.target)
+
+
+def combine_halves(
+    r: ScanState, k: int | str, join: Callable[[int], str], kept: Mapping[str, str]
+) -> Iterator[str]:
+    """Register `k` of a group joins the left halves that it stands to the right of.
+
+    ``join(level)`` says how; `kept` are the arrays of left halves, and what comes into each.
+    """
+    for level in range(r.count.bit_length() - 1):
+        below = (1 << level) - 1
+        keep = " ".join(f"{array}[{level}] = {value};" for array, value in kept.items())
+        if isinstance(k, str):
+            yield f"if ({k} >> {level} & 1) {{ {join(level)} }}"
+            yield f"else if (({k} & {below}) == {below}) {{ {keep} }}"
+        elif k >> level & 1:
+            yield join(level)
+        elif k & below == below:
+            yield keep
+
+
+def left_half_lanes(lanes: int, half: int, other: int) -> list[int]:
+    """Lanes of right halves take the last of the left; the others themselves, or of `other`."""
+    return [k // half * half - 1 if k & half else k + other for k in range(lanes)]
+
+
+_RECURRENCE_NAME = re.compile(r"tp_linear_(\w+)")
+
+
+def emit_recurrence(n: ir.Prefix, v: Vec, s: Scope) -> Iterator[str]:
+    """Binds the name of `n`, for the register that `s` describes."""
+    assert n.factor is not None
+    r, wide = s.running[n.acc], v.lanes > 1
+    kind = v.name if wide else DTYPES[v.dtype].c
+    value, factor, product, halves, raw = (
+        s.fresh(f"{n.name}_{x}") for x in ("value", "factor", "product", "halves", "raw")
+    )
+    none, one = literal(-0.0, v.dtype), literal(1.0, v.dtype)
+    yield f"const {kind} {value} = {strip_parens(identity_if_inactive(n.value, none, v, s))};"
+    yield f"const {kind} {factor} = {strip_parens(identity_if_inactive(n.factor, one, v, s))};"
+    yield f"{kind} {product} = {factor};"
+    start = f"tp_linear_{v.name}({value}, &{product})" if wide else value
+    yield f"{kind} {halves} = {start};"
+
+    def join(level: int) -> str:
+        join = f"{halves} = {r.halves}[{level}] * {product} + {halves};"
+        return f"{join} {product} = {r.factors}[{level}] * {product};"
+
+    lasts = [f"tp_last_{v.name}({x})" if wide else x for x in (halves, product)]
+    yield from combine_halves(
+        r, s.register, join, dict(zip((r.halves, r.factors), lasts, strict=True))
+    )
+    yield f"{kind} {raw} = {r.carry} * {product} + {halves};"
+    astray = f"tp_astray_{v.name if wide else v.dtype}({raw}, {product})"
+    again = f"{r.last} * {factor} + {value}"
+    if wide:
+        again = f"tp_inorder_{v.name}({raw}, {product}, {factor}, {value}, {r.last}, &{r.astray})"
+    yield f"if (__builtin_expect({r.astray} | {astray}, 0)) {{"
+    yield f"{raw} = {again};"
+    if not wide:
+        yield f"{r.astray} = 1;"
+    yield "}"
+    yield f"const {kind} {s.bind(n.name)} = {raw};"
+
+
+def define_recurrence(name: str) -> str | None:
+    """The definition of the recurrence of one register; None for any other name."""
+    m = _RECURRENCE_NAME.fullmatch(name)
+    v = parse_vector_type(m[1]) if m else None
+    if v is None:
+        return None
+
+    def shuffled(a: str, b: str, lanes: list[int]) -> str:
+        return f"TP_SHUFFLE({v.of('i').name}, {a}, {b}, {', '.join(map(str, lanes))})"
+
+    lines, half = [f"{v.name} a = *product, one = tp_splat_{v.name}(1), joined;"], 1
+    while half < v.lanes:
+        ends, ones = left_half_lanes(v.lanes, half, 0), left_half_lanes(v.lanes, half, v.lanes)
+        right = [k if k & half else k + v.lanes for k in range(v.lanes)]
+        lines.append(f"joined = {shuffled('b', 'b', ends)} * a + b;")
+        lines.append(f"b = {shuffled('joined', 'b', right)};")
+        lines.append(f"a = {shuffled('a', 'one', ones)} * a;")
+        half *= 2
+    body = "\n".join("    " + x for x in (*lines, "*product = a;", "return b;"))
+    head = f"static inline {v.name} {name}({v.name} b, {v.name} *product)"
+    return f"{head}\n{{\n{body}\n}}"
+
+
+_PREFIX_NAME = re.compile(r"tp_prefix_([a-z]+)_(\w+)")
+
+
+def declare_scan(n: ir.Prefix, width: int, count: int, s: Scope) -> Iterator[str]:
+    """Declares what `n` carries through a loop of `count` registers a group."""
+    dtype, start = n.value.dtype, s.names[n.acc]
+    parts = ("carry", "last", "halves", *(("factors", "astray") if n.factor else ()))
+    carry, last, halves, *more = (s.fresh(f"{start}_{x}") for x in parts)
+    s.running[n.acc] = r = ScanState(carry, last, halves, count, *more)
+    kind = Vec(dtype, width).name if width > 1 else DTYPES[dtype].c
+    yield f"{kind} {r.carry} = {f'tp_splat_{kind}({start})' if width > 1 else start};"
+    if n.before or n.factor:
+        yield f"{kind} {r.last} = {r.carry};"
+    if count > 1:
+        yield from (f"{kind} {x}[{count.bit_length() - 1}];" for x in (r.halves, r.factors) if x)
+    if n.factor:
+        yield f"uint8_t {r.astray} = 0;"
+
+
+def emit_prefix(n: ir.Prefix, s: Scope) -> Iterator[str]:
+    """The statement for the register that `s` describes."""
+    r, dtype, width = s.running[n.acc], n.value.dtype, n.value.lanes
+    assert isinstance(width, int)
+    v = Vec(dtype, width)
+    kind, acc = v.name if width > 1 else DTYPES[dtype].c, s.names[n.acc]
+    if n.factor is None:
+        halves = s.fresh(f"{n.name}_halves")
+        yield from _emit_scan(n, v, halves, s)
+        onwards = _combine(n.op, v, r.carry, _last_lane(v, halves), s.target)
+    else:
+        yield from emit_recurrence(n, v, s)
+        onwards = _last_lane(v, s.names[n.name])
+    name = s.names[n.name]
+    if n.before:
+        older = s.bind(n.before)
+        shifted = f"tp_shiftin_{v.name}({r.last}, {name})" if width > 1 else r.last
+        yield f"const {kind} {older} = {shifted};"
+        yield force_computed(name, n.value, s)  # the last one may raise a flag that no other does
+    if n.before or n.factor:
+        yield f"{r.last} = {name};"
+    onwards = f"{r.carry} = {strip_parens(onwards)};" + (f" {r.astray} = 0;" if n.factor else "")
+    if isinstance(s.register, str):
+        yield f"if ({s.register} == {r.count - 1}) {{ {onwards} }}"
+    elif s.register == r.count - 1:
+        yield onwards
+    if width == 1:
+        yield f"{acc} = {name};"
+    elif isinstance(s.register, str) or (s.region and s.region.count):
+        live = s.region.count if s.region and s.region.count else str(width)
+        yield f"{acc} = {name}[{live} - 1];"
+
+
+def _emit_scan(n: ir.Prefix, v: Vec, halves: str, s: Scope) -> Iterator[str]:
+    """Binds the name of `n`; `halves` is what lanes come to within the group."""
+    r, kind = s.running[n.acc], v.name if v.lanes > 1 else DTYPES[v.dtype].c
+    value = strip_parens(identity_if_inactive(n.value, neutral_element(n.op, v.dtype), v, s))
+    yield f"{kind} {halves} = {f'tp_prefix_{n.op}_{v.name}({value})' if v.lanes > 1 else value};"
+
+    def join(level: int) -> str:
+        combined = _combine(n.op, v, f"{r.halves}[{level}]", halves, s.target)
+        return f"{halves} = {strip_parens(combined)};"
+
+    yield from combine_halves(r, s.register, join, {r.halves: _last_lane(v, halves)})
+    combined = strip_parens(_combine(n.op, v, r.carry, halves, s.target))
+    yield f"const {kind} {s.bind(n.name)} = {combined};"
+
+
+def _last_lane(v: Vec, name: str) -> str:
+    return f"tp_last_{v.name}({name})" if v.lanes > 1 else name
+
+
+def _combine(op: str, v: Vec, a: str, b: str, target: Target) -> str:
+    if v.lanes == 1:
+        return scalar_op(op, (a, b), v.dtype, v.dtype)
+    return vector_op(op, v, (a, b), target)
+
+
+def define_prefix(name: str, target: Target) -> str | None:
+    """The definition of the running fold of one register; None for any other name."""
+    m = _PREFIX_NAME.fullmatch(name)
+    v = parse_vector_type(m[2]) if m else None
+    if m is None or v is None:
+        return None
+    op, none = m[1], neutral_element(m[1], v.dtype)
+    beside = "a" if OPS[op].idempotent else "none"
+    lines = [] if OPS[op].idempotent else [f"V none = tp_splat_V({none.value if none else 0});"]
+    half = 1
+    while half < v.lanes:
+        lanes = ", ".join(map(str, left_half_lanes(v.lanes, half, 0 if beside == "a" else v.lanes)))
+        left = f"TP_SHUFFLE({v.of('i').name}, a, {beside}, {lanes})"
+        lines.append(f"a = {strip_parens(vector_op(op, v, (left, 'a'), target))};")
+        half *= 2
+    body = "\n".join("    " + x for x in (*lines, "return a;")).replace("V", v.name)
+    return f"static inline {v.name} {name}({v.name} a)\n{{\n{body}\n}}"

@@ -1,0 +1,409 @@
+"""Statements of legal IR as C: scalar ones, loops, branches, and those on lanes of a register."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from loopir import nodes as ir
+from loopir.algebra.constant_folding import may_raise_flags
+from loopir.dtypes import DTYPES, INDEX
+from loopir.ir_traversal import source_line
+from loopir.nodes import assert_never
+from loopir.op_table import STATUS
+
+from ..isa.target import Vec, mask_type, storage_type
+from ..legalization.vector_cost_model import are_interleaved_stores
+from .c_expressions import bit_index, element, element_pointer, expr, lane_stride
+from .c_scans import emit_prefix
+from .c_scope import Scope
+from .c_text import (
+    c_type,
+    force_computed,
+    parallel_assignment,
+    parenthesized,
+    pin_register,
+    strip_parens,
+)
+from .c_vector_loops import vector_loop
+from .fp_exceptions import final_value_accumulators
+from .lane_masks import any_lane, mask_and, mask_bits, mask_not, mask_to_width
+
+__all__ = [
+    "declare_accumulators", "loop_latch", "force_unread", "loop_header", "update_accumulators",
+    "store_pair", "vector_statement", "emit_block", "line_comment",
+]
+
+
+def force_unread(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str]:
+    """Has those computed that nothing reads."""
+    for x in bound:
+        if x.name in s.flagging:
+            yield force_computed(s.names[x.name], x.init if isinstance(x, ir.Accum) else x.then, s)
+
+
+def loop_header(var: str, rng: ir.Range, s: Scope, inner: Scope) -> str:
+    """The head of a loop; `var` is bound in `inner`."""
+    match rng:
+        case ir.Interval(lo, hi):
+            start, stop, sign, step = expr(lo, s), expr(hi, s), "<", 1
+        case ir.RangeDesc(lo, hi, step):
+            start, stop, sign = expr(lo, s), expr(hi, s), "<" if step > 0 else ">"
+        case _:
+            assert_never(rng)
+    end, i = inner.fresh(f"{var}_end"), inner.bind(var)
+    first = f"int64_t {i} = {strip_parens(start)}, {end} = {strip_parens(stop)}"
+    return f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
+
+
+def declare_accumulators(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
+    """Declares accumulators; none sees another's name yet."""
+    starts = [(a.name, c_type(a.init, s.target), strip_parens(expr(a.init, s))) for a in accs]
+    for name, kind, start in starts:
+        yield f"{kind} {s.bind(name)} = {start};"
+
+
+def loop_latch(n: ir.Loop | ir.While, *scopes: Scope) -> Iterator[str]:
+    """The end of an iteration, after which what may raise a flag has been computed."""
+    yield from update_accumulators(n.accs, *scopes)
+    last = final_value_accumulators(n)
+    for a in n.accs:
+        if a.name in last and may_raise_flags(a.step):
+            yield from (force_computed(s.use(a.name), a.init, s) for s in scopes)
+
+
+def update_accumulators(accs: Iterable[ir.Accum], *scopes: Scope) -> Iterator[str]:
+    """The end of an iteration: every step sees the old values. Registers take turns with each."""
+    new = [
+        (s.use(a.name), c_type(a.step, s.target), strip_parens(expr(a.step, s)))
+        for a in accs for s in scopes
+    ]
+    yield from parallel_assignment(new, scopes[0].fresh)
+
+
+def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
+    """The statement for the lanes of the scope's register that act."""
+    match n:
+        case ir.Store():
+            return _store(n, s)
+        case ir.Append():
+            return _append(n, s)
+        case ir.Check():
+            return _check(n, s)
+        case _:
+            return assert_never(n)
+
+
+def _active_mask(mask: ir.Expr | None, lanes: int, s: Scope) -> str | None:
+    """Where the register's lanes act and `mask` holds; None: everywhere."""
+    assert s.region
+    return mask_and((s.region.on, expr(mask, s) if mask else None), lanes, s.target)
+
+
+def _storage_value(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
+    """A value as it lies in memory: bools are bytes."""
+    assert isinstance(value.lanes, int)
+    text = expr(value, s)
+    if value.dtype == "bool":
+        text = f"tp_tobytes_{mask_type(s.target, value.lanes)}({text})"
+    return storage_type(value.dtype, value.lanes), text
+
+
+def _store_bits(n: ir.Store, s: Scope) -> str:
+    lanes = n.value.lanes
+    assert isinstance(lanes, int)
+    at = f"{s.use(n.array)}, {bit_index(n.array, n.index, s)}"
+    value, on = mask_bits(expr(n.value, s), lanes, s.target), _active_mask(n.mask, lanes, s)
+    where = "~(uint64_t)0" if on is None else mask_bits(on, lanes, s.target)
+    if (apart := lane_stride(n.array, n.axis, n.step, s)) != "1":
+        return f"tp_spreadbits_bool({at}, {apart}, {value}, {where}, {lanes});"
+    if on is None:
+        return f"tp_putbits_bool({at}, {value}, {lanes});"
+    return f"tp_maskbits_bool({at}, {value}, {where}, {lanes});"
+
+
+def _store(n: ir.Store, s: Scope) -> str:
+    if n.array in s.bits:
+        return _store_bits(n, s)
+    v, text = _storage_value(n.value, s)
+    on = _active_mask(n.mask, v.lanes, s)
+    at = element_pointer(n.array, n.index, s)
+    unit = s.arrays[n.array].unit == n.axis
+    if unit and n.step == 1 and on:
+        mask = mask_to_width(on, v.lanes, DTYPES[v.dtype].bits, s.target)
+        return f"tp_storemask_{v.name}({at}, {text}, {mask});"
+    if unit and n.step == 1 and s.region and s.region.streamed == n:
+        place, register = (
+            f'"=m"(*({v.name} *)({at}))',
+            f'"{s.target.register}"({strip_parens(text)})',
+        )
+        return f'__asm__ volatile("{s.target.stream} %1, %0" : {place} : {register});'
+    if unit and n.step == 1:
+        return f"*({v.name}_u *)({at}) = {strip_parens(text)};"
+    if unit and n.step == -1 and on is None:
+        return f"*({v.name}_u *)({at} - {v.lanes - 1}) = tp_reverse_{v.name}({text});"
+    if unit and n.step == 2 and on is None:
+        return f"tp_everyother_{v.name}({at}, {text});"
+    if on is None:
+        stride = lane_stride(n.array, n.axis, n.step, s)
+        return f"tp_spread_{v.name}((char *)({at}), {stride}, {text});"
+    bits = mask_bits(on, v.lanes, s.target)
+    apart = lane_stride(n.array, n.axis, n.step, s)
+    return f"tp_scatter_{v.name}((char *)({at}), {apart}, {text}, {bits});"
+
+
+def store_pair(first: ir.Store, then: ir.Store, s: Scope) -> str:
+    """The statement for two stores that are side by side."""
+    (v, a), (_, b) = _storage_value(first.value, s), _storage_value(then.value, s)
+    on = _active_mask(first.mask, v.lanes, s)
+    at = f"(char *)({element_pointer(first.array, first.index, s)})"
+    apart = lane_stride(first.array, first.axis, first.step, s)
+    if on is None:
+        return f"tp_spread2_{v.name}({at}, {apart}, {a}, {b});"
+    return f"tp_scatter2_{v.name}({at}, {apart}, {a}, {b}, {mask_bits(on, v.lanes, s.target)});"
+
+
+def _append(n: ir.Append, s: Scope) -> str:
+    v, text = _storage_value(n.value, s)
+    on = _active_mask(n.mask, v.lanes, s) or f"tp_fill_{mask_type(s.target, v.lanes)}(1)"
+    at = element_pointer(n.array, (ir.Var(n.count, INDEX),), s)
+    mask = mask_to_width(on, v.lanes, DTYPES[v.dtype].bits, s.target)
+    function = "tp_appendonly" if n.only else "tp_append"
+    return f"{s.use(n.count)} += {function}_{v.name}({at}, {text}, {mask});"
+
+
+def _check(n: ir.Check, s: Scope) -> str:
+    assert s.region
+    assert isinstance(n.cond.lanes, int)
+    lanes = n.cond.lanes
+    failed = mask_not(expr(n.cond, s), lanes, s.target)
+    failed = mask_and((s.region.on, failed), lanes, s.target) or failed
+    return f"if ({any_lane(failed, lanes, s.target)}) {s.failed(n.code)}"
+
+
+_ON_STACK = 4096
+"""Bytes of a local array up to which it stands on the stack: a thread may have little of that. No
+kernel is entered again while such an array is in use."""
+
+_CLOCK_INTERVAL = 0xFFF
+"""Iterations of a ``while``, all but one, between two looks at the clock."""
+
+
+def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
+    """The lines of `body`, for each of the registers that `scopes` describe: they share its loops
+    and branches.
+    """
+    waiting = list(body)
+    while waiting:
+        statement = waiting.pop(0)
+        yield from line_comment(statement, scopes[0])
+        if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
+            _forget_loads(scopes)
+        match statement:
+            case ir.Store() if waiting and are_interleaved_stores(
+                statement, waiting[0], scopes[0].arrays
+            ):
+                then = waiting.pop(0)
+                assert isinstance(then, ir.Store)
+                yield from (store_pair(statement, then, s) for s in scopes)
+            case ir.If():
+                yield from _if(statement, scopes)
+            case ir.Loop():
+                yield from _counted_loop(statement, scopes)
+            case ir.While():
+                yield from _while(statement, scopes)
+            case _:
+                for s in scopes:
+                    yield from _statement(statement, s)
+        if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix)):
+            _forget_loads(scopes)
+
+
+def line_comment(n: ir.Node | None, s: Scope) -> Iterator[str]:
+    """A comment that says of which line of Python the next ones are; of none, if `n` is None."""
+    if s.marked:
+        line = 0 if n is None else source_line(n)
+        yield f"/* line {line} */"
+
+
+def _forget_loads(scopes: Iterable[Scope]) -> None:
+    for s in scopes:
+        s.loaded.clear()
+
+
+def _inner_scopes(scopes: Sequence[Scope]) -> list[Scope]:
+    """The scopes of one C block within those of `scopes`."""
+    first, *others = scopes
+    inner = first.inner()
+    return [inner, *(replace(s.inner(), taken=inner.taken) for s in others)]
+
+
+def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
+    """A statement's lines. What acts on lanes is written by loops.py."""
+    match n:
+        case ir.VecLoop() | ir.PredLoop():
+            yield from vector_loop(n, s, emit_block)
+        case ir.Store(value=x) | ir.Append(value=x) | ir.Check(cond=x) if x.lanes != 1:
+            yield vector_statement(n, s)
+        case ir.Local():
+            yield from _local(n, s)
+        case ir.Bits():
+            _bit_array(n, s)
+        case ir.Assign(name, ir.Load() as x) if x in s.loaded:
+            s.names[name] = s.loaded[x]
+        case ir.Assign(name, ir.Load() as x) if x.lanes != 1 and x.dtype != "bool":
+            text = strip_parens(expr(x, s))
+            c = s.bind(name)
+            yield f"{c_type(x, s.target)} {c} = {text};"
+            yield pin_register(c, x, s)
+        case ir.Assign(name, value):
+            text = strip_parens(expr(value, s))
+            c = s.bind(name)
+            yield f"const {c_type(value, s.target)} {c} = {text};"
+            if name in s.flagging:
+                yield force_computed(c, value, s)
+        case ir.Store(value=x) | ir.Append(value=x) if (
+            (n.mask is not None or n in s.overwriting) and may_raise_flags(x)
+        ):
+            name = s.fresh("value")
+            yield f"const {c_type(x, s.target)} {name} = {strip_parens(expr(x, s))};"
+            yield force_computed(name, x, s)
+            s.names[name] = name
+            yield from _statement(replace(n, value=ir.Var(name, x.dtype)), s)
+        case ir.Store(array, index, value, mask) if array in s.bits:
+            given = f"{s.use(array)}, {bit_index(array, index, s)}, {strip_parens(expr(value, s))}"
+            yield from _under_mask(mask, [f"tp_putbit_bool({given});"], s)
+        case ir.Store(array, index, value, mask):
+            yield from _under_mask(
+                mask, [f"{element(array, index, s)} = {strip_parens(expr(value, s))};"], s
+            )
+        case ir.Prefix():
+            yield from emit_prefix(n, s)
+        case ir.Append(array, count, value, mask):
+            to = element(array, (ir.Var(count, INDEX),), s)
+            kept = [f"{to} = {strip_parens(expr(value, s))};", f"{s.use(count)}++;"]
+            yield from _under_mask(mask, kept, s)
+        case ir.Check(cond, code):
+            yield f"if (!{parenthesized(expr(cond, s))}) {s.failed(code)}"
+        case ir.Break(cond):
+            yield f"if {parenthesized(expr(cond, s))} break;"
+        case ir.Return():
+            yield "return status;"
+        case ir.Zip() | ir.Scan():
+            yield from _loop(n, s)
+        case ir.If() | ir.Loop() | ir.While():
+            yield from emit_block((n,), s)
+        case _:
+            assert_never(n)
+
+
+def _local(n: ir.Local, s: Scope) -> Iterator[str]:
+    """Declares an array; its rows lie one behind the other."""
+    kind, c, row = DTYPES[n.dtype], s.bind(n.name), 1 if n.lanes is None else n.lanes
+    assert isinstance(row, int)
+    s.arrays = {**s.arrays, n.name: n.param}
+    s.names[f"{n.name}.s0"] = str(row * kind.bytes)
+    aligned = f"__attribute__((aligned({max(s.target.bits // 8, kind.bytes)})))"
+    if n.length * row * kind.bytes <= _ON_STACK:
+        yield f"{kind.c} {c}[{n.length * row}] {aligned};"
+        return
+    room = s.fresh(f"{c}_room")
+    yield f"static _Thread_local {kind.c} {room}[{n.length * row}] {aligned};"
+    yield f"{kind.c} *{c} = {room};"
+    yield f'__asm__("" : "+r"({c}));'  # else gcc asks in the innermost loop where it is
+
+
+def _bit_array(n: ir.Bits, s: Scope) -> None:
+    """An array of bits is another name for its memory."""
+    p = s.arrays[n.array]
+    s.arrays, s.bits = {**s.arrays, n.name: p}, s.bits | {n.name}
+    s.names[n.name] = s.use(n.array)
+    for k in range(p.rank or 0):
+        s.names[f"{n.name}.s{k}"] = s.use(f"{n.array}.s{k}")
+
+
+def _under_mask(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[str]:
+    if mask is None:
+        yield from lines
+        return
+    yield f"if {parenthesized(expr(mask, s))} {{"
+    yield from lines
+    yield "}"
+
+
+def _if(n: ir.If, scopes: Sequence[Scope]) -> Iterator[str]:
+    first, then, orelse = scopes[0], _inner_scopes(scopes), _inner_scopes(scopes)
+    results = [(y, [s.fresh(y.name) for s in scopes]) for y in n.yields]
+    for y, names in results:
+        yield from (f"{c_type(y.then, first.target)} {c};" for c in names)
+    yield f"if {parenthesized(expr(n.cond, first))} {{"
+    yield from emit_block(n.then, *then)
+    for y, names in results:
+        yield from (
+            f"{c} = {strip_parens(expr(y.then, s))};" for c, s in zip(names, then, strict=True)
+        )
+    if n.orelse or n.yields:
+        yield "} else {"
+        yield from emit_block(n.orelse, *orelse)
+        for y, names in results:
+            given = zip(names, orelse, strict=True)
+            yield from (f"{c} = {strip_parens(expr(y.orelse, s))};" for c, s in given)
+    yield "}"
+    for k, s in enumerate(scopes):
+        s.names.update((y.name, names[k]) for y, names in results)
+        yield from force_unread(n.yields, s)
+
+
+def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
+    for s in scopes:
+        yield from declare_accumulators(n.accs, s)
+    inner = _inner_scopes(scopes)
+    yield loop_header(n.var, n.range, scopes[0], inner[0])
+    for s in inner[1:]:
+        s.names[n.var] = inner[0].names[n.var]
+    yield from emit_block(n.body, *inner)
+    yield from loop_latch(n, *inner)
+    if n.until is not None:
+        yield f"if {parenthesized(expr(n.until, inner[0]))} break;"
+    yield "}"
+    for s in scopes:
+        yield from force_unread(n.accs, s)
+
+
+def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
+    """Registers side by side go on until none has to."""
+    for s in scopes:
+        yield from declare_accumulators(n.accs, s)
+    inner = _inner_scopes(scopes)
+    go = " || ".join(parenthesized(expr(n.cond, s)) for s in scopes)
+    yield f"while ({go}) {{"
+    yield f"if (!(++tp_turns & {_CLOCK_INTERVAL}) && tp_stopped())"
+    yield f"    return status | {STATUS['replay']};"
+    yield from emit_block(n.body, *inner)
+    yield from loop_latch(n, *inner)
+    yield "}"
+    for s in scopes:
+        yield from force_unread(n.accs, s)
+
+
+def _loop(n: ir.Zip | ir.Scan, s: Scope) -> Iterator[str]:
+    match n:
+        case ir.Zip(var, streams, rng, body, accs):
+            yield from declare_accumulators(accs, s)
+            inner = s.inner()
+            yield loop_header(var, rng, s, inner)
+            at = (ir.Var(var, INDEX),)
+            reads = [ir.Assign(x.name, ir.Load(x.array, at, x.dtype)) for x in streams]
+            yield from emit_block((*reads, *body), inner)
+            yield from update_accumulators(accs, inner)
+        case ir.Scan(var, rng, op, acc, init, value, array):
+            running = ir.Var(acc, value.dtype)
+            step = ir.Accum(acc, init, ir.Call(op, (running, value), value.dtype))
+            yield from declare_accumulators((step,), s)
+            inner = s.inner()
+            yield loop_header(var, rng, s, inner)
+            yield from update_accumulators((step,), inner)
+            yield from emit_block((ir.Store(array, (ir.Var(var, INDEX),), running),), inner)
+        case _:
+            assert_never(n)
+    yield "}"
+    yield from force_unread(getattr(n, "accs", ()), s)

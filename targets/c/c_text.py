@@ -1,0 +1,79 @@
+"""Pieces of C text: parentheses, parallel assignment, variable types, optimization barriers.
+
+The barriers keep a C compiler from dropping or moving a value whose computation can be observed.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from loopir import nodes as ir
+from loopir.dtypes import DTYPES
+
+from ..isa.target import Target, Vec, mask_type
+from .c_scope import Scope
+
+__all__ = [
+    "parallel_assignment", "parenthesized", "strip_parens", "force_computed", "pin_register",
+    "c_type",
+]
+
+
+def strip_parens(text: str) -> str:
+    """`text` without the brackets that enclose all of it."""
+    return text[1:-1] if _is_parenthesized(text) else text
+
+
+def parenthesized(text: str) -> str:
+    """`text` in brackets, once."""
+    return text if _is_parenthesized(text) else f"({text})"
+
+
+def _is_parenthesized(text: str) -> bool:
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return letter == ")" and at == len(text) - 1
+    return False
+
+
+def parallel_assignment(
+    new: Iterable[tuple[str, str, str]], fresh: Callable[[str], str]
+) -> Iterator[str]:
+    """(name, C type, value) …, assigned at once: every value sees the old ones."""
+    changed = [x for x in new if x[0] != x[2]]
+    if len(changed) == 1:
+        yield f"{changed[0][0]} = {changed[0][2]};"
+        return
+    held = [fresh("next") for _ in changed]
+    for h, (_, kind, value) in zip(held, changed, strict=True):
+        yield f"const {kind} {h} = {value};"
+    yield from (f"{name} = {h};" for h, (name, _, _) in zip(held, changed, strict=True))
+
+
+def c_type(e: ir.Expr, target: Target) -> str:
+    """The C type of a value."""
+    if not isinstance(e.lanes, int) or e.lanes == 1:
+        return DTYPES[e.dtype].c
+    return mask_type(target, e.lanes) if e.dtype == "bool" else Vec(e.dtype, e.lanes).name
+
+
+def pin_register(name: str, e: ir.Expr, s: Scope) -> str:
+    """Keeps a loaded vector in its register: gcc would rather read memory again at each use."""
+    if s.target.machine != "x86_64" or not _fills_register(e):
+        return ""
+    return f'__asm__("" : "+{s.target.register}"({name}));'
+
+
+def force_computed(name: str, e: ir.Expr, s: Scope) -> str:
+    """Has the variable of that name, whose value is `e`, computed whether or not it is read."""
+    scalar = DTYPES[e.dtype].c in ("float", "double") and e.lanes == 1
+    mask = e.dtype == "bool" and s.target.masks == "bits"
+    vector = scalar or (_fills_register(e) and not mask)
+    return f"TP_COMPUTED{'_V' if vector else ''}({name});"
+
+
+def _fills_register(e: ir.Expr) -> bool:
+    """Less than 128 bits are no register of clang's on x86-64."""
+    assert isinstance(e.lanes, int)
+    return e.lanes > 1 and (e.dtype == "bool" or e.lanes * DTYPES[e.dtype].bits >= 128)

@@ -1,0 +1,472 @@
+"""Vector loops of legal IR as C: peeling, groups of registers, remainder, skipped groups.
+
+A predicated loop that skips groups without an active lane has the skipping behind its body::
+
+    while groups are left and no lane of the next is active: advance
+    if groups are left, do
+        the body
+        advance
+        while groups are left and no lane of the next is active: advance
+    while groups are left
+
+so the body runs in every iteration of its loop, and is the code that it would be without
+skipping. GCC hoists constants only out of such a loop; under an ``if`` it builds them anew in
+each iteration. An expensive predicate is tested by an ``if`` instead, since the skipping loop
+computes it again.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from loopir import nodes as ir
+from loopir.dtypes import DTYPES, INDEX
+from loopir.ir_traversal import advanced_accums, walk
+
+from ..isa.target import Vec, mask_type, storage_type
+from ..legalization.vector_cost_model import (
+    accumulators_in_registers,
+    can_jam_inner_loops,
+    interleaved_neighbour,
+    is_streaming_store,
+    recomputes_predicate,
+    store_to_align,
+)
+from .c_expressions import bit_index, element_pointer, expr, lane_stride, load_pair
+from .c_scans import declare_scan
+from .c_scope import AccumulatorRegisters, Region, Scope
+from .c_text import (
+    c_type,
+    force_computed,
+    parallel_assignment,
+    parenthesized,
+    pin_register,
+    strip_parens,
+)
+from .lane_masks import any_lane, mask_and, mask_op, mask_to_width
+from .vector_ops import vector_op
+
+__all__ = [
+    "Block", "Vectored", "accumulator_type", "predicated_bodies", "name_shared_loads",
+    "register_body", "jammed_bodies", "vector_accumulators", "groups_with_skipping", "vector_loop",
+]
+
+Block: TypeAlias = Callable[..., Iterator[str]]
+"""Gives the lines of statements, for each of some scopes: ``statements.block``."""
+Vectored: TypeAlias = "ir.VecLoop | ir.PredLoop"
+
+
+def vector_accumulators(n: Vectored) -> list[ir.VecAccum]:
+    """The accumulators that have lanes: all but the counters of appended arrays."""
+    counts = advanced_accums(n)
+    return [a for a in n.accs if a.name not in counts]
+
+
+def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
+    """The C type of one of its registers."""
+    if width == 1:
+        return DTYPES[a.init.dtype].c
+    return mask_type(s.target, width) if a.init.dtype == "bool" else Vec(a.init.dtype, width).name
+
+
+def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
+    """The lines for the register that `s` describes and has names for."""
+    if isinstance(n, ir.PredLoop) and s.region is not None:
+        yield from predicated_bodies(n, (s,), block)
+        return
+    s.loaded = {}
+    yield from name_shared_loads(n, s)
+    if isinstance(n, ir.PredLoop):
+        yield f"if {parenthesized(expr(n.pred, s))} {{"
+        yield from _body_and_updates(n, s, block)
+        yield "}"
+    else:
+        yield from _body_and_updates(n, s, block)
+
+
+def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> Iterator[str]:
+    """The lines for the registers that `scopes` describe: all masks, then what acts under them."""
+    assert isinstance(n.width, int)
+    acting, some = [], ""
+    for s in scopes:
+        assert s.region
+        s.loaded = {}
+        yield from name_shared_loads(n, s)
+        pred, lanes, on = expr(n.pred, s), s.region.lanes, s.fresh("on")
+        both_hold = mask_and((pred, s.region.live), lanes, s.target) or pred
+        yield f"const {mask_type(s.target, lanes)} {on} = {strip_parens(both_hold)};"
+        inner = s.inner(Region(lanes, s.region.count, s.region.live, on))
+        acting.append(replace(inner, taken=s.taken))
+        some = mask_op("or", (some, on), lanes, s.target) if some else on
+    if n.skips:
+        yield f"if ({any_lane(some, n.width, acting[0].target)}) {{"
+    for s in acting:
+        yield from _body_and_updates(n, s, block)
+    if n.skips:
+        yield "}"
+
+
+def jammed_bodies(n: Vectored, scopes: Sequence[Scope], block: Block) -> Iterator[str]:
+    """The lines for the registers that `scopes` describe, which share the loops in the body."""
+    yield from block(n.body, *scopes)
+    for s in scopes:
+        yield from _update_accumulators(n, s)
+
+
+def _body_and_updates(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
+    yield from block(n.body, s)
+    yield from _update_accumulators(n, s)
+
+
+def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
+    """The accumulators' new values."""
+    width = s.region.lanes if s.region else 1
+    accs = vector_accumulators(n)
+    types = [accumulator_type(a, width, s) for a in accs]
+    new = [
+        (s.names[a.name], t, strip_parens(_new_value(a, s)))
+        for a, t in zip(accs, types, strict=True)
+    ]
+    yield from parallel_assignment(new, s.fresh)
+
+
+def _new_value(a: ir.VecAccum, s: Scope) -> str:
+    """An accumulator's new value: the old one in lanes that do not act."""
+    new, old = expr(a.step, s), s.names[a.name]
+    if s.region is None or s.region.on is None or new == old:
+        return new
+    on, lanes, dtype = s.region.on, s.region.lanes, a.init.dtype
+    if dtype == "bool":
+        return mask_op("select", (on, new, old), lanes, s.target)
+    mask = mask_to_width(on, lanes, DTYPES[dtype].bits, s.target)
+    return vector_op("select", Vec(dtype, lanes), (mask, new, old), s.target)
+
+
+# -- loads that occur twice, or beside others
+
+
+def name_shared_loads(n: Vectored, s: Scope) -> Iterator[str]:
+    """Names what would be loaded more than once before anything is stored, and neighbours."""
+    early = (x for part in _before_writes(n) for x in walk(part))
+    loads = Counter(
+        x for x in early if isinstance(x, ir.Load) and x.lanes != 1 and _is_available(x, s)
+    )
+    for load, times in loads.items():
+        beside = interleaved_neighbour(load, s.arrays)
+        if beside is not None and beside in loads:
+            yield from _name_load_pair(load, beside, s)
+        elif times > 1 and load not in s.loaded:
+            text = strip_parens(expr(load, s))
+            yield f"{c_type(load, s.target)} {_name_load(load, s)} = {text};"
+            if load.dtype != "bool":
+                yield pin_register(s.loaded[load], load, s)
+
+
+def _name_load_pair(load: ir.Load, beside: ir.Load, s: Scope) -> Iterator[str]:
+    names = _name_load(load, s), _name_load(beside, s)
+    yield f"{c_type(load, s.target)} {', '.join(names)};"
+    yield load_pair(load, names, s)
+    yield from (pin_register(c, load, s) for c in names)
+
+
+def _name_load(load: ir.Load, s: Scope) -> str:
+    c = s.loaded[load] = s.fresh(f"{s.names[load.array]}_i")
+    return c
+
+
+def _before_writes(n: Vectored) -> list[ir.Node]:
+    """What the body evaluates, in order, up to the first value that is stored."""
+    parts: list[ir.Node] = [n.pred] if isinstance(n, ir.PredLoop) else []
+    for statement in n.body:
+        if isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
+            parts.append(statement)
+        if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix)):
+            return parts
+    return [*parts, *n.accs]
+
+
+def _is_available(load: ir.Load, s: Scope) -> bool:
+    """Whether a load can stand at the head of the body: its subscripts use nothing bound there."""
+    return all(x.name in s.names for i in load.index for x in walk(i) if isinstance(x, ir.Var))
+
+
+_Bodies: TypeAlias = Callable[[Sequence[Scope], Block], Iterator[str]]
+
+
+def groups_with_skipping(
+    n: ir.PredLoop, i: str, end: str, side_by_side: Callable[[_Bodies], Iterator[str]]
+) -> Iterator[str]:
+    """The lines; `i` and `end` are C names, `side_by_side` writes a body for all registers."""
+    more, step = f"{end} - {i} >= {n.group}", f"{i} += {n.group}"
+    if not recomputes_predicate(n):
+        yield f"for (; {more}; {step}) {{"
+        yield from side_by_side(partial(predicated_bodies, n))
+        yield "}"
+        return
+    skipped = (f"for (; {more}; {step}) {{", *side_by_side(partial(_until_one_acts, n)), "}")
+    yield from skipped
+    yield f"if ({more}) do {{"
+    yield from side_by_side(partial(predicated_bodies, replace(n, skips=False)))
+    yield f"{step};"
+    yield from skipped
+    yield f"}} while ({more});"
+
+
+def _until_one_acts(n: ir.PredLoop, scopes: Sequence[Scope], block: Block) -> Iterator[str]:
+    assert isinstance(n.width, int)
+    some = ""
+    for s in scopes:
+        yield from name_shared_loads(replace(n, body=(), accs=()), s)
+        on = parenthesized(expr(n.pred, s))
+        some = mask_op("or", (some, on), n.width, s.target) if some else on
+    yield f"if ({any_lane(some, n.width, scopes[0].target)}) break;"
+
+
+def vector_loop(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
+    """The lines of a vector loop; then its accumulators are bound in `s`, with all registers."""
+    return _VectorLoop(n, s, block).lines()
+
+
+_FEW = 4
+"""Registers of a group up to which the remainder is written out for each."""
+
+
+class _VectorLoop:
+    """One loop. ``i`` and ``end`` are the C names of the next element and the end."""
+
+    def __init__(self, n: Vectored, s: Scope, block: Block) -> None:
+        assert isinstance(n.width, int)
+        assert n.group
+        self.n, self.s, self.block = n, s, block
+        self.width, self.group, self.count = n.width, n.group, n.group // n.width
+        self.vectors = vector_accumulators(n)
+        self.written_out = accumulators_in_registers(n, s.target)
+        self.i = self.end = ""
+
+    def lines(self) -> Iterator[str]:
+        assert isinstance(self.n.range, ir.Interval)
+        lo, hi = (strip_parens(expr(x, self.s)) for x in (self.n.range.lo, self.n.range.hi))
+        yield from self._accumulators()
+        inner = self.s.inner()
+        self.i, self.end = inner.fresh(self.n.var), inner.fresh(f"{self.n.var}_end")
+        yield "{"
+        yield f"int64_t {self.i} = {lo};"
+        yield f"const int64_t {self.end} = {hi};"
+        yield from self._phases(inner)
+        yield "}"
+        for a in self.vectors:
+            if a.name in self.s.flagging:
+                yield from self._computed(a)
+
+    def _computed(self, a: ir.VecAccum) -> Iterator[str]:
+        """Has all of its registers computed, which nothing reads."""
+        r = self.s.registers[a.name]
+        if not self.written_out:
+            yield f"TP_STORED({r.names[0]});"
+            return
+        value = ir.Var(a.name, a.step.dtype, self.width)
+        yield from (force_computed(c, value, self.s) for c in r.names)
+
+    def _phases(self, s: Scope) -> Iterator[str]:
+        aligned = store_to_align(self.n, s.arrays, s.names)
+        if self.n.tail:
+            yield from self._groups(s)
+            yield from self._tail(self.n.tail, s)
+        elif self.group == 1:
+            yield from self._groups(s)
+        elif aligned and self.width > 1:
+            yield from self._from_aligned(aligned, s)
+        else:
+            yield from self._groups(s)
+            yield from self._come_to(s)
+            yield f"if ({self.i} < {self.end}) {{"
+            yield from self._remainder(s.inner())
+            yield "}"
+
+    def _from_aligned(self, store: ir.Store, s: Scope) -> Iterator[str]:
+        """Elements until the store is aligned, groups, the rest: first and last by one code."""
+        stop, i, end = s.fresh("stop"), self.i, self.end
+        here = s.inner()
+        here.names[self.n.var] = i
+        v = storage_type(store.value.dtype, self.width)
+        if store.array in s.bits:
+            first = bit_index(store.array, store.index, here)
+            yield f"int64_t {stop} = {i} + tp_peelbits_bool({first}, {end} - {i});"
+        else:
+            at = element_pointer(store.array, store.index, here)
+            size = lane_stride(store.array, store.axis, 1, s)
+            yield f"int64_t {stop} = {i} + tp_peel_{v.name}({at}, {end} - {i}, {size});"
+        yield "for (;;) {"
+        yield from self._registers_until(stop, 0, s)
+        yield f"if ({stop} == {end}) break;"
+        yield f"{i} = {stop};"
+        if store.array not in s.bits and is_streaming_store(store, v, s.arrays, s.read, s.target):
+            yield from self._streamed(store, v, at, s)
+        yield from self._groups(s)
+        yield f"{stop} = {end};"
+        yield "}"
+
+    def _streamed(self, store: ir.Store, v: Vec, at: str, s: Scope) -> Iterator[str]:
+        """Past the caches, where the result would not fit them."""
+        enough = s.target.caches[2] // 2 // DTYPES[v.dtype].bytes
+        yield f"if ({self.end} - {self.i} >= {enough} && (intptr_t)({at}) % {v.bits // 8} == 0) {{"
+        yield f"for (; {self.end} - {self.i} >= {self.width}; {self.i} += {self.width}) {{"
+        yield from self._register(s, 0, self.i, Region(self.width, streamed=store))
+        yield "}"
+        yield "__builtin_ia32_sfence();"
+        yield "}"
+
+    def _tail(self, tail: ir.Loop, s: Scope) -> Iterator[str]:
+        s.names.update({"first": self.i, "last": self.end})
+        rng = ir.Interval(ir.Var("first", INDEX), ir.Var("last", INDEX))
+        yield from self.block((replace(tail, range=rng),), s)
+
+    # -- accumulators
+
+    def _accumulators(self) -> Iterator[str]:
+        starts = [(a, expr(a.init, self.s)) for a in self.n.accs]
+        for a, start in starts:
+            c = self.s.bind(a.name)
+            if a not in self.vectors:
+                yield f"{DTYPES[a.init.dtype].c} {c} = {strip_parens(start)};"
+                continue
+            kind = accumulator_type(a, self.width, self.s)
+            filled = f"tp_{'fill' if a.init.dtype == 'bool' else 'splat'}_{kind}({start})"
+            yield from self._declare(a, c, kind, strip_parens(start) if self.width == 1 else filled)
+        for x in self.n.body:
+            if isinstance(x, ir.Prefix):
+                yield from declare_scan(x, self.width, self.count, self.s)
+
+    def _declare(self, a: ir.VecAccum, c: str, kind: str, value: str) -> Iterator[str]:
+        if self.written_out:
+            names = tuple(self.s.fresh(f"{c}_{k}") for k in range(self.count))
+            rest = "".join(f", {x} = {names[0]}" for x in names[1:])
+            yield f"{kind} {names[0]} = {value}{rest};"
+        else:
+            names, k = (c,), self.s.fresh("k")
+            yield f"{kind} {c}[{self.count}];"
+            yield f"for (int {k} = 0; {k} < {self.count}; {k}++) {c}[{k}] = {value};"
+        shown = a.init.dtype if self.width == 1 else kind
+        self.s.registers[a.name] = AccumulatorRegisters(
+            shown, self.count, names, not self.written_out
+        )
+
+    # -- whole groups
+
+    def _groups(self, s: Scope) -> Iterator[str]:
+        """All registers of a group, written out or looped over."""
+        if self.written_out and isinstance(self.n, ir.PredLoop) and self.n.skips:
+            beside = partial(self._side_by_side, outer=s)
+            yield from groups_with_skipping(self.n, self.i, self.end, beside)
+            return
+        yield f"for (; {self.end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
+        if (
+            self.count > 1
+            and can_jam_inner_loops(self.n)
+            and (self.written_out or not self.vectors)
+        ):
+            yield from self._side_by_side(partial(jammed_bodies, self.n), s)
+        elif self.written_out:
+            for k in range(self.count):
+                yield from self._register(s, k, f"{self.i} + {k * self.width}" if k else self.i)
+        else:
+            inner = s.inner()
+            r = inner.fresh("r")
+            yield f"for (int64_t {r} = 0; {r} < {self.count}; {r}++) {{"
+            yield from self._register(inner, r, f"{self.i} + {r} * {self.width}")
+            yield "}"
+        if isinstance(self.n, ir.VecLoop) and self.n.until is not None:
+            yield f"if {parenthesized(expr(self.n.until, s))} {{"
+            yield f"{self.i} = {self.end};"
+            yield "break;"
+            yield "}"
+        yield "}"
+
+    def _side_by_side(
+        self, body: Callable[[Sequence[Scope], Block], Iterator[str]], outer: Scope
+    ) -> Iterator[str]:
+        """`body` for all registers of a group: they share its loops, or a branch around it."""
+        first = outer.inner()
+        scopes = [replace(outer.inner(Region(self.width)), taken=first.taken, loaded={})
+                  for _ in range(self.count)]
+        yield "{"
+        for k, s in enumerate(scopes):
+            s.register = k
+            s.names.update((a.name, s.registers[a.name][k]) for a in self.vectors)
+            s.names[self.n.var] = self.i
+            if k:
+                yield f"const int64_t {s.bind(self.n.var)} = {self.i} + {k * self.width};"
+        yield from body(scopes, self.block)
+        yield "}"
+
+    def _come_to(self, s: Scope) -> Iterator[str]:
+        """What running folds have come to after whole groups."""
+        for a in self.n.accs:
+            if self.width > 1 and a.name in s.running:
+                yield f"{s.names[a.name]} = {s.running[a.name].carry}[0];"
+
+    # -- the remainder
+
+    def _remainder(self, s: Scope) -> Iterator[str]:
+        """Register by register; many accumulators lie in memory meanwhile, to be numbered."""
+        if self.count == 1 or not (self.vectors or self.s.running):
+            yield from self._registers_until(self.end, 0, s)
+            return
+        few = self.count <= _FEW and not s.running
+        if self.written_out and s.target.masks == "bits" and few:
+            yield from self._each_in_part(s)
+            return
+        r = s.fresh("r")
+        yield f"int64_t {r} = 0;"
+        kept = {a.name: s.registers[a.name] for a in self.vectors if self.written_out}
+        for a in self.vectors if self.written_out else ():
+            c = s.fresh(f"{s.names[a.name]}_all")
+            kind, values = accumulator_type(a, self.width, s), ", ".join(kept[a.name].names)
+            yield f"{kind} {c}[{self.count}] = {{{values}}};"
+            s.registers[a.name] = AccumulatorRegisters(kept[a.name].kind, self.count, (c,), True)
+        yield from self._registers_until(self.end, r, s)
+        for name, old in kept.items():
+            yield " ".join(f"{old[k]} = {s.registers[name][k]};" for k in range(self.count))
+
+    def _each_in_part(self, s: Scope) -> Iterator[str]:
+        """Each register that has an element left, under a mask."""
+        for k in range(self.count):
+            yield f"if ({self.i} < {self.end}) {{"
+            yield from self._part(self.end, k, s.inner())
+            yield f"{self.i} += {self.width};"
+            yield "}"
+
+    def _registers_until(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
+        """Registers of elements before `stop`, the last in part; `r` numbers their accumulators."""
+        on = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
+        masked = s.target.masks == "bits"
+        if self.width == 1 or (not masked and self.count > 1):
+            yield f"for (; {stop} - {self.i} >= {self.width}; {on}) {{"
+            yield from self._register(s, r, self.i)
+            yield "}"
+        if self.width > 1:
+            yield f"for (; {self.i} < {stop}; {on}) {{" if masked else f"if ({self.i} < {stop}) {{"
+            yield from self._part(stop, r, s.inner())
+            yield "}"
+
+    def _part(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
+        kind = mask_type(s.target, self.width)
+        count, live = s.fresh("count"), s.fresh("live")
+        yield f"const int64_t {count} = {stop} - {self.i};"
+        yield f"const {kind} {live} = tp_first_{kind}({count});"
+        yield from self._register(s, r, self.i, Region(self.width, count, live, live))
+
+    def _register(
+        self, outer: Scope, r: str | int, at: str, region: Region | None = None
+    ) -> Iterator[str]:
+        """The body for register `r`, whose lane 0 is element `at`; a block if it binds names."""
+        s = outer.inner(region or (Region(self.width) if self.width > 1 else None))
+        s.register = r
+        s.names.update((a.name, s.registers[a.name][r]) for a in self.vectors)
+        s.names[self.n.var] = at
+        lines = [] if at == self.i else [f"const int64_t {s.bind(self.n.var)} = {at};"]
+        lines += register_body(self.n, s, self.block)
+        yield from lines if len(lines) == 1 and at == self.i else ["{", *lines, "}"]

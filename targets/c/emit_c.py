@@ -1,0 +1,242 @@
+"""Legal IR as a C translation unit: guards, body, flags, and the definitions it needs."""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from loopir import nodes as ir
+from loopir.dtypes import DTYPES
+from loopir.ir_traversal import walk
+from loopir.nodes import assert_never
+from loopir.op_table import OPS, STATUS
+
+from ..isa.target import Target
+from .c_expressions import expr
+from .c_reductions import define_reduction
+from .c_scans import define_prefix, define_recurrence
+from .c_scope import Scope
+from .c_statements import emit_block, line_comment
+from .fp_exceptions import name_raising_conditions, overwritten_stores, unread_raising_names
+from .headers import read_header
+from .vector_math import vector_math_source
+from .vector_ops import define_vector_op, parse_vector_type
+
+__all__ = ["definitions", "emit_body", "emit", "emit_entry", "translation_unit"]
+
+_DEFINED_NAME = re.compile(r"\b(?:tp_\w+_\w+|[fiu]\d+x\d+(?:_u)?|c8x\d+|q64x\d+|m(?:8|16|32|64))\b")
+
+
+def definitions(text: str, target: Target) -> str:
+    """Every typedef and function that `text` names."""
+    found: dict[str, str] = {}
+    for name in _DEFINED_NAME.findall(text):
+        _collect(name, target, found)
+    types = [d for d in found.values() if d.startswith("typedef")]
+    functions = [d for d in found.values() if not d.startswith("typedef")]
+    return "\n".join(types + functions)
+
+
+def _collect(name: str, target: Target, found: dict[str, str]) -> None:
+    """Adds the definition of `name` behind those it needs."""
+    if name in found or (text := _define(name, target)) is None:
+        return
+    for other in _DEFINED_NAME.findall(text):
+        if other != name:
+            _collect(other, target, found)
+    found[name] = text
+
+
+def _define(name: str, target: Target) -> str | None:
+    if name.startswith("tp_"):
+        made = (
+            define_reduction(name, target) or define_prefix(name, target) or define_recurrence(name)
+        )
+        return made or _math_function(name, target) or define_vector_op(name, target)
+    return _typedef(name)
+
+
+def _math_function(name: str, target: Target) -> str | None:
+    op, _, suffix = name.removeprefix("tp_").rpartition("_")
+    v = parse_vector_type(suffix)
+    return vector_math_source(op, v.dtype, v.lanes, target) if v else None
+
+
+def _typedef(name: str) -> str:
+    if name.startswith("m"):
+        return f"typedef uint{name[1:]}_t {name};"
+    if name[0] in "cq":
+        kind, size = {"c": ("char", 1), "q": ("long long", 8)}[name[0]]
+        size *= int(name.split("x")[1])
+        return f"typedef {kind} {name} __attribute__((vector_size({size})));"
+    v = parse_vector_type(name.removesuffix("_u"))
+    assert v
+    loose = f", may_alias, aligned({DTYPES[v.dtype].bytes})" if name.endswith("_u") else ""
+    return f"typedef {DTYPES[v.dtype].c} {name} __attribute__((vector_size({v.bits // 8}){loose}));"
+
+
+def emit(kernel: ir.Kernel, target: Target) -> str:
+    """The C translation unit of a legal kernel, with the entry ``tp_kernel`` (see abi.h).
+
+    It returns 0; or bits of ``ops.STATUS`` that came up; or ``(i + 1) << 8`` when guard i failed,
+    and then nothing was done.
+    """
+    text = emit_body(kernel, target) + "\n" + emit_entry(kernel, target)
+    return f"/* {kernel.name}, {target.name} */\n{translation_unit(text, target)}"
+
+
+def translation_unit(text: str, target: Target) -> str:
+    """Functions with what they need before them."""
+    heads = read_header("abi.h") + (read_header("undo.h") if "tp_keep" in text else "")
+    heads += read_header("stop.h") if "tp_stopped" in text else ""
+    return f"{heads}\n{definitions(text, target)}\n\n{text}"
+
+
+def emit_body(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
+    """The function ``tp_body``, which does the work and returns the status of the checks.
+    ``marked``: with the lines of Python that its lines come of.
+    """
+    kernel = name_raising_conditions(kernel)
+    frame = _Frame(kernel, target, marked)
+    work = [
+        *emit_block(kernel.body, frame.scope),
+        *line_comment(None, frame.scope),
+        "return status;",
+    ]
+    head = f"static __attribute__((noinline)) int64_t tp_body{_PARAMETERS}"
+    turns = ["uint64_t tp_turns = 0;"] if any(isinstance(n, ir.While) for n in walk(kernel)) else []
+    return _c_function(head, [*frame.locals(), "int64_t status = 0;", *turns, *work])
+
+
+def emit_entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
+    """The function ``tp_kernel``: the guards, then ``tp_body``, then the hardware's flags."""
+    head = _Frame(kernel, target, marked)
+    lines = [
+        line for k, g in enumerate(kernel.guards)
+        for line in (*line_comment(g, head.scope), *_guard_code(g, k, head.scope))
+    ]
+    lines += (*line_comment(None, head.scope), *_run_body(kernel, head.scope))
+    return _c_function(f"int64_t tp_kernel{_PARAMETERS}", [*head.locals(), *lines])
+
+
+_PARAMETERS = "(const tp_array *arrays, const tp_scalar *scalars)"
+
+
+def _run_body(kernel: ir.Kernel, s: Scope) -> list[str]:
+    """Runs the body; where it may raise flags, between clearing and reading the hardware's."""
+    flagged = any(_raises_flag(n) for n in walk(kernel))
+    before, after = _undo_code(kernel, s) if kernel.stops else ([], [])
+    if not flagged and not before:
+        return ["return tp_body(arrays, scalars);"]
+    if flagged:
+        before.append("tp_flags_clear();")
+    run = "int64_t status = tp_body(arrays, scalars);"
+    if not after:
+        return [*before, run, "return status | tp_flags();"]
+    return [*before, run, *(["status |= tp_flags();"] if flagged else []), *after, "return status;"]
+
+
+def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
+    """The arrays to put aside where they are one with another, and that as a condition."""
+    found: dict[str, list[str]] = {}
+    for g in kernel.guards:
+        if isinstance(g, ir.Disjoint) and g.or_same:
+            same = f"!tp_apart({_array_arguments(g.a, s)}, {_array_arguments(g.b, s)}, 0)"
+            for name in (g.a, g.b):
+                found.setdefault(name, []).append(same)
+    return {name: " || ".join(same) for name, same in found.items() if s.arrays[name].written}
+
+
+def _undo_code(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
+    """What comes before the body and after it, so that work in place is undone for Python."""
+    fatal = sum(STATUS[c] for c in ("replay", *kernel.strict))
+    before, after = [], []
+    for name, same in _in_place_arrays(kernel, s).items():
+        c, whole = s.fresh(f"{name}_kept"), _array_arguments(name, s)
+        before.append(f"char *{c} = 0;")
+        before.append(f"if (({same}) && !({c} = tp_keep({whole}))) return {fatal};")
+        after.append(f"if ({c} && status & {fatal}) tp_move({whole}, {c}, 1);")
+        after.append(f"__builtin_free({c});")
+
+    return before, after
+
+
+def _raises_flag(n: ir.Node) -> bool:
+    """Whether a node computes with floats in a way that may raise a flag."""
+    match n:
+        case ir.Call(op, args):
+            risky = op == "cast" or OPS[op].raises
+            return bool(risky) and any(DTYPES[a.dtype].kind == "f" for a in args)
+        case ir.Prefix(op=op, value=x):
+            return bool(OPS[op].raises) and DTYPES[x.dtype].kind == "f"
+        case ir.HReduce(op) | ir.Scan(op=op):
+            return bool(OPS[op].raises)
+        case _:
+            return False
+
+
+def _c_function(head: str, lines: Iterable[str]) -> str:
+    """A C function, indented."""
+    depth, out = 0, []
+    for line in (head, "{", *lines, "}"):
+        depth -= line.startswith("}")
+        if line:
+            out.append("    " * depth + line)
+        depth += line.endswith("{")
+    return "\n".join(out) + "\n"
+
+
+class _Frame:
+    """Parameters as C locals; only those declared that are used."""
+
+    def __init__(self, kernel: ir.Kernel, target: Target, marked: bool) -> None:
+        arrays = {p.name: p for p in kernel.params if p.rank is not None}
+        read = frozenset(n.array for n in walk(kernel) if isinstance(n, ir.Load))
+        flagging = unread_raising_names(kernel)
+        stops = kernel.stops or any(isinstance(n, ir.While) for n in walk(kernel))
+        again = frozenset(overwritten_stores(kernel.body))
+        self.scope = Scope(
+            target, arrays, {}, set(), set(), read, flagging, again, stops, marked=marked
+        )
+        self._values: dict[str, str] = {}
+        numbers = [0, 0]
+        for p in kernel.params:
+            which = numbers[p.rank is None]
+            numbers[p.rank is None] += 1
+            self._declare(p, which)
+
+    def _declare(self, p: ir.Param, which: int) -> None:
+        c = self.scope.bind(p.name)
+        kind = DTYPES[p.dtype].c
+        if p.rank is None:
+            member = "u8" if p.dtype == "bool" else p.dtype
+            self._values[p.name] = f"const {kind} {c} = scalars[{which}].{member};"
+            return
+        self._values[p.name] = f"{kind} *const {c} = ({kind} *)arrays[{which}].data;"
+        for axis in range(p.rank):
+            for letter, member in (("n", "dims"), ("s", "strides")):
+                name, value = f"{p.name}.{letter}{axis}", f"arrays[{which}].{member}[{axis}]"
+                if letter == "s" and (step := p.step(axis)):
+                    self.scope.names[name] = str(step * DTYPES[p.dtype].bytes)
+                    continue
+                local = self.scope.names[name] = self.scope.fresh(f"{c}_{letter}{axis}")
+                self._values[name] = f"const int64_t {local} = {value};"
+
+    def locals(self) -> list[str]:
+        return [text for name, text in self._values.items() if name in self.scope.used]
+
+
+def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
+    failed = f"return {(number + 1) << 8};"
+    match g:
+        case ir.Guard(cond):
+            return [f"if (!{expr(cond, s)}) {failed}"]
+        case ir.Disjoint(a, b, or_same):
+            given = ", ".join(_array_arguments(x, s) for x in (a, b))
+            return [f"if (!tp_apart({given}, {int(or_same)})) {failed}"]
+        case _:
+            return assert_never(g)
+
+
+def _array_arguments(array: str, s: Scope) -> str:
+    p = s.arrays[array]
+    return f"&arrays[{list(s.arrays).index(array)}], {p.rank}, {DTYPES[p.dtype].bytes}"

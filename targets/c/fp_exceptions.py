@@ -1,0 +1,211 @@
+"""Floating-point exceptions that a C compiler might drop: unread values that may raise a flag.
+
+Kernels report the hardware's flags (divide, overflow, invalid; LLVM: strict floating point), but
+C compilers delete computations without users. Optimization barriers keep what is named here.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import get_args
+
+from loopir import nodes as ir
+from loopir.algebra.constant_folding import may_raise_flags
+from loopir.ir_names import FreshNames, used_names
+from loopir.ir_traversal import children, walk
+
+from .c_expressions import skippable_operands
+
+__all__ = [
+    "unread_raising_names", "final_value_accumulators", "overwritten_stores",
+    "name_raising_conditions",
+]
+
+_Bound = ir.Assign | ir.Accum | ir.VecAccum | ir.Yield
+_CountedLoop = ir.Loop | ir.VecLoop
+_EFFECT_FREE = (
+    *get_args(ir.Expr), *get_args(ir.Range), *get_args(_Bound), *get_args(_CountedLoop), ir.If,
+    ir.Check,
+)
+
+
+def name_raising_conditions(kernel: ir.Kernel) -> ir.Kernel:
+    """`kernel`, in which conditions that may raise a flag, and that nothing that is seen may depend
+    on, have names.
+    """
+    return replace(
+        kernel, body=(*_name_conditions(kernel.body, FreshNames(kernel), _stored_again(kernel)),)
+    )
+
+
+def _name_conditions(
+    block: Iterable[ir.Stmt], fresh: FreshNames, again: Collection[str]
+) -> Iterator[ir.Stmt]:
+    for s in block:
+        if isinstance(s, ir.If):
+            then, orelse = (
+                (*_name_conditions(s.then, fresh, again),),
+                (*_name_conditions(s.orelse, fresh, again),),
+            )
+            s = replace(s, then=then, orelse=orelse)
+            if may_raise_flags(s.cond) and s.cond.lanes == 1 and not _has_effect(s, again):
+                name = fresh.name("cond")
+                yield ir.Assign(name, s.cond, span=s.span)
+                s = replace(s, cond=ir.Var(name, "bool"))
+        elif isinstance(s, (ir.Loop, ir.While)):
+            s = replace(s, body=(*_name_conditions(s.body, fresh, again),))
+        yield s
+
+
+def _stored_again(kernel: ir.Kernel) -> frozenset[str]:
+    """Arrays that are stored to in several places, of which one may undo what another did."""
+    stores = Counter(n.array for n in walk(kernel) if isinstance(n, ir.Store))
+    return frozenset(array for array, count in stores.items() if count > 1)
+
+
+def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
+    """Names whose values may raise a flag and that nothing reads, or not in all cases."""
+    nodes = list(walk(kernel))
+    branches = (part for n in nodes if isinstance(n, ir.If) for part in (*n.then, *n.orelse))
+    chosen = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
+    calls = [n for n in nodes if isinstance(n, ir.Call) and n.lanes == 1]
+    selected = (e for n in calls if n.op == "select" for e in n.args[1:])
+    perhaps = used_names(*branches, *chosen, *selected) - _conditions(kernel)
+    perhaps |= used_names(*(e for n in calls for e in skippable_operands(n.op, n.args)))
+    bound = [n for n in nodes if isinstance(n, _Bound)]
+    live = _live_names(kernel, _stored_again(kernel))
+    return frozenset(
+        n.name
+        for n in bound
+        if may_raise_flags(n)
+        and (n.name not in live or (isinstance(n, ir.Assign) and n.name in perhaps))
+    )
+
+
+def final_value_accumulators(loop: ir.Loop | ir.While) -> frozenset[str]:
+    """Accumulators of which nothing in the loop reads more than the last values: a C compiler may
+    compute these alone.
+    """
+    end = loop.cond if isinstance(loop, ir.While) else loop.until
+    body = used_names(*loop.body, *([end] if end is not None else []))
+    kept, before = list(loop.accs), -1
+    while len(kept) != before:
+        before = len(kept)
+        read = body | used_names(*(a.step for a in kept))
+        kept = [a for a in kept if a.name in read]
+    return frozenset(a.name for a in loop.accs) - {a.name for a in kept}
+
+
+def overwritten_stores(
+    block: Iterable[ir.Node], around: Collection[str] = ()
+) -> Iterator[ir.Store]:
+    """Stores to a place that the next iteration of a loop around them may store to as well.
+
+    Of such values a C compiler computes the last. ``around``: the variables of these loops.
+    """
+    for n in block:
+        if isinstance(n, ir.Store) and not {*around} <= used_names(*n.index):
+            yield n
+        inner = (*around, getattr(n, "var", "")) if hasattr(n, "body") else around
+        yield from overwritten_stores(children(n), inner)
+
+
+def _conditions(kernel: ir.Kernel) -> frozenset[str]:
+    """Names of conditions that are named where they are asked."""
+    blocks = [kernel.body]
+    for n in walk(kernel):
+        blocks += (n.then, n.orelse) if isinstance(n, ir.If) else (getattr(n, "body", ()),)
+    pairs = (pair for block in blocks for pair in pairwise(block))
+    return frozenset(
+        a.name for a, s in pairs
+        if isinstance(a, ir.Assign) and isinstance(s, ir.If) and s.cond == ir.Var(a.name, "bool")
+    )
+
+
+_Path = tuple[tuple[int, bool], ...]
+"""The branches around: which If, and whether its first."""
+
+
+def _live_names(kernel: ir.Kernel, again: Collection[str]) -> set[str]:
+    """Names that something reads which acts, or one of those names, in the branch that binds them.
+
+    Where none is gone, a C compiler leaves out even the loop that computes the value.
+    """
+    reads: dict[str, list[tuple[str, _Path]]] = {"": []}
+    for by, e, path in _reads(kernel.body, (), again):
+        reads.setdefault(by, []).extend((name, path) for name in _names(e))
+    paths = dict(_bound(kernel.body, ()))
+    found, todo = set[str](), [""]
+    while todo:
+        for name, path in reads.get(todo.pop(), ()):
+            if name not in found and paths.get(name) == path:
+                found.add(name)
+                todo.append(name)
+    return found
+
+
+def _bound(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, _Path]]:
+    for n in block:
+        if isinstance(n, _Bound):
+            yield n.name, path
+        if isinstance(n, ir.If):
+            yield from _bound(n.yields, path)
+            yield from _bound(n.then, (*path, (id(n), True)))
+            yield from _bound(n.orelse, (*path, (id(n), False)))
+        else:
+            yield from _bound(children(n), path)
+
+
+def _reads(
+    block: Iterable[ir.Node], path: _Path, again: Collection[str]
+) -> Iterator[tuple[str, ir.Node, _Path]]:
+    """What reads which code, where: a name, or "" for what does more than to name values."""
+    for n in block:
+        match n:
+            case ir.If(cond, then, orelse, yields):
+                first, other = (*path, (id(n), True)), (*path, (id(n), False))
+                for y in yields:
+                    yield y.name, y.then, first
+                    yield y.name, y.orelse, other
+                    yield y.name, cond, path
+                if _has_effect(n, again):
+                    yield "", cond, path
+                yield from _reads(then, first, again)
+                yield from _reads(orelse, other, again)
+            case ir.Loop(until=until) | ir.VecLoop(until=until) if (
+                until is not None and not _has_effect(n, again)
+            ):
+                for acc in n.accs:
+                    yield acc.name, until, path
+                yield "", n.range, path
+                yield from _reads((*n.accs, *n.body), path, again)
+            case ir.Loop(accs=accs) | ir.While(accs=accs) if last := final_value_accumulators(n):
+                kept = (replace(a, step=a.init) if a.name in last else a for a in accs)
+                yield from _reads(children(replace(n, accs=(*kept,))), path, again)
+            case ir.Assign(name) | ir.Accum(name) | ir.VecAccum(name):
+                yield from ((name, part, path) for part in children(n))
+            case _ if isinstance(n, get_args(ir.Expr)):
+                yield "", n, path
+            case _:
+                yield from _reads(children(n), path, again)
+
+
+def _has_effect(n: ir.If | _CountedLoop, again: Collection[str]) -> bool:
+    """Whether it does more than to name values, to check what a C compiler may find to hold, and to
+    store what it may find to be there already, or to be stored over: in an array that is stored to
+    ``again``.
+    """
+    return not all(
+        isinstance(part, _EFFECT_FREE) or _is_idle_store(part, again) for part in walk(n)
+    )
+
+
+def _is_idle_store(n: ir.Node, again: Collection[str]) -> bool:
+    bare = isinstance(n, ir.Store) and isinstance(n.value, (ir.Load, ir.Var))
+    return isinstance(n, ir.Store) and (bare or n.array in again)
+
+
+def _names(code: ir.Node) -> Iterator[str]:
+    return (n.name for n in walk(code) if isinstance(n, ir.Var))

@@ -1,0 +1,80 @@
+"""Lane masks as C: vectors of 0 and -1, or the bits of an integer, as the target has them."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..isa.target import Target, Vec, mask_type
+from .vector_ops import BOOL_OPS, vector_op
+
+__all__ = [
+    "MASK_OPS", "any_lane", "mask_to_width", "mask_bits", "mask_and", "mask_from_width", "mask_op",
+    "mask_not",
+]
+
+MASK_OPS = {
+    "and": "{0} & {1}",
+    "or": "{0} | {1}",
+    "xor": "{0} ^ {1}",
+    "not": "~{0}",
+    "eq": "~({0} ^ {1})",
+    "ne": "{0} ^ {1}",
+    "lt": "~{0} & {1}",
+    "le": "~{0} | {1}",
+    "gt": "{0} & ~{1}",
+    "ge": "{0} | ~{1}",
+    "select": "({0} & {1}) | (~{0} & {2})",
+}
+
+
+def mask_op(op: str, masks: tuple[str, ...], lanes: int, target: Target) -> str:
+    """An operation on bools, lane by lane."""
+    return _typed(MASK_OPS[BOOL_OPS.get(op, op)].format(*masks), lanes, target)
+
+
+def _typed(text: str, lanes: int, target: Target) -> str:
+    return f"({mask_type(target, lanes)})({text})" if target.masks == "bits" else f"({text})"
+
+
+def mask_and(masks: Iterable[str | None], lanes: int, target: Target) -> str | None:
+    """Where all of `masks` hold; None, which holds everywhere, is left out."""
+    given = [m for m in masks if m]
+    if len(given) < 2:
+        return given[0] if given else None
+    return _typed(" & ".join(given), lanes, target)
+
+
+def mask_not(mask: str, lanes: int, target: Target) -> str:
+    """Where a mask does not hold."""
+    return f"(m{lanes})~{mask}" if target.masks == "bits" else f"~{mask}"
+
+
+def any_lane(mask: str, lanes: int, target: Target) -> str:
+    """Whether a mask holds anywhere."""
+    if target.masks == "bits":
+        return f"tp_any_m{lanes}({mask})"
+    return vector_op("any", _mask_vector(lanes, target), (mask,), target)
+
+
+def mask_bits(mask: str, lanes: int, target: Target) -> str:
+    """A mask as an integer whose bit k is lane k."""
+    if target.masks == "bits":
+        return mask
+    return vector_op("bits", _mask_vector(lanes, target), (mask,), target)
+
+
+def _mask_vector(lanes: int, target: Target) -> Vec:
+    return Vec(f"i{target.bits // lanes}", lanes)
+
+
+def mask_to_width(mask: str, lanes: int, bits: int, target: Target) -> str:
+    """A mask as an operation on lanes of `bits` bits takes it."""
+    return _cast(mask, target.bits // lanes, bits, lanes) if target.masks == "lanes" else mask
+
+
+def mask_from_width(mask: str, lanes: int, bits: int, target: Target) -> str:
+    """What comparing lanes of `bits` bits gave, as masks are in this loop: a whole register."""
+    return _cast(mask, bits, target.bits // lanes, lanes) if target.masks == "lanes" else mask
+
+
+def _cast(mask: str, old: int, new: int, lanes: int) -> str:
+    return mask if old == new else f"tp_cast_i{old}_i{new}x{lanes}({mask})"

@@ -1,0 +1,75 @@
+"""Operation support of a target (LLVM: legalize actions): native, expanded or lane by lane."""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import record
+from loopir.op_table import OPS
+
+from ..isa.target import Target, Vec
+from .lane_masks import MASK_OPS
+from .vector_math import MATH_FUNCTIONS
+from .vector_ops import define_vector_op, scalarized_function
+
+__all__ = ["OpEntry", "OpForm", "op_support_table"]
+
+
+class OpForm(Enum):
+    """What vector code an operation becomes."""
+
+    NATIVE = "native"  # one instruction, or what C's own operator becomes
+    EXPANDED = "expanded"  # several, still on whole vectors
+    LANES = "lane by lane"
+
+
+@record(frozen=True, slots=True)
+class OpEntry:
+    """``op`` on operands of `dtype`; of a cast from `source`, that is the result's."""
+
+    op: str
+    dtype: str
+    form: OpForm
+    source: str = ""
+
+
+def op_support_table(target: Target) -> Iterator[OpEntry]:
+    """Every operation on every dtype that it takes, and every cast."""
+    for op in OPS.values():
+        for d in DTYPES.values():
+            if op.name == "cast":
+                yield from (
+                    OpEntry("cast", to, _cast_form(d.name, to, target), d.name) for to in DTYPES
+                )
+            elif d.kind in op.kinds:
+                yield OpEntry(op.name, d.name, _op_form(op.name, d.name, target))
+
+
+def _op_form(op: str, dtype: str, target: Target) -> OpForm:
+    v = Vec(dtype, target.lanes(dtype))
+    if v.lanes == 1:
+        return OpForm.LANES
+    if dtype == "bool":
+        return OpForm.EXPANDED if len(re.findall("[&|^~]", MASK_OPS[op])) > 1 else OpForm.NATIVE
+    if target.row(op, v):
+        return OpForm.NATIVE
+    name = f"tp_{op}_{v.name}"
+    each = scalarized_function(op, name, v, target)
+    whole = op in MATH_FUNCTIONS and DTYPES[dtype].kind == "f"
+    return OpForm.LANES if not whole and define_vector_op(name, target) == each else OpForm.EXPANDED
+
+
+def _cast_form(source: str, to: str, target: Target) -> OpForm:
+    lanes = min(target.lanes(source), target.lanes(to))
+    if lanes == 1:
+        return OpForm.LANES
+    if source == to:
+        return OpForm.NATIVE
+    if "bool" in (source, to):
+        return OpForm.EXPANDED
+    a, b = DTYPES[source], DTYPES[to]
+    reinterpreted = a.bits == b.bits and "f" not in (a.kind, b.kind)
+    one = reinterpreted or target.row("cast", Vec(to, lanes), source)
+    return OpForm.NATIVE if one else OpForm.EXPANDED

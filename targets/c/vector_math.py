@@ -1,0 +1,183 @@
+"""Vector math library (libm for vectors) as C: the sections of `vmath*.h` for one vector type."""
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from string import Template
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import record
+
+from ..isa.target import Target
+from .headers import header_names, read_header
+
+__all__ = ["BINARY_MATH_FUNCTIONS", "MATH_FUNCTIONS", "vector_math_source"]
+
+MATH_FUNCTIONS = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
+    "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+    "cbrt", "erf", "sigmoid", "atan2", "hypot", "pow", "cexp_re", "cexp_im",
+)
+BINARY_MATH_FUNCTIONS = ("atan2", "hypot", "pow", "cexp_re", "cexp_im")
+
+_SMALLEST = 128  # bits of a register that the headers' instructions know
+
+_WORDS: dict[str, dict[str, str]] = {
+    "f32": {
+        "s": "float", "f": "f", "int": "int", "q": "d", "ps": "ps", "sf": "sf",
+        "shift": "0x1.8p23f", "top": "31",
+        "abs": "0x7fffffff", "sign": "0x80000000u", "inf": "0x7f800000",
+        "minus_nan": "-0x7fffff", "normal": "0x00800000", "one": "0x3f800000",
+        "mantissa": "23", "steep": "87.3f", "exphalf": "75", "tanhfar": "9.1f",
+        "square": "1e18f", "smallsquare": "1e-15f", "floor": "1e-37f",
+    },
+    "f64": {
+        "s": "double", "f": "", "int": "long long", "q": "q", "ps": "pd", "sf": "df",
+        "shift": "0x1.8p52", "top": "63",
+        "abs": "0x7fffffffffffffff", "sign": "0x8000000000000000u", "inf": "0x7ff0000000000000",
+        "minus_nan": "-0x000fffff00000000", "normal": "0x0010000000000000",
+        "one": "0x3ff0000000000000",
+        "mantissa": "52", "steep": "708.0", "exphalf": "512", "tanhfar": "19.1",
+        "square": "1e150", "smallsquare": "1e-140", "floor": "1e-300",
+    },
+}
+
+_SECTION = re.compile(r"^//: (\w+)(?:@(\S+))?(?: needs (.*))?\n", re.M)
+_HORNER = re.compile(r"\bhorner_F\((\w+), ([^()]*)\)")
+_DECIMAL = re.compile(r"(?<=\ball_F\()-?\d+\.\d+(?:e-?\d+)?(?=\))")
+_TYPE = re.compile(r"(?<![A-Za-z0-9])[FIUHD]\b")
+
+
+@record(frozen=True, slots=True)
+class _Section:
+    """A piece of vmath.h: its text, and the pieces that stand before it.
+
+    ``D:name``: that piece for half the lanes, as doubles.
+    """
+
+    name: str
+    tags: frozenset[str]
+    needs: tuple[str, ...]
+    text: str
+
+
+@record(frozen=True, slots=True)
+class _Form:
+    """A vector type on a target, as sections know it."""
+
+    op: str
+    dtype: str
+    lanes: int
+    target: Target
+
+    @property
+    def bits(self) -> int:
+        return DTYPES[self.dtype].bits * self.lanes
+
+    @property
+    def tags(self) -> frozenset[str]:
+        fused = "fused" if self.target.fused else "unfused"
+        size = str(self.bits)
+        return frozenset((self.target.name, self.target.machine, fused, self.dtype, size, self.op))
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the target has registers of this size."""
+        return _SMALLEST <= self.bits <= self.target.bits
+
+    def half(self) -> _Form:
+        return _Form(self.op, "f64", self.lanes // 2, self.target)
+
+    def type(self, letter: str) -> str:
+        """The vector type that a letter stands for in vmath.h."""
+        bits, lanes = DTYPES[self.dtype].bits, self.lanes
+        match letter:
+            case "H":
+                return f"f{bits}x{lanes // 2}"
+            case "D":
+                return f"f{2 * bits}x{lanes // 2}"
+            case _:
+                return f"{letter.lower()}{bits}x{lanes}"
+
+    def words(self) -> dict[str, str]:
+        return _WORDS[self.dtype] | {
+            "op": self.op, "width": str(DTYPES[self.dtype].bits), "lanes": str(self.lanes),
+            "bits": str(self.bits), "bytes": str(self.bits // 8),
+            "v256": "256" if self.bits == 256 else "",
+        }
+
+
+@functools.cache
+def _sections() -> tuple[_Section, ...]:
+    return tuple(s for name in header_names("vmath") for s in _read(read_header(name)))
+
+
+def _read(text: str) -> Iterator[_Section]:
+    fields = iter(_SECTION.split(text)[1:])
+    for name, tags, needs, body in zip(fields, fields, fields, fields, strict=True):
+        told = frozenset(tags.split(".") if tags else ())
+        yield _Section(name, told, tuple((needs or "").split()), body)
+
+
+def _find(name: str, form: _Form) -> _Section:
+    """The section of that name made for the most of what `form` is."""
+    fitting = [s for s in _sections() if s.name == name and s.tags <= form.tags]
+    most = max((len(s.tags) for s in fitting), default=0)
+    best = [s for s in fitting if len(s.tags) == most]
+    assert len(best) == 1, f"{len(best)} {name} for {form}"
+    return best[0]
+
+
+def _horner(m: re.Match[str]) -> str:
+    """The C of ``horner_F(x, c, b, a)``: nested fma."""
+    first, *rest = (c.strip() for c in m[2].split(","))
+    return functools.reduce(
+        lambda p, c: f"fma_F({p}, {m[1]}, all_F({c}))", rest, f"all_F({first})"
+    )
+
+
+def _single(m: re.Match[str]) -> str:
+    """A number as a float32 holds it: what has to be rounded, C would round again at each call."""
+    return float(np.float32(float(m[0]))).hex()
+
+
+def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
+    """The section and all it needs, each after what it needs itself."""
+    section = _find(name, form)
+    before = [
+        pair
+        for n in section.needs
+        for pair in (_order(n[2:], form.half()) if n.startswith("D:") else _order(n, form))
+    ]
+    return list(dict.fromkeys([*before, (section, form)]))
+
+
+def _write(section: _Section, form: _Form) -> str:
+    """The section for one vector type, in a guard: it may stand several times in a file."""
+    its_own = "$op" in section.text or "${op}" in section.text
+    own = f"{section.name}_{form.op}" if its_own else section.name
+    text = Template(_HORNER.sub(_horner, section.text)).substitute(form.words())
+    if form.dtype == "f32":
+        text = _DECIMAL.sub(_single, text)
+    text = _TYPE.sub(lambda m: form.type(m[0]), text)
+    guard = f"VMATH_{own}_{form.type('F')}"
+    return f"#ifndef {guard}\n#define {guard}\n{text.rstrip()}\n#endif\n"
+
+
+@functools.cache
+def vector_math_source(op: str, dtype: str, lanes: int, target: Target) -> str | None:
+    """C text that defines ``tp_<op>_<dtype>x<lanes>``, or None where there is no such function.
+
+    It relies on the vector types of that many lanes (``f32x16``, ``i32x16``, ``u32x16``), and may
+    be joined with others. Special values and the flags divide, overflow and invalid are libm's;
+    vmath.h has the bounds of the errors. A size that `target` has no register for goes through
+    libm, lane by lane.
+    """
+    if op not in MATH_FUNCTIONS or dtype not in _WORDS or not target.bits or lanes < 2:
+        return None
+    form = _Form(op, dtype, lanes, target)
+    lanewise = "lanewise2" if op in BINARY_MATH_FUNCTIONS else "lanewise"
+    return "\n".join(_write(s, f) for s, f in _order(op if form.is_native else lanewise, form))

@@ -1,0 +1,350 @@
+"""Vector operations as C functions: an instruction row, a template, several steps, scalarized.
+
+Templates are sections of `prelude.h`, `vector.h` and a target's headers, filled in for a type.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import record
+from loopir.op_table import OPS
+
+from ..isa.target import InstrRow, Target, Vec, mask_type
+from .headers import read_header
+
+__all__ = [
+    "TemplateFacts", "fill_template", "BOOL_OPS", "define_vector_op", "scalarized_function",
+    "vector_op", "scalar_op", "parse_vector_type",
+]
+
+_CONDITIONS = (
+    "lanes", "bits", "narrow", "wide", "fused", "fits", "split", "permutes", "power",
+    "128", "256", "512",
+)
+_WORD = rf"(?:[biufm]+|[iuf]\d+|{'|'.join(_CONDITIONS)})"
+_HEAD = re.compile(rf"^/\* ({_WORD}(?: {_WORD})*)(?::.*)? \*/$", re.MULTILINE)
+_DEFINED = re.compile(r"\b(tp_\w+)_[A-Z]+\(")
+
+
+@record(frozen=True, slots=True)
+class TemplateFacts:
+    """What a section's heading is compared with: a dtype (``"m"``: a mask of bits) and words."""
+
+    dtype: str
+    words: frozenset[str]
+    tokens: Mapping[str, str]
+
+
+@record(frozen=True, slots=True)
+class _TemplateSection:
+    """The text under a heading of these words."""
+
+    words: tuple[str, ...]
+    text: str
+
+    def fits(self, facts: TemplateFacts) -> bool:
+        conditions = [w for w in self.words if w in _CONDITIONS]
+        kinds = [w for w in self.words if w not in _CONDITIONS]
+        right = any(w == facts.dtype or (w.isalpha() and facts.dtype[0] in w) for w in kinds)
+        return right and facts.words.issuperset(conditions)
+
+
+def fill_template(file: str, name: str, facts: TemplateFacts) -> str | None:
+    """The first section of `file` that defines `name` and fits, filled in; or None."""
+    for section in _sections(file).get(name, ()):
+        if section.fits(facts):
+            return _filled(section.text, facts.tokens)
+    return None
+
+
+@cache
+def _sections(file: str) -> dict[str, list[_TemplateSection]]:
+    """The sections of a template by the names they define, in order."""
+    found: dict[str, list[_TemplateSection]] = {}
+    parts = _HEAD.split(read_header(file))
+    for words, body in zip(parts[1::2], parts[2::2], strict=True):
+        defined = _DEFINED.search(body)
+        assert defined, f"{file}: nothing after {words}"
+        found.setdefault(defined[1], []).append(
+            _TemplateSection(tuple(words.split()), body.strip())
+        )
+    return found
+
+
+def _filled(text: str, tokens: Mapping[str, str]) -> str:
+    """Long tokens may stand inside a name, short ones between underscores or alone."""
+    text = _pattern(tuple(tokens)).sub(lambda m: tokens[m[0]], text)
+    for word, count in (("EACH(", 1), ("HALF(", 2)):
+        while word in text:
+            text = _repeated(text, word, int(tokens["L"]) // count)
+    return text
+
+
+@cache
+def _pattern(tokens: tuple[str, ...]) -> re.Pattern[str]:
+    inside = [re.escape(x) for x in tokens if len(x) > 3 or not x.isalpha()]
+    alone = [x for x in tokens if len(x) <= 3 and x.isalpha()]
+    names = "|".join(sorted(alone, key=len, reverse=True))
+    return re.compile("|".join([*inside, f"(?<![A-Za-z0-9])(?:{names})(?![A-Za-z0-9])"]))
+
+
+def _repeated(text: str, word: str, count: int) -> str:
+    """The first ``EACH(x)`` replaced by x for k = 0 … count-1."""
+    start = text.index(word) + len(word)
+    depth, end = 1, start
+    while depth:
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        end += 1
+    each = (re.sub(r"\bk\b", str(k), text[start : end - 1]) for k in range(count))
+    return text[: start - len(word)] + ", ".join(each) + text[end:]
+
+
+_PAIR_FUNCTION = re.compile(r"tp_(\w+)_both_")
+_DIVIDED = re.compile(r"(floordiv|mod)by(\d+)")
+_VECTOR = re.compile(r"([fiu]\d+)x(\d+)")
+BOOL_OPS = {"min": "and", "minimum": "and", "max": "or", "maximum": "or"}
+"""What these are of bools."""
+
+_LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
+_SIZES = {8: "qi", 16: "hi", 32: "si", 64: "di"}
+
+
+def parse_vector_type(name: str) -> Vec | None:
+    """The vector type of that name, or None."""
+    m = _VECTOR.fullmatch(name)
+    return Vec(m[1], int(m[2])) if m else None
+
+
+def vector_op(op: str, v: Vec, args: tuple[str, ...], target: Target) -> str:
+    """`op` on operands of type `v`: an expression. Masks are as comparing two of `v` gives them."""
+    row = target.row(op, v)
+    if row and row.c:
+        return _row_text(row.c, v, target, args)
+    return f"tp_{op}_{v.name}({', '.join(args)})"
+
+
+def scalar_op(op: str, args: tuple[str, ...], operand: str, result: str) -> str:
+    """`op` in scalar C, on operands of dtype `operand`."""
+    if op == "cast" and result == "bool":
+        return f"({args[0]} != 0)"
+    if operand == "bool":
+        op = BOOL_OPS.get(op, op)
+    if op == "cast" and _is_storage_only(operand, result):
+        return f"tp_cast_{operand}_{result}({args[0]})"
+    suffix = "f" if operand == "f32" else ""
+    c, r = DTYPES[operand].c, DTYPES[result].c
+    return OPS[op].c.format(*args, t=c, d=operand, f=suffix, r=r)
+
+
+def define_vector_op(name: str, target: Target) -> str | None:
+    """The definition of the C function ``tp_<op>_<type>``, or None where it is not one of these."""
+    op, _, suffix = name.removeprefix("tp_").rpartition("_")
+    if suffix in DTYPES:
+        facts = _scalar_facts(suffix)
+        found = (
+            fill_template(file, f"tp_{op}", facts) for file in ("prelude.h", "half.h", "bits.h")
+        )
+        return next((text for text in found if text), None)
+    v = parse_vector_type(suffix)
+    if v and op.startswith("cast_"):
+        return _cast(op.removeprefix("cast_"), v, target)
+    if v and (row := target.row(op, v)):
+        return _from_row(op, v, row, target)
+    facts = _vector_facts(v, target) if v else _mask_facts(suffix)
+    if text := _from_template(f"tp_{op}", facts, target):
+        return text
+    if v and (m := _DIVIDED.fullmatch(op)):
+        return _from_template(f"tp_{m[1]}byNUMBER", _with_divisor(facts, int(m[2])), target)
+    op = op.removeprefix("each_")
+    if v and op.endswith("_both"):
+        return _pair_function(op.removesuffix("_both"), v)
+    return scalarized_function(op, name, v, target) if v and op in OPS else None
+
+
+def _from_template(name: str, facts: TemplateFacts, target: Target) -> str | None:
+    found = (
+        fill_template(header, name, facts) for header in (*target.headers, "vector.h", "division.h")
+    )
+    return next((text for text in found if text), None)
+
+
+# -- what templates are filled with
+
+
+def _scalar_facts(dtype: str) -> TemplateFacts:
+    t = DTYPES[dtype]
+    suffix = "f" if dtype == "f32" else ""
+    tokens = {"D": dtype, "T": t.c, "F(": f"{suffix}(", "SUFFIX": "s" if suffix else "d"}
+    return TemplateFacts(dtype, frozenset(), tokens)
+
+
+def _mask_facts(name: str) -> TemplateFacts:
+    tokens = {"M": name, "L": name[1:], "BYTES": f"u8x{name[1:]}"}
+    return TemplateFacts("m", frozenset(), tokens)
+
+
+def _vector_facts(v: Vec, target: Target) -> TemplateFacts:
+    bits, lanes = DTYPES[v.dtype].bits, v.lanes
+    integer = "u" if v.dtype[0] == "u" else "i"
+    quotient = "f64" if bits > 16 else "f32"
+    wide, twice = f"{integer}64", f"{integer}{min(2 * bits, 64)}"
+    tokens = {
+        "V": v.name, "T": DTYPES[v.dtype].c, "D": v.dtype, "L": str(lanes),
+        "M": _comparison_type(v, target), "I": v.of("i").name, "U": v.of("u").name,
+        "N": _x86_type(v), "NI": _x86_type(v.of("i")),
+        "H": f"{v.dtype}x{lanes // 2}", "BYTES": f"u8x{lanes}", "WORDS": f"u32x{lanes}",
+        "W": f"{wide}x{lanes}", "X": wide, "Q": f"{quotient}x{lanes}", "QT": quotient,
+        "HALVES": f"f16x{lanes}", "SINGLES": f"f32x{lanes}", "DOUBLES": f"f64x{lanes}",
+        "TWICE": f"{twice}x{lanes}", "TT": twice, "TI": f"i{twice[1:]}",
+        "SUFFIX": target.suffix[v.dtype], "ARRANGED": f"{lanes}{target.suffix[v.dtype]}",
+        "LETTER": _LETTERS[bits], "SIZE": _SIZES[bits], "WIDTH": str(v.bits),
+        "SIGN": "u" if v.dtype[0] == "u" else "", "PAIRS": f"u16x{lanes // 2}",
+    }
+    fits = lanes * DTYPES[quotient].bits <= target.bits
+    size = "narrow" if v.bits < 128 else "wide"
+    words = {target.masks, size, str(v.bits), "fits" if fits else "split"}
+    words |= {w for w, has in (("fused", target.fused), ("permutes", target.permutes)) if has}
+    return TemplateFacts(v.dtype, frozenset(words), tokens)
+
+
+def _with_divisor(facts: TemplateFacts, number: int) -> TemplateFacts:
+    """`facts`, and those of a number to divide by."""
+    words = {"power"} if number & (number - 1) == 0 else set()
+    tokens = {"NUMBER": str(number), "SHIFT": str(number.bit_length() - 1)}
+    return TemplateFacts(facts.dtype, facts.words | words, {**facts.tokens, **tokens})
+
+
+def _x86_type(v: Vec) -> str:
+    """The type as x86 builtins take it: of char, signed, and long long where int64_t is long."""
+    if v.dtype in ("f32", "f64"):
+        return v.name
+    return {8: f"c8x{v.lanes}", 64: f"q64x{v.lanes}"}.get(DTYPES[v.dtype].bits, v.of("i").name)
+
+
+def _comparison_type(v: Vec, target: Target) -> str:
+    """What comparing two of `v` gives: lanes as wide as theirs, or a mask of bits."""
+    return v.of("i").name if target.masks == "lanes" else mask_type(target, v.lanes)
+
+
+# -- definitions
+
+
+def _row_text(template: str, v: Vec, target: Target, args: tuple[str, ...]) -> str:
+    return template.format(
+        *args,
+        v=v.name,
+        i=v.of("i").name,
+        u=v.of("u").name,
+        n=_x86_type(v),
+        m=_comparison_type(v, target),
+        s=target.suffix[v.dtype],
+        w=v.bits,
+        l=v.lanes,
+    )
+
+
+def _signature(op: str, v: Vec, target: Target) -> tuple[str, tuple[str, ...]]:
+    """The C types of result and operands."""
+    if op not in OPS:
+        return {"any": "uint8_t", "bits": "uint64_t"}[op], (v.name,)
+    mask, row = _comparison_type(v, target), OPS[op]
+    operands = (mask if letter == "m" else v.name for letter in row.operands)
+    return mask if row.result == "m" else v.name, tuple(operands)
+
+
+def _inline_function(result: str, name: str, operands: tuple[str, ...], body: str) -> str:
+    params = ", ".join(f"{t} {x}" for t, x in zip(operands, "abc", strict=False))
+    return f"static inline {result} {name}({params}) {{ {body} }}"
+
+
+def _from_row(op: str, v: Vec, row: InstrRow, target: Target) -> str:
+    result, operands = _signature(op, v, target)
+    names = tuple("abc"[: len(operands)])
+    if row.c:
+        body = f"return {_row_text(row.c, v, target, names)};"
+    else:
+        body = _asm(_row_text(row.asm, v, target, ()), result, names, target)
+    return _inline_function(result, f"tp_{op}_{v.name}", operands, body)
+
+
+def _asm(text: str, result: str, names: tuple[str, ...], target: Target) -> str:
+    inputs = ", ".join(f'"{target.register}"({x})' for x in names)
+    return f'{result} r; __asm__("{text}" : "={target.register}"(r) : {inputs}); return r;'
+
+
+def scalarized_function(op: str, name: str, v: Vec, target: Target) -> str:
+    """The function `name` that takes `op` for each lane in scalar code."""
+    if m := _PAIR_FUNCTION.search(OPS[op].c):
+        return _pair_component(m[1], name, v, 0 if op.endswith("_re") else 1)
+    result, operands = _signature(op, v, target)
+    value = scalar_op(op, tuple(f"{x}[k]" for x in "abc"[: len(operands)]), v.dtype, v.dtype)
+    if target.masks == "bits" and OPS[op].result == "m":
+        step = f"r |= ({result})(({result}){value} << k);"
+        body = f"{result} r = 0; for (int k = 0; k < {v.lanes}; k++) {step} return r;"
+    else:
+        sign = "-" if OPS[op].result == "m" else ""
+        body = f"{result} r; for (int k = 0; k < {v.lanes}; k++) r[k] = {sign}{value}; return r;"
+    return _inline_function(result, name, operands, body)
+
+
+def _pair_component(op: str, name: str, v: Vec, part: int) -> str:
+    """The function `name` that takes a part of `op`, which gives both, one behind the other."""
+    pair = f"{v.dtype}x{2 * v.lanes}"
+    body = f"union {{ {pair} both; {v.name} parts[2]; }} r = {{ tp_{op}_both_{v.name}(a, b) }};"
+    return _inline_function(v.name, name, (v.name, v.name), f"{body} return r.parts[{part}];")
+
+
+def _pair_function(op: str, v: Vec) -> str:
+    """The function that gives both parts of `op`, lane by lane. It is called once for the two."""
+    pair, suffix = f"{v.dtype}x{2 * v.lanes}", "f" if v.dtype == "f32" else ""
+    sides = zip(("k", f"k + {v.lanes}"), ("real", "imag"), strict=True)
+    kept = " ".join(f"r[{k}] = __builtin_c{side}{suffix}(z);" for k, side in sides)
+    one = f"__auto_type z = tp_{op}_both_{v.dtype}(a[k], b[k]);"
+    body = f"{pair} r; for (int k = 0; k < {v.lanes}; k++) {{ {one} {kept} }} return r;"
+    text = _inline_function(pair, f"tp_{op}_both_{v.name}", (v.name, v.name), body)
+    return text.replace("static inline", "__attribute__((noinline, const)) static")
+
+
+# -- casts
+
+
+def _cast(source: str, to: Vec, target: Target) -> str:
+    name, given = f"tp_cast_{source}_{to.name}", Vec(source, to.lanes)
+    if row := target.row("cast", to, source):
+        body = _asm(_row_text(row.asm, to, target, ()), to.name, ("a",), target)
+        if not _is_storage_only(source, to.dtype):
+            clang = f"return {_converted(to)};"
+            body = f"\n#ifdef __clang__\n    {clang}\n#else\n    {body}\n#endif\n"
+    elif text := _from_template(f"tp_cast_{source}", _vector_facts(to, target), target):
+        return text
+    elif middle := _intermediate_dtype(source, to.dtype):
+        body = f"return tp_cast_{middle}_{to.name}(tp_cast_{source}_{middle}x{to.lanes}(a));"
+    elif given.bits == to.bits and "f" not in (source[0], to.dtype[0]):
+        body = f"return ({to.name})a;"
+    else:
+        body = f"return {_converted(to)};"
+    return _inline_function(to.name, name, (given.name,), body)
+
+
+def _is_storage_only(source: str, to: str) -> bool:
+    """Whether one of the two is no number to the C compiler."""
+    return source != to and bool(DTYPES[source].wide or DTYPES[to].wide)
+
+
+def _converted(to: Vec) -> str:
+    """C's own conversion: clang finds the instruction, gcc often does not."""
+    return f"__builtin_convertvector(a, {to.name})"
+
+
+def _intermediate_dtype(source: str, to: str) -> str | None:
+    """A dtype to go by: what doubles or halves a lane compilers translate well."""
+    a, b = DTYPES[source], DTYPES[to]
+    if a.kind == "f" or b.kind == "f":
+        small = min(a.bits, b.bits) < 32
+        return "i32" if small else None
+    if b.bits > 2 * a.bits:
+        return f"{a.kind}{2 * a.bits}"
+    return f"{a.kind}{a.bits // 2}" if a.bits > 2 * b.bits else None

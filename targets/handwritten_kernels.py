@@ -1,0 +1,115 @@
+"""Library of hand-written kernels: finds their C, parses their meaning, emits those in use.
+
+A file ``kernels/NAME.c`` begins with a comment: a line of prose, its meaning as Loop IR text for
+an element type ``T``, and the dtypes that ``T`` stands for. Then it names the last header that it
+needs. The rest is C (see ``kernels/registers.h``). The folder is ``targets/kernels`` in a wheel,
+``kernels`` at the top of a checkout.
+"""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from loopir.dtypes import DTYPES
+from loopir.ir_printer import parse
+from loopir.lazy_dataclass import record
+from loopir.nodes import Kernel
+
+from .isa.target import Target
+
+__all__ = [
+    "HandwrittenKernel", "kernel_c_source", "kernels_folder", "kernel_function_name",
+    "kernel_library", "kernel_meaning",
+]
+
+_FILE = re.compile(
+    r"/\* (.*?)\n\n(def .*?)\n\nT: ([\w ]+?) \*/\n#include \"([\w.]+)\"\n(.*)", re.DOTALL
+)
+_MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
+_HEADERS = ("registers.h", "isa.h", "loops.h")
+"""Each stands behind the one before; the first needs none of the compiler's, which are slow."""
+_INTRINSICS = {"x86_64": "#include <immintrin.h>\n", "aarch64": "#include <arm_neon.h>\n"}
+
+
+@record(frozen=True, slots=True)
+class HandwrittenKernel:
+    """One file: the kernel ``name`` as it stands for each of ``dtypes``, behind ``headers``."""
+
+    name: str
+    summary: str
+    text: str
+    dtypes: tuple[str, ...]
+    headers: tuple[str, ...]
+    c: str
+
+
+def kernels_folder() -> str:
+    """Where the C files are: beside this one in a wheel, else at the top of the project."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    shipped = os.path.join(here, "kernels")
+    return shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(here), "kernels")
+
+
+@cache
+def kernel_library() -> dict[str, HandwrittenKernel]:
+    """All of them, by name; none where the folder is missing."""
+    where = kernels_folder()
+    names = sorted(os.listdir(where)) if os.path.isdir(where) else []
+    return {x[:-2]: _parse_kernel(x[:-2], _read_file(x)) for x in names if x.endswith(".c")}
+
+
+def _read_file(name: str) -> str:
+    with open(os.path.join(kernels_folder(), name), encoding="utf-8") as file:
+        return file.read()
+
+
+def _parse_kernel(name: str, text: str) -> HandwrittenKernel:
+    head = _FILE.match(text)
+    assert head, f"kernels/{name}.c does not begin with its meaning"
+    summary, meant, dtypes, last, c = head.groups()
+    headers = _HEADERS[: _HEADERS.index(last) + 1]
+    return HandwrittenKernel(name, summary, meant, tuple(dtypes.split()), headers, c)
+
+
+@cache
+def kernel_meaning(name: str, dtype: str) -> Kernel:
+    """What the kernel does to elements of `dtype`: scalar Loop IR."""
+    return parse(re.sub(r"\bT\b", dtype, kernel_library()[name].text))
+
+
+def kernel_function_name(name: str, dtype: str) -> str:
+    """The C function's name: it takes what ``tp_body`` takes, and answers as that does."""
+    return f"tk_{name}_{_c_dtype(dtype)}"
+
+
+def kernel_c_source(wanted: Iterable[tuple[str, str]], target: Target) -> str:
+    """C text that defines the functions of these (name, dtype); to stand behind ``abi.h``."""
+    by_dtype: dict[str, list[str]] = {}
+    for name, dtype in wanted:
+        by_dtype.setdefault(dtype, []).append(name)
+    types = [f"typedef {DTYPES[d].c} {_c_dtype(d)};" for d in by_dtype]
+    sections = [_kernels_for_dtype(dtype, names) for dtype, names in by_dtype.items()]
+    plain = all(
+        len(kernel_library()[name].headers) == 1 for names in by_dtype.values() for name in names
+    )
+    before = "" if plain else _INTRINSICS.get(target.machine, "")
+    return before + "\n".join([*types, *sections])
+
+
+def _kernels_for_dtype(dtype: str, names: Iterable[str]) -> str:
+    """The headers and kernels for one dtype; no macro of theirs is left."""
+    d = DTYPES[dtype]
+    facts = {"T": _c_dtype(dtype), "T_BYTES": d.bytes, "T_FLOAT": int(d.kind == "f")}
+    lines = [f"#define {name} {value}" for name, value in facts.items()]
+    kernels = [kernel_library()[name] for name in names]
+    headers = max((k.headers for k in kernels), key=len)
+    text = "\n".join([*lines, *map(_read_file, headers), *(k.c for k in kernels)])
+    macros = dict.fromkeys(_MACRO.findall(text))
+    return "\n".join([text, *(f"#undef {name}" for name in macros)])
+
+
+def _c_dtype(dtype: str) -> str:
+    """The dtype as C names may have it: ``bool`` is a word of C."""
+    return "u8" if dtype == "bool" else dtype

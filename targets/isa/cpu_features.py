@@ -1,0 +1,33 @@
+"""CPU feature detection: the architecture and the instruction sets that the system reports."""
+from __future__ import annotations
+
+import platform
+from contextlib import suppress
+from functools import cache
+
+__all__ = ["features", "machine"]
+
+_ALIASES = {"abm": "lzcnt"}  # Linux's name for it
+
+
+@cache
+def machine() -> str:
+    """The architecture: ``"x86_64"``, ``"aarch64"`` or whatever the system calls it."""
+    name = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
+
+
+@cache
+def features() -> frozenset[str]:
+    """The CPU's instruction sets, as the system tells; else those that the architecture has."""
+    own = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())
+    return frozenset(own | {_ALIASES.get(x, x) for x in _listed()})
+
+
+def _listed() -> list[str]:
+    with suppress(OSError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+        for line in lines:  # those of one core: there may be hundreds
+            key, _, words = line.partition(":")
+            if key.strip() in ("flags", "Features"):
+                return words.split()
+    return []

@@ -1,0 +1,37 @@
+"""Target `neon`: the baseline of AArch64.
+
+Its float comparisons other than == signal on NaN, so they have no row.
+"""
+from __future__ import annotations
+
+from .gnu_vector_rows import COMPARISON_ROWS, GNU_ROWS
+from .target import InstrRow, Target
+
+__all__ = ["NEON"]
+
+_SIZES = (64, 128)
+_SUFFIX = dict(
+    f16="h", f32="s", f64="d", i8="b", u8="b", i16="h", u16="h", i32="s", u32="s", i64="d", u64="d"
+)
+
+_ROWS = (
+    InstrRow(op="sqrt", dtypes="f32", bits=_SIZES, asm="fsqrt %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="floor", dtypes="f32", bits=_SIZES, asm="frintm %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="ceil", dtypes="f32", bits=_SIZES, asm="frintp %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="trunc", dtypes="f32", bits=_SIZES, asm="frintz %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="rint", dtypes="f32", bits=_SIZES, asm="frintn %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="sqrt", dtypes="f64", bits=128, asm="fsqrt %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="floor", dtypes="f64", bits=128, asm="frintm %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="ceil", dtypes="f64", bits=128, asm="frintp %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="trunc", dtypes="f64", bits=128, asm="frintz %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="rint", dtypes="f64", bits=128, asm="frintn %0.{l}{s}, %1.{l}{s}"),
+    InstrRow(op="cast", source="f16", dtypes="f32", bits=128, asm="fcvtl %0.4s, %1.4h"),
+    InstrRow(op="cast", source="f32", dtypes="f16", bits=64, asm="fcvtn %0.4h, %1.4s"),
+)
+
+NEON = Target(
+    name="neon", machine="aarch64", bits=128, masks="lanes", registers=32,
+    cpu=frozenset({"asimd"}),
+    suffix=_SUFFIX, register="w", rows=_ROWS + GNU_ROWS + COMPARISON_ROWS,
+    fused=True, permutes=True, headers=("neon.h",),
+)

@@ -1,0 +1,31 @@
+"""Target registry: the targets by name, and those whose code this machine can run."""
+from __future__ import annotations
+
+from functools import cache
+
+from .avx2 import AVX2
+from .avx512 import AVX512
+from .cpu_features import features, machine
+from .neon import NEON
+from .scalar import SCALAR
+from .sse2 import SSE2
+from .target import InstrRow, Target, Vec, mask_type
+
+__all__ = [
+    "TARGETS", "InstrRow", "Target", "Vec", "mask_type", "runnable_targets", "best_target",
+    "features", "machine",
+]
+
+TARGETS: dict[str, Target] = {t.name: t for t in (SCALAR, SSE2, AVX2, AVX512, NEON)}
+
+
+@cache
+def runnable_targets() -> tuple[Target, ...]:
+    """The targets whose code runs here, the best first."""
+    runs = [t for t in TARGETS.values() if t.machine in ("any", machine()) and t.cpu <= features()]
+    return tuple(sorted(runs, key=lambda t: -t.bits))
+
+
+def best_target() -> Target:
+    """The target with the widest vectors among those available."""
+    return runnable_targets()[0]

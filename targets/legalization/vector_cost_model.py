@@ -1,0 +1,156 @@
+"""Cost model of vector loops: interleave count, jamming, alignment, streaming, paired accesses.
+
+LLVM decides the same in its loop vectorizer's cost model (interleave count, interleaved groups).
+"""
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from itertools import dropwhile
+
+from loopir import nodes as ir
+from loopir.dtypes import DTYPES
+from loopir.ir_traversal import children, walk
+from loopir.machine_model import interleave_count, max_tile_columns
+from loopir.op_table import OPS
+from loopir.passes.loops.jam import results_stall
+
+from ..isa.target import Target, Vec
+
+__all__ = [
+    "store_to_align", "recomputes_predicate", "accumulators_in_registers", "interleaved_neighbour",
+    "can_jam_inner_loops", "are_interleaved_stores", "is_streaming_store", "registers_per_group",
+    "vector_cost",
+]
+
+_MAX_UNROLLED_COST = 96.0
+"""Weight of code above which a group's registers are looped over instead of written out."""
+
+_MAX_PEELED_COST = 24.0
+"""Weight of a body above which its stores no longer matter: it is not written three times."""
+
+_MAX_RECOMPUTED_COST = 4.0
+"""Weight of a predicate up to which it is computed once more where that spares a branch."""
+
+
+def recomputes_predicate(loop: ir.PredLoop) -> bool:
+    """Whether a loop that skips looks for what it does not skip in a loop of its own."""
+    return loop.skips and vector_cost(loop.pred) <= _MAX_RECOMPUTED_COST
+
+
+def vector_cost(n: ir.Node) -> float:
+    """The cost of the vector code below `n`, run once, in adds; a load or store counts one."""
+    below = sum(vector_cost(c) for c in children(n))
+    if getattr(n, "lanes", 0) == 1:
+        return below
+    if isinstance(n, ir.Call):
+        return below + OPS[n.op].weight
+    return below + isinstance(n, (ir.Load, ir.Store, ir.Append))
+
+
+def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
+    """Registers a group of a loop without accumulators: enough to hide latency in cheap bodies.
+
+    A ``while`` is a chain from end to end, and has time to load what has no register.
+    """
+    if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
+        return 1
+    if can_jam_inner_loops(loop):
+        inside = [n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While)]
+        waits = any(isinstance(n, ir.While) for n in inside)
+        turns = [x for n in inside for x in (*n.body, *(a.step for a in n.accs))]
+        loads = waits or any(isinstance(x, ir.Load) for n in turns for x in walk(n))
+        rows = 0 if waits else _carried_vectors(loop)
+        if rows and isinstance(loop, ir.VecLoop) and results_stall(loop):
+            return max(target.model.latency // rows, 1)
+        return max_tile_columns(target.model, rows, loads=loads)
+    return interleave_count(target.model, vector_cost(loop))
+
+
+def can_jam_inner_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
+    """Whether registers side by side can run the loops in `loop` together."""
+    inside = [n for s in loop.body for n in walk(s) if isinstance(n, ir.LoopLike)]
+    plain = isinstance(loop, ir.VecLoop) and loop.until is None and loop.tail is None
+    return plain and bool(inside) and all(isinstance(n, ir.Loop | ir.While) for n in inside)
+
+
+def _carried_vectors(loop: ir.VecLoop | ir.PredLoop) -> int:
+    """The most vectors that a loop in `loop` carries from one iteration to the next."""
+    loops = (n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While))
+    return max(sum(a.init.lanes != 1 for a in n.accs) for n in loops)
+
+
+def accumulators_in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) -> bool:
+    """Whether a legal loop's accumulators stay in registers, its body written out for each."""
+    assert isinstance(loop.width, int)
+    assert loop.group
+    count = loop.group // loop.width
+    if count == 1:
+        return True
+    return (
+        target.bits > 0
+        and count <= target.registers
+        and count * vector_cost(loop) <= _MAX_UNROLLED_COST
+    )
+
+
+def store_to_align(
+    loop: ir.VecLoop | ir.PredLoop, arrays: Mapping[str, ir.Param], known: Container[str]
+) -> ir.Store | None:
+    """The store to align in a loop that only maps: the first, if it writes every next element, or
+    does so with the one behind it.
+    """
+    store, *rest = [*dropwhile(lambda x: not isinstance(x, ir.Store), loop.body), None]
+    if loop.accs or not isinstance(loop, ir.VecLoop) or not isinstance(store, ir.Store):
+        return None
+    if store.value.lanes == 1 or store.mask is not None or store.step != 1:
+        return None
+    if vector_cost(loop) > _MAX_PEELED_COST or can_jam_inner_loops(loop):
+        return None
+    names = {x.name for i in store.index for x in walk(i) if isinstance(x, ir.Var)} - {loop.var}
+    apart, then = arrays[store.array].step(store.axis), rest[0]
+    both = apart == 2 and isinstance(then, ir.Store) and are_interleaved_stores(store, then, arrays)
+    return store if (apart == 1 or both) and all(x in known for x in names) else None
+
+
+def is_streaming_store(
+    store: ir.Store, v: Vec, arrays: Mapping[str, ir.Param], read: Container[str], target: Target
+) -> bool:
+    """Whether a large result should go past the caches: where the kernel does not read it."""
+    dense = v.bits == target.bits and arrays[store.array].unit == store.axis
+    return bool(target.stream) and dense and store.array not in read
+
+
+def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.Load | None:
+    """What lies behind the element of each lane, where it lies before the next lane's, as the other
+    parts of complex numbers do.
+    """
+    p = arrays[load.array]
+    if p.unit is None or (p.step(load.axis), load.step) != (2, 1):
+        return None
+    at = load.index[p.unit]
+    if not isinstance(at, ir.Const) or load.dtype == "bool" or DTYPES[load.dtype].wide:
+        return None
+    after = replace(at, value=at.value + 1)
+    return replace(load, index=(*load.index[: p.unit], after, *load.index[p.unit + 1 :]))
+
+
+def are_interleaved_stores(first: ir.Stmt, then: ir.Stmt, arrays: Mapping[str, ir.Param]) -> bool:
+    """Whether two stores fill neighbours in lane after lane, as the parts of complex numbers do.
+
+    The second reads nothing that the first writes: at most what it writes itself.
+    """
+    if not isinstance(first, ir.Store) or not isinstance(then, ir.Store):
+        return False
+    unit = arrays[first.array].unit
+    if first.value.lanes in {1, None} or first.step != 1 or unit is None or unit == first.axis:
+        return False
+    at = first.index[unit]
+    if not isinstance(at, ir.Const):
+        return False
+    index = (*first.index[:unit], replace(at, value=at.value + 1), *first.index[unit + 1 :])
+    alike = (then.value.dtype, then.value.lanes) == (first.value.dtype, first.value.lanes)
+    return alike and then == replace(first, index=index, value=then.value) and all(
+        (x.index, x.axis, x.step) == (index, then.axis, then.step)
+        for x in walk(then) if isinstance(x, ir.Load)
+    )

@@ -1,0 +1,158 @@
+"""A scalar kernel as an MLIR module: a function that returns the status, and those it calls.
+
+The status is 0, bits of ``STATUS`` from failed checks, or ``(i + 1) << 8`` where guard i failed
+and nothing was done. MLIR cannot read the hardware's floating-point flags: those classes of
+the status that a kernel is ``strict`` about are not in it. Functions come from `prelude.mlir`,
+filled in for their dtypes; only those that the text calls.
+"""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from string import Template
+
+from loopir import nodes as ir
+from loopir.dtypes import DTYPES, INDEX, DType
+from loopir.ir_traversal import walk
+from loopir.nodes import assert_never
+from loopir.passes.canonical.promote_f16 import promote_f16
+
+from .mlir_alias_checks import MemoryExtent, disjoint_check
+from .mlir_expressions import INFINITY
+from .mlir_ops import element_type, mnemonic
+from .mlir_statements import STATE, StatementBuilder
+
+__all__ = ["is_prelude_function", "prelude_functions", "emit"]
+
+_FILE = os.path.join(os.path.dirname(__file__), "prelude.mlir")
+_HEAD = re.compile(r"^// ([biuf]+)(?::.*(?:\n//.*)*)?\n", re.MULTILINE)
+_NAME = re.compile(r"@(\w+)")
+
+
+def prelude_functions(text: str) -> str:
+    """Every function that `text` calls, and those that they call."""
+    found: dict[str, str] = {}
+    waiting = _NAME.findall(text)
+    for name in waiting:
+        if name not in found and name in _library():
+            found[name] = _library()[name]
+            waiting += _NAME.findall(found[name])
+    return "".join(f"{text}\n" for text in found.values())
+
+
+def is_prelude_function(name: str) -> bool:
+    """Whether there is a function of that name."""
+    return name in _library()
+
+
+@cache
+def _library() -> Mapping[str, str]:
+    """The functions by name, for every dtype."""
+    with open(_FILE, encoding="utf-8") as file:
+        parts = _HEAD.split(file.read())
+    found: dict[str, str] = {}
+    for kinds, text in zip(parts[1::2], parts[2::2], strict=True):
+        for d in DTYPES.values():
+            if d.kind in kinds:
+                filled = Template(text.strip()).substitute(_tokens(d))
+                found[_NAME.findall(filled)[0]] = filled
+    return found
+
+
+def _tokens(d: DType) -> dict[str, str]:
+    float_ = d.kind == "f"
+    words = {"LT": "lt", "MIN": "min", "MAX": "max"}
+    named = {word: mnemonic(op, d.name) or "" for word, op in words.items()}
+    numbers = {"BITS": d.bits, "LAST": d.bits - 1, "LOW": d.low, "HIGH": d.high}
+    numbers |= {"HALF": (1 << d.bits - 1) - 1, "QUARTER": 1 << max(d.bits - 2, 0)}
+    return {
+        **named,
+        **{word: str(number) for word, number in numbers.items()},
+        "D": d.name,
+        "T": element_type(d.name),
+        "F": {16: "f16", 32: "f"}.get(d.bits, ""),
+        "ZERO": "0.0" if float_ else "0",
+        "ONE": "1.0" if float_ else "1",
+        "INF": hex(INFINITY[d.bits]) if float_ else "",
+    }
+
+
+def emit(kernel: ir.Kernel, *, reassociate: bool = True) -> str:
+    """The module of a scalar kernel; its arrays are memrefs with strides.
+
+    Loops whose iterations have no order are ``scf.parallel``: those that fold floats, only with
+    `reassociate`.
+    """
+    kernel = promote_f16(kernel)
+    w = StatementBuilder(kernel, reassociate)
+    params = ", ".join(f"{_param(p, w)}: {_type(p)}" for p in kernel.params)
+    [status] = _guarded(0, w, {})
+    name = f"func.func @{kernel.name}({params}) -> i64 {{"
+    text = _indented([name, *w.head, *w.lines, f"func.return {status} : i64", "}"])
+    aliases = {_type(p): f"{_type(p)} = {_memref(p)}\n" for p in w.arrays.values()}
+    return "".join(aliases.values()) + text + prelude_functions(text)
+
+
+def _param(p: ir.Param, w: StatementBuilder) -> str:
+    value = w.name(p.name, _type(p))
+    (w.names if p.rank is None else w.places)[p.name] = value
+    return value
+
+
+def _type(p: ir.Param) -> str:
+    """An array's has a name: ``!f64x2u1``, two axes, elements side by side along axis 1."""
+    element = element_type(p.dtype)
+    if p.rank is None:
+        return element
+    return f"!{element}x{p.rank}" + (f"u{p.unit}" if p.unit is not None else "")
+
+
+def _memref(p: ir.Param) -> str:
+    assert p.rank is not None
+    strides = ", ".join("1" if axis == p.unit else "?" for axis in range(p.rank))
+    return f"memref<{'?x' * p.rank}{element_type(p.dtype)}, strided<[{strides}], offset: ?>>"
+
+
+def _guarded(first: int, w: StatementBuilder, extents: dict[str, MemoryExtent]) -> list[str]:
+    """The status: of the first guard from number `first` on that fails, or of the body.
+
+    A guard that reads memory is not asked before those ahead of it hold.
+    """
+    guards = w.kernel.guards
+    if first == len(guards):
+        w.names[STATE] = w.integer(0)
+        return w.block(w.kernel.body, lambda: w.state([STATE]), lambda: w.state([STATE]))
+    reading = (k for k in range(first + 1, len(guards)) if _reads(guards[k]))
+    last = next(reading, len(guards))
+    flags = [_holds(g, w, extents) for g in guards[first:last]]
+    failed = w.integer(0)
+    for k in reversed(range(first, last)):
+        code = w.integer((k + 1) << 8)
+        failed = w.call("select", (flags[k - first], failed, code), INDEX, INDEX)
+    none = w.call("eq", (failed, w.integer(0)), INDEX, "bool")
+    return w.choose(none, lambda: _guarded(last, w, extents), lambda: [failed])
+
+
+def _reads(n: ir.Node) -> bool:
+    return any(isinstance(x, ir.Load) for x in walk(n))
+
+
+def _holds(g: ir.Guard | ir.Disjoint, w: StatementBuilder, extents: dict[str, MemoryExtent]) -> str:
+    match g:
+        case ir.Guard(cond):
+            return w.value(cond)
+        case ir.Disjoint():
+            return disjoint_check(g, w, extents)
+        case _:
+            return assert_never(g)
+
+
+def _indented(lines: list[str]) -> str:
+    depth, out = 0, []
+    for line in lines:
+        depth -= line.startswith("}")
+        out.append("  " * (depth - line.startswith("^")) + line)
+        depth += line.endswith(("{", "({"))
+    return "\n".join(out) + "\n"

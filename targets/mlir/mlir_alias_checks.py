@@ -1,0 +1,137 @@
+"""Run-time alias checks in MLIR: two arrays share no byte, by address ranges and strides."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loopir import nodes as ir
+from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import record
+
+from .mlir_expressions import MlirBuilder
+from .mlir_ops import element_type
+
+__all__ = ["MemoryExtent", "disjoint_check"]
+
+
+@record(frozen=True, slots=True)
+class MemoryExtent:
+    """Addresses: of the first element, of the lowest, and behind the highest; then the layout."""
+
+    first: str
+    low: str
+    high: str
+    empty: str
+    layout: tuple[str, ...]
+
+
+def disjoint_check(g: ir.Disjoint, w: MlirBuilder, extents: dict[str, MemoryExtent]) -> str:
+    """That `g` holds: no common byte, or one array where it may be. `extents`: those known."""
+    for name in (g.a, g.b):
+        if name not in extents:
+            with w.at_head():
+                extents[name] = _extent(name, w)
+    a, b = extents[g.a], extents[g.b]
+    found = [_compared("ule", a.high, b.low, w), _compared("ule", b.high, a.low, w)]
+    found += [a.empty, b.empty]
+    found += _interleaved(g, a, b, w)
+    if g.or_same and len(a.layout) == len(b.layout):
+        pairs = zip((a.first, *a.layout), (b.first, *b.layout), strict=True)
+        found.append(_joined("andi", [_compared("eq", x, y, w) for x, y in pairs], w))
+    return _joined("ori", found, w)
+
+
+def _interleaved(g: ir.Disjoint, a: MemoryExtent, b: MemoryExtent, w: MlirBuilder) -> list[str]:
+    """For each of their first axes, whether there they lie in each other's gaps, if they may."""
+    given = [w.arrays[name] for name in (g.a, g.b)]
+    if any(p.rank == 1 and p.unit is not None for p in given):
+        return []
+    axes = min(p.rank or 0 for p in given)
+    return [_strides_divide(k, (g.a, a), (g.b, b), w) for k in range(axes)]
+
+
+def _strides_divide(
+    axis: int, a: tuple[str, MemoryExtent], b: tuple[str, MemoryExtent], w: MlirBuilder
+) -> str:
+    """Whether all strides up to `axis` are multiples of that of `a`, and what lies along the axes
+    after it lies beside each other in one such step.
+    """
+    runs, steps = [], []
+    for name, e in (a, b):
+        size = w.number(DTYPES[w.arrays[name].dtype].bytes)
+        lengths, strides = e.layout[: len(e.layout) // 2], e.layout[len(e.layout) // 2 :]
+        runs.append(_reach(e.first, lengths[axis + 1 :], strides[axis + 1 :], size, w))
+        steps.append([_product(s, size, w) for s in strides[: axis + 1]])
+    step = w.let(f"math.absi {steps[0][axis]} : index", "index")
+    step = w.let(f"arith.maxsi {step}, {w.number(1)} : index", "index")
+    found = [
+        _compared("eq", _remainder(s, step, w), w.number(0), w) for s in (*steps[0], *steps[1])
+    ]
+    (low, high), (other_low, other_high) = runs
+    distance = _remainder(_difference(other_low, low, w), step, w)
+    shift = _remainder(_sum(distance, step, w), step, w)
+    found.append(_compared("sge", shift, _difference(high, low, w), w))
+    found.append(_compared("sle", _sum(shift, _difference(other_high, other_low, w), w), step, w))
+    return _joined("andi", found, w)
+
+
+def _reach(
+    first: str, lengths: Sequence[str], strides: Sequence[str], size: str, w: MlirBuilder
+) -> tuple[str, str]:
+    """Addresses: of the lowest element, and behind the highest."""
+    zero = w.number(0)
+    low = high = first
+    for length, stride in zip(lengths, strides, strict=True):
+        last = _difference(length, w.number(1), w)
+        reach = _product(_product(last, stride, w), size, w)
+        down = w.let(f"arith.minsi {reach}, {zero} : index", "index")
+        up = w.let(f"arith.maxsi {reach}, {zero} : index", "index")
+        low, high = _sum(low, down, w), _sum(high, up, w)
+    return low, _sum(high, size, w)
+
+
+def _difference(a: str, b: str, w: MlirBuilder) -> str:
+    return w.let(f"arith.subi {a}, {b} : index", "index")
+
+
+def _remainder(a: str, b: str, w: MlirBuilder) -> str:
+    return w.let(f"arith.remsi {a}, {b} : index", "index")
+
+
+def _extent(array: str, w: MlirBuilder) -> MemoryExtent:
+    p, place = w.arrays[array], w.places[array]
+    rank, type_ = p.rank or 0, w.types[place]
+    zero, size = w.number(0), w.number(DTYPES[p.dtype].bytes)
+    layout = (f"{array}_{x}{k}" for x in "ns" for k in range(rank))
+    names = [f"{array}_base", f"{array}_offset", *layout]
+    base = f"memref<{element_type(p.dtype)}>"
+    given = [w.name(n, "index" if k else base) for k, n in enumerate(names)]
+    types = ", ".join([base, *["index"] * (len(given) - 1)])
+    w.lines.append(
+        f"{', '.join(given)} = memref.extract_strided_metadata {place} : {type_} -> {types}"
+    )
+    pointer = f'"memref.extract_aligned_pointer_as_index"({place}) : ({type_}) -> index'
+    first = _sum(w.let(pointer, "index"), _product(given[1], size, w), w)
+    lengths, strides = given[2 : 2 + rank], given[2 + rank :]
+    low, high = _reach(first, lengths, strides, size, w)
+    empty = [_compared("eq", n, zero, w) for n in lengths]
+    nothing = _joined("ori", empty, w) if empty else w.first("arith.constant false", "i1", "false")
+    return MemoryExtent(first, low, high, nothing, (*lengths, *strides))
+
+
+def _sum(a: str, b: str, w: MlirBuilder) -> str:
+    return w.let(f"arith.addi {a}, {b} : index", "index")
+
+
+def _product(a: str, b: str, w: MlirBuilder) -> str:
+    return w.let(f"arith.muli {a}, {b} : index", "index")
+
+
+def _compared(how: str, a: str, b: str, w: MlirBuilder) -> str:
+    return w.let(f"arith.cmpi {how}, {a}, {b} : index", "i1")
+
+
+def _joined(how: str, flags: list[str], w: MlirBuilder) -> str:
+    whole, *rest = flags
+    for flag in rest:
+        whole = w.let(f"arith.{how} {whole}, {flag} : i1", "i1")
+    return whole

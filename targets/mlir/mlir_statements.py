@@ -1,0 +1,411 @@
+"""Statements and loops as structured MLIR (``scf``); state that changes is what regions yield.
+
+A `break`, a `return` or a check that stops makes a flag, and the rest of the block a branch on
+it. Loops are ``scf.for``, ``scf.parallel`` where no iteration depends on another, or
+``scf.while`` where they may be left early.
+"""
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+
+from loopir import nodes as ir
+from loopir.analysis.dependence import dependences
+from loopir.analysis.loop_reductions import Reduction, reduction_of
+from loopir.dtypes import DTYPES, INDEX
+from loopir.ir_traversal import advanced_accums, walk
+from loopir.nodes import assert_never
+from loopir.op_table import STATUS
+
+from .mlir_expressions import ExpressionBuilder
+from .mlir_ops import element_type
+
+__all__ = [
+    "parallel_reductions", "GO", "OFF", "ON", "RETURNED", "STATE", "StateBuilder", "Values",
+    "LoopBuilder", "StatementBuilder",
+]
+
+
+def parallel_reductions(
+    loop: ir.Loop, kernel: ir.Kernel, reassociate: bool
+) -> tuple[Reduction, ...] | None:
+    """The accumulators of a loop whose iterations have no order, as folds; None if they have one.
+
+    An iteration may then touch no element that another one writes, nor leave the loop.
+    """
+    if not isinstance(loop.range, ir.Interval) or loop.until is not None:
+        return None
+    if any(isinstance(n, ir.Return | ir.Break) for n in walk(loop)) or _may_stop(loop, kernel):
+        return None
+    own = {a.name for n in walk(loop) for a in getattr(n, "accs", ())} - {a.name for a in loop.accs}
+    if advanced_accums(loop) - own:
+        return None
+    if any(d.distance != 0 for d in dependences(loop, kernel)):
+        return None
+    folds = tuple(f for a in loop.accs if (f := _reduction_of(a, loop, reassociate)) is not None)
+    return folds if len(folds) == len(loop.accs) else None
+
+
+def _may_stop(loop: ir.Loop, kernel: ir.Kernel) -> bool:
+    return kernel.stops and any(isinstance(n, ir.Check) for n in walk(loop))
+
+
+def _reduction_of(acc: ir.Accum, loop: ir.Loop, reassociate: bool) -> Reduction | None:
+    """What `acc` folds, where no iteration sees how far it is."""
+    fold = reduction_of(acc, loop)
+    if fold is None or fold.cond is not None:
+        return None
+    if DTYPES[fold.dtype].kind == "f" and not (fold.is_inexact and reassociate):
+        return None  # of a float extremum, the order tells which zero stays, and what a NaN does
+    seen = any(isinstance(n, ir.Var) and n.name == acc.name for s in loop.body for n in walk(s))
+    return None if seen else fold
+
+
+STATE, GO, RETURNED = "$status", "$go", "$returned"
+"""The status; whether the block at hand goes on; whether the kernel has returned."""
+
+ON, OFF = ir.Const(True, "bool"), ir.Const(False, "bool")
+
+Values = Callable[[], list[str]]
+
+
+class StateBuilder(ExpressionBuilder):
+    """A function's text; the names that change are bound like those of Loop IR."""
+
+    def __init__(self, kernel: ir.Kernel, reassociate: bool) -> None:
+        super().__init__(kernel.params)
+        self.kernel, self.reassociate = kernel, reassociate
+
+    def changed(self, body: Iterable[ir.Stmt]) -> list[str]:
+        """The names that `body` changes and does not start itself."""
+        found: set[str] = set()
+        for s in body:
+            match s:
+                case ir.Append(count=name):
+                    found.add(name)
+                case ir.Check(code=code):
+                    found |= {STATE, *((GO, RETURNED) if self.stops(code) else ())}
+                case ir.Return():
+                    found |= {GO, RETURNED}
+                case ir.Break():
+                    found.add(GO)
+                case ir.If():
+                    found.update(self.changed((*s.then, *s.orelse)))
+                case ir.Loop() | ir.Zip() | ir.While():
+                    found.update(self.outside(s))
+        return sorted(found)
+
+    def outside(self, s: ir.Loop | ir.Zip | ir.While) -> list[str]:
+        """What a loop changes: after a `return` in it the block around it is left too."""
+        inner = self.changed(s.body)
+        own = {a.name for a in s.accs} | ({GO} if RETURNED not in inner else set())
+        return [name for name in inner if name not in own]
+
+    def stops(self, code: str) -> bool:
+        """Whether a check of `code` that fails ends the kernel."""
+        return self.kernel.stops and code == "replay"
+
+    def state(self, names: Iterable[str]) -> list[str]:
+        """The values of `names` at hand."""
+        flags = {GO: ON, RETURNED: OFF}
+        return [self.names.get(n) or self.constant(flags[n]) for n in names]
+
+    def integer(self, value: int) -> str:
+        return self.constant(ir.Const(value, INDEX))
+
+    def negated(self, flag: str) -> str:
+        return self.call("ne", (flag, self.constant(ON)), "bool", "bool")
+
+
+class LoopBuilder(StateBuilder):
+    """The text of a kernel's body, but for what stands in blocks."""
+
+    @abstractmethod
+    def block(self, body: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
+        """What `done` gives at the end of `body`; what `left` gives where it is left before."""
+
+    def loop(self, s: ir.Loop) -> None:
+        outer = [n for n in self.outside(s) if n != GO]
+        folds = parallel_reductions(s, self.kernel, self.reassociate)
+        if folds is not None and not self.kernel.stops:
+            self.parallel(s, folds, outer)
+        elif s.until is not None or GO in self.changed(s.body):
+            self.leaving(s, outer)
+        else:
+            self.counted(s, outer)
+
+    def counted(self, s: ir.Loop, outer: list[str]) -> None:
+        """``scf.for`` with ``iter_args``."""
+        lo, hi, step, element = self.range(s.range)
+        names = [*(a.name for a in s.accs), *outer]
+        starts = [*(self.value(a.init) for a in s.accs), *self.state(outer)]
+        with self.region() as inside:
+            i = self.name(s.var, "index")
+            given = self.bound(names, starts)
+            self.names[s.var] = element(i)
+            ends = self.block(s.body, lambda: [*self.steps(s.accs), *self.state(outer)], list)
+            inside += [f"scf.yield {self.typed(ends)}"] if ends else []
+        head = f"scf.for {i} = {lo} to {hi} step {step}"
+        results = self.bound(names, starts)
+        if results:
+            types = ", ".join(self.types[v] for v in starts)
+            head = f"{', '.join(results)} = {head} iter_args({_pairs(given, starts)}) -> ({types})"
+        self.lines += [f"{head} {{", *inside, "}"]
+
+    def leaving(self, s: ir.Loop, outer: list[str]) -> None:
+        """``scf.while`` over the element and a flag."""
+        lo, hi, step, element = self.range(s.range)
+        here = f"${s.var}"
+
+        def more() -> str:
+            below = self.let(f"arith.cmpi slt, {self.names[here]}, {hi} : index", "i1")
+            return self.call("and", (below, self.names[GO]), "bool", "bool")
+
+        def turn() -> list[str]:
+            i = self.names[here]
+            del self.names[GO]
+            self.names[s.var] = element(i)
+
+            def done() -> list[str]:
+                after = self.let(f"arith.addi {i}, {step} : index", "index", s.var)
+                self.names |= dict(zip(accs, self.steps(s.accs), strict=True))
+                go = self.constant(ON) if s.until is None else self.negated(self.value(s.until))
+                return [after, go, *self.state((*accs, *outer))]
+
+            return self.block(s.body, done, lambda: [i, *self.state((GO, *accs, *outer))])
+
+        accs = [a.name for a in s.accs]
+        starts = [lo, self.constant(ON), *(self.value(a.init) for a in s.accs), *self.state(outer)]
+        self.repeat([here, GO, *accs, *outer], starts, more, turn)
+        self.after(here, GO)
+
+    def repeated(self, s: ir.While) -> None:
+        """``scf.while`` over the accumulators, and a flag where it may be left."""
+        outer = [n for n in self.outside(s) if n != GO]
+        flags = [GO] if GO in self.changed(s.body) else []
+        accs = [a.name for a in s.accs]
+
+        def more() -> str:
+            if not flags:
+                return self.value(s.cond)
+            none = self.constant(OFF)
+            return self.choose(self.names[GO], lambda: [self.value(s.cond)], lambda: [none])[0]
+
+        def turn() -> list[str]:
+            self.names.pop(GO, None)
+            return self.block(
+                s.body,
+                lambda: [*self.state(flags), *self.steps(s.accs), *self.state(outer)],
+                lambda: self.state((*flags, *accs, *outer)),
+            )
+
+        inits = [self.value(a.init) for a in s.accs]
+        starts = [*(self.constant(ON) for _ in flags), *inits, *self.state(outer)]
+        self.repeat([*flags, *accs, *outer], starts, more, turn)
+        self.after(*flags)
+
+    def after(self, *own: str) -> None:
+        """Behind a loop, whose own flags go; one that has returned leaves the block around it."""
+        for name in own:
+            del self.names[name]
+        if GO in own and RETURNED in self.names:
+            self.names[GO] = self.negated(self.names[RETURNED])
+
+    def repeat(
+        self, names: list[str], starts: list[str], more: Callable[[], str], turn: Values
+    ) -> None:
+        """``scf.while``: `turn` gives the next values of `names` as long as there is `more`."""
+        types = ", ".join(self.types[v] for v in starts)
+        with self.region() as before:
+            given = self.bound(names, starts)
+            before.append(f"scf.condition({more()}) {self.typed(given)}")
+        with self.region() as inside:
+            seen = self.bound(names, starts)
+            shown = ", ".join(f"{v}: {self.types[v]}" for v in seen)
+            inside.append(f"scf.yield {self.typed(turn())}")
+        results = self.bound(names, starts)
+        head = f"scf.while ({_pairs(given, starts)}) : ({types}) -> ({types}) {{"
+        self.lines += [f"{', '.join(results)} = {head}", *before, "} do {", f"^bb0({shown}):"]
+        self.lines += [*inside, "}"]
+
+    def parallel(self, s: ir.Loop, folds: tuple[Reduction, ...], outer: list[str]) -> None:
+        """``scf.parallel``, in its generic form; the status gathers those of all iterations."""
+        lo, hi, step, element = self.range(s.range)
+        assert set(outer) <= {STATE}
+        starts = [*(self.value(f.acc.init) for f in folds), *self.state(outer)]
+        with self.region() as inside:
+            i = self.name(s.var, "index")
+            self.names |= {s.var: element(i), **{n: self.integer(0) for n in outer}}
+            values = self.block(
+                s.body, lambda: [*(self.value(f.value) for f in folds), *self.state(outer)], list
+            )
+            regions = [self.reduction(f.op, f.dtype) for f in folds]
+            regions += [self.reduction("bitor", INDEX) for _ in outer]
+            types = ", ".join(self.types[v] for v in values)
+            inside += _with_regions(f'"scf.reduce"({", ".join(values)})', regions)
+            inside[-1] += f" : ({types}) -> ()"
+        results = self.bound([*(f.acc.name for f in folds), *outer], starts)
+        given = [lo, hi, step, *starts]
+        sizes = f"<{{operandSegmentSizes = array<i32: 1, 1, 1, {len(starts)}>}}>"
+        shown = f"{', '.join(results)} = " if results else ""
+        head = f'{shown}"scf.parallel"({", ".join(given)}) {sizes}'
+        self.lines += _with_regions(head, [[f"^bb0({i}: index):", *inside]])
+        takes, gives = (", ".join(self.types[v] for v in x) for x in (given, starts))
+        self.lines[-1] += f" : ({takes}) -> ({gives})"
+
+    def reduction(self, op: str, dtype: str) -> list[str]:
+        """A region of ``scf.reduce``."""
+        type_ = element_type(dtype)
+        with self.region() as inside:
+            a, b = self.name("a", type_), self.name("b", type_)
+            inside.append(f"^bb0({a}: {type_}, {b}: {type_}):")
+            result = self.call(op, (a, b), dtype, dtype)
+            inside.append(f"scf.reduce.return {result} : {type_}")
+        return inside
+
+    def range(self, r: ir.Range) -> tuple[str, str, str, Callable[[str], str]]:
+        """Bounds and step of a counter that goes up, and what makes an element of it."""
+        match r:
+            case ir.Interval(lo, hi):
+                return self.index(lo), self.index(hi), self.number(1), lambda i: i
+            case ir.RangeDesc(first, end, step) if step > 0:
+                return self.index(first), self.index(end), self.number(step), lambda i: i
+            case ir.RangeDesc(first, end, step):
+                start, by = self.index(first), self.number(-step)
+                far = self.let(f"arith.subi {start}, {self.index(end)} : index", "index")
+                count = self.let(f"arith.ceildivsi {far}, {by} : index", "index")
+
+                def element(k: str) -> str:
+                    down = self.let(f"arith.muli {k}, {by} : index", "index")
+                    return self.let(f"arith.subi {start}, {down} : index", "index")
+
+                return self.number(0), count, self.number(1), element
+            case _:
+                return assert_never(r)
+
+    def steps(self, accs: tuple[ir.Accum, ...]) -> list[str]:
+        return [self.value(a.step) for a in accs]
+
+    def bound(self, names: list[str], like: list[str]) -> list[str]:
+        """Fresh values of the types of others, by which `names` are known from here on."""
+        values = [self.name(n, self.types[v]) for n, v in zip(names, like, strict=True)]
+        self.names.update(zip(names, values, strict=True))
+        return values
+
+
+def _pairs(names: list[str], values: list[str]) -> str:
+    return ", ".join(f"{a} = {b}" for a, b in zip(names, values, strict=True))
+
+
+def _with_regions(head: str, regions: list[list[str]]) -> list[str]:
+    """An operation in its generic form, up to its type."""
+    if not regions:
+        return [head]
+    first, *others = regions
+    lines = [f"{head} ({{", *first]
+    for region in others:
+        lines += ["}, {", *region]
+    return [*lines, "})"]
+
+
+class StatementBuilder(LoopBuilder):
+    """The text of a kernel's body."""
+
+    def block(self, body: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
+        """What `done` gives at the end of `body`; what `left` gives where it is left before."""
+        for k, s in enumerate(body):
+            if isinstance(s, ir.Return):
+                self.names |= {GO: self.constant(OFF), RETURNED: self.constant(ON)}
+                return left()
+            self.statement(s)
+            if GO in self.names:
+                return self.onward(body[k + 1 :], done, left)
+        return done()
+
+    def onward(self, rest: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
+        """The rest of a block, where it goes on."""
+
+        def going() -> list[str]:
+            del self.names[GO]
+            return self.block(rest, done, left)
+
+        return self.choose(self.names[GO], going, left)
+
+    def statement(self, s: ir.Stmt) -> None:
+        match s:
+            case ir.Assign(name, value):
+                self.names[name] = self.value(value)
+            case ir.Store():
+                self.where(s.mask, lambda: self.store(s.array, s.index, s.value), [])
+            case ir.Append():
+                at = ir.Var(s.count, INDEX)
+                more = ir.Call("add", (at, ir.Const(1, INDEX)), INDEX)
+                self.where(
+                    s.mask,
+                    lambda: [*self.store(s.array, (at,), s.value), self.value(more)],
+                    [s.count],
+                )
+            case ir.Check(cond, code):
+                self.check(self.value(cond), code)
+            case ir.If():
+                self.branch(s)
+            case ir.Break(cond):
+                self.names[GO] = self.negated(self.value(cond))
+            case ir.Return():
+                raise AssertionError("block() ends there")
+            case ir.Loop():
+                self.loop(s)
+            case ir.Zip(var, streams, rng, body, accs):
+                at = ir.Var(var, INDEX)
+                reads = [ir.Assign(x.name, ir.Load(x.array, (at,), x.dtype)) for x in streams]
+                self.loop(ir.Loop(var, rng, (*reads, *body), accs))
+            case ir.Scan(var, rng, op, acc, init, value, array):
+                dtype = value.dtype
+                new = ir.Var(f"{acc}$new", dtype)
+                step = ir.Assign(new.name, ir.Call(op, (ir.Var(acc, dtype), value), dtype))
+                kept = ir.Store(array, (ir.Var(var, INDEX),), new)
+                self.loop(ir.Loop(var, rng, (step, kept), (ir.Accum(acc, init, new),)))
+            case ir.While():
+                self.repeated(s)
+            case ir.VecLoop() | ir.PredLoop() | ir.Prefix() | ir.Local() | ir.Bits():
+                raise AssertionError(f"not scalar: {s!r}")
+            case _:
+                assert_never(s)
+
+    def where(self, mask: ir.Expr | None, act: Values, names: list[str]) -> None:
+        """`act`, where `mask` holds, gives these names their values."""
+        kept = self.state(names)
+        values = act() if mask is None else self.choose(self.value(mask), act, lambda: kept)
+        self.names.update(zip(names, values, strict=True))
+
+    def store(self, array: str, index: tuple[ir.Expr, ...], value: ir.Expr) -> list[str]:
+        given = self.value(value)
+        at, type_ = self.element(array, index)
+        self.lines.append(f"memref.store {given}, {at} : {type_}")
+        return []
+
+    def check(self, held: str, code: str) -> None:
+        status = self.names[STATE]
+        gained = self.call("bitor", (status, self.integer(STATUS[code])), INDEX, INDEX)
+        self.names[STATE] = self.call("select", (held, status, gained), INDEX, INDEX)
+        if self.kernel.stops and code == "replay":
+            self.names |= {GO: held, RETURNED: self.negated(held)}
+
+    def branch(self, s: ir.If) -> None:
+        changed = self.changed((*s.then, *s.orelse))
+
+        def side(body: tuple[ir.Stmt, ...], given: list[ir.Expr]) -> list[str]:
+            none = [ir.Const(0, e.dtype) for e in given]
+            return self.block(
+                body,
+                lambda: [*map(self.value, given), *self.state(changed)],
+                lambda: [*map(self.value, none), *self.state(changed)],
+            )
+
+        values = self.choose(
+            self.value(s.cond),
+            lambda: side(s.then, [y.then for y in s.yields]),
+            lambda: side(s.orelse, [y.orelse for y in s.yields]),
+        )
+        names = [*(y.name for y in s.yields), *changed]
+        self.names.update(zip(names, values, strict=True))

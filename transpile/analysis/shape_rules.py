@@ -1,0 +1,254 @@
+"""Shape inference: the rank and the lengths of what NumPy's functions and methods return."""
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ..frontend.ast_names import binding_pairs, mentions_none
+from ..frontend.ast_walk import walk_nodes
+from .type_facts import Fact, Probe
+
+__all__ = [
+    "RESIZING", "VIEWING", "is_one_of", "is_numpy_function", "is_squeeze", "rank_of_call",
+    "rank_of_method", "reshaping", "ShapeFacts",
+]
+
+RESIZING = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "resize"})
+"""Methods that change how many elements there are."""
+
+VIEWING = frozenset(
+    {
+        "asarray", "ascontiguousarray", "broadcast_to", "diag", "diagonal", "einsum", "expand_dims",
+        "flip", "fliplr", "flipud", "moveaxis", "ravel", "reshape", "squeeze", "swapaxes",
+        "transpose",
+    }
+)
+"""Functions and methods that may give a view of their first operand."""
+
+_SHAPED_RANKS = (np.zeros, np.ones, np.empty, np.full)
+_LIKE_RANKS = (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy)
+_CONVERT = (np.array, np.asarray, np.ascontiguousarray)
+_ELEMENTWISE = (np.where, np.clip, np.round, abs, round, min, max)
+_FOLDS = (
+    np.sum, np.prod, np.min, np.max, np.any, np.all, np.mean, np.var, np.std, np.ptp, np.median,
+    np.argmin, np.argmax, np.count_nonzero, np.linalg.norm, sum, any, all,
+)
+_LIKE_VECTORS = (np.cumsum, np.cumprod, np.diff, np.sort, np.argsort, np.flip, np.roll, np.gradient)
+"""What gives a vector of a vector."""
+_SCALAR = (int, float, bool)
+_KEEPING = frozenset({"astype", "copy", "conj", "round", "clip"})
+_FOLDING = frozenset(
+    {"all", "any", "argmax", "argmin", "item", "max", "mean", "min", "prod", "std", "sum", "var"}
+)
+
+
+def is_numpy_function(function: object) -> bool:
+    """Whether it is a function or ufunc of NumPy's own."""
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
+
+
+def reshaping(
+    call: ast.Call, function: object | None
+) -> tuple[ast.expr, Sequence[ast.expr]] | None:
+    """Of ``x.reshape(n, m)``, ``np.ravel(x)``: the array, and the lengths that it is to have, none
+    for ``ravel``, whose elements lie side by side; the function is None where it is a method.
+    """
+    match call:
+        case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if function is None:
+            pass
+        case ast.Call(args=[array, *args]) if is_one_of(function, (np.reshape, np.ravel)):
+            name = getattr(function, "__name__", "")
+        case _:
+            return None
+    if call.keywords or (function is not None and len(args) > 1):
+        return None
+    match name, args:
+        case "ravel", []:
+            return array, []
+        case "reshape", [ast.Tuple(elts=[_, *_] as elts) | ast.List(elts=[_, *_] as elts)]:
+            return array, elts
+        case "reshape", [_, *_]:
+            return array, args
+    return None
+
+
+def is_squeeze(call: ast.Call, function: object | None) -> bool:
+    """Whether it takes axes of one element away, of an array; the function is None where it is a
+    method.
+    """
+    method = isinstance(call.func, ast.Attribute) and call.func.attr == "squeeze"
+    return function is np.squeeze or (function is None and method)
+
+
+def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:
+    """The rank of ``function(…)``, None where it is not known."""
+    if is_one_of(function, _SHAPED_RANKS):
+        return _shape_rank(call, ranks)
+    if is_one_of(function, _LIKE_RANKS + _CONVERT):
+        return ranks[0] if ranks else None
+    if is_one_of(function, (np.arange, np.linspace)):
+        return 1
+    if is_one_of(function, _LIKE_VECTORS) and ranks[:1] == [1] and not call.keywords:
+        return 1
+    if is_one_of(function, _FOLDS) and ranks == [1] and not call.keywords:
+        return 0
+    if is_one_of(function, _SCALAR) or getattr(function, "__module__", None) == math.__name__:
+        return 0 if all(r == 0 for r in ranks) else None
+    return _widest(function, call, ranks)
+
+
+def is_one_of(function: object, group: Sequence[object]) -> bool:
+    """Whether it is one of `group`; others may have an ``==`` of their own."""
+    return any(function is f for f in group)
+
+
+def _widest(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:
+    known = [r for r in ranks if r is not None]
+    if not known or len(known) < len(ranks) or call.keywords:
+        return None
+    if is_one_of(function, (min, max)):
+        return 0 if len(known) > 1 and not any(known) else None
+    if isinstance(function, np.ufunc) or is_one_of(function, _ELEMENTWISE):
+        return max(known)
+    scalar_type = isinstance(function, type) and issubclass(function, np.generic)
+    return known[0] if scalar_type and len(known) == 1 else None
+
+
+def _shape_rank(call: ast.Call, ranks: Sequence[int | None]) -> int | None:
+    match call.args[:1]:
+        case [ast.Tuple(elts=elts)] | [ast.List(elts=elts)]:
+            return len(elts)
+        case [_] if ranks[0] == 0:
+            return 1
+    return None
+
+
+def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
+    """The rank of ``array.name(…)`` for an array of `rank`."""
+    if not rank:
+        return None
+    if name in _KEEPING:
+        return rank
+    return 0 if name in _FOLDING and not (call.args or call.keywords) else None
+
+
+Shape: TypeAlias = "tuple[str, ...]"
+
+_SHAPED = (np.zeros, np.ones, np.empty, np.full)
+_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
+_ARRAYS = (np.array, np.asarray, np.ascontiguousarray, np.copy)
+_EACH = (np.where, np.clip, np.round)
+_METHODS = frozenset({"astype", "conj", "copy", "round"})
+
+
+class ShapeFacts(Probe):
+    """What arrays that are made have as lengths; names but those that are ``moving`` keep their
+    values.
+    """
+
+    moving: set[str]
+    lengths: dict[str, str]
+
+    def measure(self, tree: ast.FunctionDef) -> None:
+        """Takes note of the names that stand for lengths of arrays that are given, and stay."""
+        for target, value in (b for n in walk_nodes(*tree.body) for b in binding_pairs(n)):
+            match target, value:
+                case ast.Name(id=name), ast.Call(func, [ast.Name() as of]) if (
+                    self.resolve(func) is len
+                ):
+                    self._measured(name, of, 0)
+                case ast.Name(id=name), ast.Subscript(
+                    ast.Attribute(ast.Name() as of, "shape"), ast.Constant(int(k))
+                ):
+                    self._measured(name, of, k)
+                case ast.Tuple(elts=elts), ast.Attribute(ast.Name() as of, "shape"):
+                    for k, e in enumerate(elts):
+                        self._measured(getattr(e, "id", ""), of, k)
+
+    def _measured(self, name: str, of: ast.Name, k: int) -> None:
+        rank = self.of(of).rank or 0
+        if self.of(of).array and {name, of.id}.isdisjoint({*self.moving, ""}) and -rank <= k < rank:
+            self.lengths[name] = f"{of.id}.shape[{k % rank}]"
+
+    def lasting(self, e: ast.expr) -> bool:
+        """Whether `e`, of lengths and ints, has the same value wherever it is asked."""
+        return mentions_none(e, self.moving)
+
+    def shaped(self, fact: Fact, operands: Sequence[ast.expr]) -> Fact:
+        """`fact`, of what an operation makes of each element of its operands."""
+        return fact._replace(shape=self._common(operands)) if fact.rank and fact.array else fact
+
+    def shape_of_call(self, target: object, e: ast.Call) -> Shape | None:
+        """The lengths of what a call makes."""
+        match e.args:
+            case [ast.Tuple(elts=elts), *_] if is_one_of(target, _SHAPED):
+                pass
+            case [n, *_] if is_one_of(target, _SHAPED) and self.of(n).is_int:
+                elts = [n]
+            case [like, *_] if is_one_of(target, _LIKE):
+                return None if any(k.arg == "shape" for k in e.keywords) else self._lengths(like)
+            case [ast.List() | ast.Tuple() as display, *_] if is_one_of(target, _ARRAYS):
+                return self._displayed(display)
+            case [of, *_] if is_one_of(target, _ARRAYS):
+                return self._lengths(of)
+            case [left, right] if target in (np.dot, np.matmul) and not e.keywords:
+                return self.shape_of_product(left, right)
+            case args if is_one_of(target, _EACH) or self._is_by_elements(target, e):
+                return self._common(args)
+            case _:
+                own = e.func if target is None and isinstance(e.func, ast.Attribute) else None
+                return self._lengths(own.value) if own and own.attr in _METHODS else None
+        return self.spelled(elts)
+
+    def spelled(self, lengths: Sequence[ast.expr]) -> Shape | None:
+        """What has these lengths, if they stay."""
+        texts = map(ast.unparse, lengths)
+        known = tuple(self.lengths.get(text, text) for text in texts)
+        return known if all(map(self.lasting, lengths)) else None
+
+    def shape_of_product(self, left: ast.expr, right: ast.expr) -> Shape | None:
+        """Of vectors and matrices that are multiplied."""
+        a, b = self._lengths(left), self._lengths(right)
+        if not a or not b or len(a) > 2 or len(b) > 2:
+            return None
+        return (*a[:-1], *b[:-2], *b[-1:] * (len(b) - 1)) or None
+
+    @staticmethod
+    def _is_by_elements(target: object, e: ast.Call) -> bool:
+        ufunc = isinstance(target, np.ufunc) and target.nin == len(e.args) and not target.signature
+        return ufunc and all(k.arg == "dtype" for k in e.keywords)
+
+    def _displayed(self, e: ast.List | ast.Tuple) -> Shape | None:
+        """Of a display of numbers, or of displays of them."""
+        if any(isinstance(x, ast.Starred) for x in e.elts) or not e.elts:
+            return None
+        if all(self.of(x).rank == 0 for x in e.elts):
+            return (str(len(e.elts)),)
+        rows = {self._displayed(x) for x in e.elts if isinstance(x, (ast.List, ast.Tuple))}
+        (row,) = rows if len(rows) == 1 else (None,)
+        displays = all(isinstance(x, (ast.List, ast.Tuple)) for x in e.elts)
+        return (str(len(e.elts)), *row) if row and displays else None
+
+    def _common(self, operands: Sequence[ast.expr]) -> Shape | None:
+        """Of arrays that numbers, and arrays with the same last lengths, are broadcast to."""
+        arrays = [e for e in operands if self.of(e).rank != 0]
+        shapes = [shape for e in arrays if (shape := self._lengths(e))]
+        if not shapes or len(shapes) < len(arrays):
+            return None
+        rank = max(map(len, shapes))
+        axes = [{s[k] for s in shapes if k >= -len(s)} - {"1"} or {"1"} for k in range(-rank, 0)]
+        return tuple(min(axis) for axis in axes) if all(len(axis) == 1 for axis in axes) else None
+
+    def _lengths(self, e: ast.expr) -> Shape | None:
+        fact = self.of(e)
+        if not fact.rank or fact.array is None:
+            return None
+        shape = fact.shape or ("",) * fact.rank
+        if isinstance(e, ast.Name) and fact.owner == e.id and self.lasting(e):
+            return tuple(n or f"{e.id}.shape[{k}]" for k, n in enumerate(shape))
+        return shape if all(shape) else None

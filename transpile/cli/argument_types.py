@@ -1,0 +1,295 @@
+"""Argument types without a call: from ``--types``, annotations, or inferred from their uses."""
+from __future__ import annotations
+
+import ast
+import inspect
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from loopir.lazy_dataclass import record
+
+from ..types.typeof import type_of
+from ..types.value_types import ELEMENTS, ArgType, ArrayType, Opaque, ScalarType
+
+__all__ = ["ParameterUses", "ParameterTypes", "parse_type_spec", "infer_signature"]
+
+_ITERATORS = {"enumerate", "zip", "reversed"}
+_FOLDS = {"sum", "min", "max", "any", "all"}  # of one argument
+
+
+class ParameterUses:
+    """How a function's body uses its parameters."""
+
+    def __init__(self, tree: ast.FunctionDef) -> None:
+        self._ranks: dict[str, int] = {}
+        self._integers: set[str] = set()
+        self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        for node in ast.walk(tree):
+            for name, rank in _ranks(node):
+                self._ranks[name] = max(rank, self._ranks.get(name, 0))
+            self._integers.update(_integers(node))
+
+    def has(self, name: str) -> bool:
+        """Whether `name` occurs at all."""
+        return name in self._names
+
+    def rank(self, name: str) -> int:
+        """The number of axes that `name` is used with; 0 where it is used as a scalar."""
+        return self._ranks.get(name, 0)
+
+    def is_integer(self, name: str) -> bool:
+        """Whether `name` stands in a subscript or bounds a range."""
+        return name in self._integers
+
+
+def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names that `node` uses as arrays, with the number of axes that it shows them to have."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis):
+            known = isinstance(axis, ast.Constant) and isinstance(axis.value, int)
+            yield name, 1 + (ast.literal_eval(axis) if known else 0)
+        case ast.Subscript():
+            base, rank = _subscript_chain(node)
+            if isinstance(base, ast.Name):
+                yield base.id, rank
+        case ast.Assign(
+            targets=[ast.Tuple(elts=parts)],
+            value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
+        ):
+            yield name, len(parts)
+        case ast.For(iter=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
+            yield name, 1
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
+            yield name, 1
+        case ast.Call(func=ast.Name(id=maker), args=args) if maker in _ITERATORS | _FOLDS:
+            if maker in _ITERATORS or len(args) == 1:
+                yield from ((arg.id, 1) for arg in args if isinstance(arg, ast.Name))
+
+
+def _subscript_chain(node: ast.expr) -> tuple[ast.expr, int]:
+    """What ``x[i][j, k]`` subscripts, and with how many subscripts."""
+    if not isinstance(node, ast.Subscript):
+        return node, 0
+    base, rank = _subscript_chain(node.value)
+    return base, rank + _axes(node.slice)
+
+
+def _axes(index: ast.expr) -> int:
+    return len(index.elts) if isinstance(index, ast.Tuple) else 1
+
+
+def _integers(node: ast.AST) -> Iterator[str]:
+    """Names that `node` needs to be integers."""
+    match node:
+        case ast.Subscript(slice=index) if not isinstance(index, ast.Slice):
+            yield from _plain_names(index)
+        case ast.Call(func=ast.Name(id=user), args=args) if user == "range":
+            for arg in args:
+                yield from _plain_names(arg)
+
+
+def _plain_names(node: ast.expr) -> Iterator[str]:
+    """Names that stand in an index or bound directly, not inside a call or a subscript of it."""
+    match node:
+        case ast.Name(id=name):
+            yield name
+        case ast.BinOp(left=left, right=right):
+            yield from _plain_names(left)
+            yield from _plain_names(right)
+        case ast.UnaryOp(operand=operand):
+            yield from _plain_names(operand)
+        case ast.Tuple(elts=parts):
+            for part in parts:
+                yield from _plain_names(part)
+
+
+_SCALARS: dict[object, ScalarType] = {
+    int: ScalarType("i64", weak=True),
+    float: ScalarType("f64", weak=True),
+    bool: ScalarType("bool", weak=True),
+    complex: ScalarType("c128", weak=True),
+}
+_FOREIGN = (str, bytes, list, tuple, dict, set)
+_BY_NAME = {kind.__name__: type_ for kind, type_ in _SCALARS.items() if isinstance(kind, type)}
+
+
+@record(frozen=True, slots=True)
+class ParameterTypes:
+    """The types of a function's parameters, by name, and which of them were only assumed."""
+
+    types: Mapping[str, ArgType]
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def remark(self) -> str | None:
+        """The sentence that a report puts under its title, None where nothing was assumed."""
+        if not self.assumed:
+            return None
+        each = ", ".join(f"{name}: {self.types[name]}" for name in self.assumed)
+        return f"types assumed, for want of annotations or --types: {each}"
+
+
+def parse_type_spec(text: str) -> tuple[str, list[ArgType]]:
+    """``"f(f64[:], f64[:, :], f64)"`` → the function's name and its types.
+
+    ``int``, ``float``, ``complex`` and ``bool`` are Python's scalars; ``f64`` or ``float64`` alone
+    is a NumPy scalar, ``f64[:, 1]`` an array with one column, ``{x: f64, n: i32}[:]`` one of
+    records. Raises ValueError.
+    """
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        call = None
+    match call:
+        case ast.Call(func=func, args=args, keywords=[]) if _dotted(func):
+            try:
+                return ast.unparse(func), [_parse_type(arg) for arg in args]
+            except ValueError as error:
+                raise ValueError(f"--types {text!r}: {error}") from None
+    raise ValueError(f"--types {text!r}: want the form 'name(f64[:], int)'")
+
+
+def _dotted(name: ast.expr) -> bool:
+    while isinstance(name, ast.Attribute):
+        name = name.value
+    return isinstance(name, ast.Name)
+
+
+def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterTypes:
+    """A type for each parameter: its annotation's, or a guess from how `tree` uses it."""
+    hints = _hints(function)
+    uses = ParameterUses(tree)
+    types: dict[str, ArgType] = {}
+    assumed = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        known = _annotated(hints.get(name), uses.rank(name)) or _of_default(parameter.default)
+        if known is None and uses.has(name):
+            assumed.append(name)
+        types[name] = known or _guess(name, uses)
+    return ParameterTypes(types, tuple(assumed))
+
+
+def _parse_type(node: ast.expr) -> ArgType:
+    match node:
+        case ast.Name(id=name) if name in _BY_NAME:
+            return _BY_NAME[name]
+        case ast.Name(id=name):
+            return ScalarType(_dtype(name))
+        case ast.Subscript(value=ast.Name(id=name), slice=index):
+            axes = index.elts if isinstance(index, ast.Tuple) else [index]
+            lengths = [ast.unparse(axis) for axis in axes]
+            if lengths and {*lengths} <= ({":", "1"} if len(lengths) > 1 else {":"}):
+                ones = tuple(k for k, n in enumerate(lengths) if n == "1")
+                return replace(_array(_dtype(name), len(axes)), ones=ones)
+        case ast.Subscript(value=ast.Dict() as fields, slice=index):
+            axes = index.elts if isinstance(index, ast.Tuple) else [index]
+            if axes and all(ast.unparse(axis) == ":" for axis in axes):
+                return type_of(np.empty((2,) * len(axes), _records(fields)))
+    raise ValueError(f"{ast.unparse(node)!r} is not a type; want f64, f64[:], f64[:, 1], int …")
+
+
+def _records(fields: ast.Dict) -> np.dtype:
+    """``{x: f64, n: i32}``, laid out as a C compiler would."""
+    parts = []
+    for name, ty in zip(fields.keys, fields.values, strict=True):
+        if not isinstance(name, ast.Name) or not isinstance(ty, ast.Name):
+            raise ValueError(f"{ast.unparse(fields)!r} is no record; want {{x: f64, n: i32}}")
+        parts.append((name.id, ELEMENTS[_dtype(ty.id)].numpy))
+    return np.dtype(parts, align=True)
+
+
+def _dtype(name: str) -> str:
+    if name in ELEMENTS:
+        return name
+    try:
+        ours = _our_dtype(np.dtype(name))
+    except TypeError:
+        ours = None
+    if ours is None:
+        raise ValueError(f"{name!r} is not an element type (known: {', '.join(ELEMENTS)})")
+    return ours
+
+
+def _our_dtype(dtype: np.dtype) -> str | None:
+    return next((name for name, d in ELEMENTS.items() if d.numpy == dtype), None)
+
+
+def _array(dtype: str, rank: int) -> ArrayType:
+    return ArrayType(dtype, rank, rank - 1)
+
+
+def _hints(function: FunctionType) -> dict[str, Any]:
+    return {n: _hint(a, function.__globals__) for n, a in function.__annotations__.items()}
+
+
+def _hint(annotation: object, names: dict[str, Any]) -> Any:
+    """One annotation, evaluated; None where it names what is not there: it may be anything."""
+    alone = SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return typing.get_type_hints(alone, names, include_extras=True)["it"]
+    except Exception:
+        return None
+
+
+def _annotated(hint: Any, rank: int) -> ArgType | None:
+    """The type of an annotation: ``float``, ``NDArray[np.float64]``, ``Annotated[…, "f64[:, :]"]``.
+
+    NumPy's annotations do not name a rank; it is `rank` then.
+    """
+    if isinstance(hint, type) and hint in _SCALARS:
+        return _SCALARS[hint]
+    if isinstance(hint, type) and hint in _FOREIGN:
+        return Opaque(hint.__name__)
+    if element := _element(hint):
+        return ScalarType(element) if element in ELEMENTS else Opaque(f"numpy.{element}")
+    if typing.get_origin(hint) is typing.Annotated:
+        for extra in hint.__metadata__:
+            if said := _type_in_string(extra):
+                return said
+        return _annotated(hint.__origin__, rank)
+    if typing.get_origin(hint) is np.ndarray:
+        shape, dtype = (*typing.get_args(hint), None)[:2]
+        axes = typing.get_args(shape)
+        if element := _element((*typing.get_args(dtype), None)[0]):
+            known = element in ELEMENTS
+            rank = max(rank, 0 if ... in axes else len(axes), 1)
+            return _array(element, rank) if known else Opaque(f"array of {element}", "GUARD_DTYPE")
+    return None
+
+
+def _type_in_string(extra: object) -> ArgType | None:
+    """The type that a string of ``Annotated`` spells; it may as well be any remark."""
+    if not isinstance(extra, str):
+        return None
+    try:
+        return _parse_type(ast.parse(extra, mode="eval").body)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _element(hint: object) -> str | None:
+    """Of ``np.float64`` and its kin: our name, or NumPy's where we have none."""
+    if not (isinstance(hint, type) and issubclass(hint, np.generic)):
+        return None
+    try:
+        dtype = np.dtype(hint)
+    except TypeError:  # an abstract one
+        return None
+    return _our_dtype(dtype) or dtype.name
+
+
+def _of_default(default: object) -> ArgType | None:
+    return _SCALARS.get(type(default))
+
+
+def _guess(name: str, uses: ParameterUses) -> ArgType:
+    if not uses.has(name):
+        return Opaque("object")
+    if uses.rank(name):
+        return _array("f64", uses.rank(name))
+    return _SCALARS[int if uses.is_integer(name) else float]

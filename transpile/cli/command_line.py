@@ -1,0 +1,335 @@
+"""The ``transpile`` command: argument parsing and its tasks.
+
+Exit status: 0 fine, 1 rejected under --check, 2 bad usage or a file that cannot be read.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from ..report.styled_text import StyledRow, as_plain, as_rich
+
+if TYPE_CHECKING:
+    from ..report.loop_report import Report
+    from ..runtime.fuse_decorator import Fused
+    from .file_cases import Case
+
+__all__ = ["EMIT_STAGES", "UsageError", "parse_command_line", "main"]
+
+EMIT_STAGES = {
+    "python": ".py", "loopir": ".ir", "loopset": ".loops", "mlir": ".mlir", "c": ".c", "asm": ".s",
+    "html": ".html",
+}
+"""What ``--emit`` knows, and the ending of the file it writes under ``-o``."""
+
+FORMATS = ("rich", "plain", "json", "sarif", "github")
+
+
+class UsageError(Exception):
+    """Something in the command line or the file that ends the command with status 2."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (transpile --help tells more)")
+
+
+def parse_command_line(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The command's options, and the words that are its script's. Raises Usage."""
+    own, script_args = _split_script_args(list(words))
+    parser = _parser()
+    options = parser.parse_args(own)
+    if wrong := _contradiction(options, script_args):
+        parser.error(wrong)
+    return options, script_args or []
+
+
+def _split_script_args(words: list[str]) -> tuple[list[str], list[str] | None]:
+    """The command's own words, and those after ``--``, if it is there, which are the script's."""
+    if "--" not in words:
+        return words, None
+    at = words.index("--")
+    return words[:at], words[at + 1 :]
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="transpile",
+        description="Reports what became of the loops of every @fuse function in a file.",
+        epilog="Words after -- are the script's, under --run. "
+        "Status: 0 fine, 1 rejected under --check, 2 bad usage or a file that cannot be read.",
+    )
+    add = parser.add_argument
+    add("file", nargs="?", help="a Python file")
+    add("--all", action="store_true", help="every function with loops, decorated or not")
+    add(
+        "--emit",
+        choices=EMIT_STAGES,
+        metavar="STAGE",
+        help=f"print a stage: {', '.join(EMIT_STAGES)}",
+    )
+    add("-o", dest="output", metavar="DIR", help="write what --emit prints to files there")
+    add("--target", metavar="NAME", help="compile for this target (see --targets)")
+    add("--types", action="append", default=[], metavar="SPEC",
+        help="a function's argument types, as in 'f(f64[:], f64[:, :], int)'")
+    add("--check", action="store_true", help="exit status 1 if anything is rejected")
+    add("--format", choices=FORMATS, metavar="FORMAT", help=f"one of {', '.join(FORMATS)}")
+    add("--run", action="store_true", help="run the script, and report with the types that came")
+    add("--explain", nargs="?", const="", metavar="CODE", help="print a code's page, or all codes")
+    add("--targets", action="store_true", help="list the targets")
+    add("--ops", action="store_true", help="list the operations, and what each target has for them")
+    add("--cache", nargs="?", const="info", choices=("info", "clear"), metavar="clear",
+        help="show the cache of compiled kernels, or clear it")
+    return parser
+
+
+def _contradiction(
+    options: argparse.Namespace, script_args: Sequence[str] | None
+) -> str | None:
+    """What is wrong with words that are right one by one."""
+    tasks = {
+        "a file": options.file is not None,
+        "--explain": options.explain is not None,
+        "--targets": options.targets,
+        "--ops": options.ops,
+        "--cache": options.cache is not None,
+    }
+    asked = [task for task, given in tasks.items() if given]
+    if len(asked) != 1:
+        got = f"; not {' and '.join(asked)} at once" if asked else ""
+        return f"want a file, or one of --explain, --targets, --ops, --cache{got}"
+    of_a_file = (options.all, options.emit, options.output, options.target, options.types,
+                 options.check, options.format, options.run)
+    if options.file is None and any(of_a_file):
+        return f"{asked[0]} goes with no other option"
+    if options.output and not options.emit:
+        return "-o says where --emit writes; there is no --emit"
+    if options.format and options.emit:
+        return "--format is for reports, and --emit prints none"
+    if script_args is not None and not options.run:
+        return "the words after -- are the script's, under --run; there is no --run"
+    return None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; the exit status."""
+    if sys.stdout is None:  # closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the end)
+    try:
+        status = _run_task(*parse_command_line(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return status
+    except UsageError as wrong:
+        print(f"transpile: {wrong}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("transpile: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader, such as head, has gone
+        _discard_stdout()
+        return 0
+    except OSError as error:  # a full disk, say
+        print(f"transpile: {error}", file=sys.stderr)
+        _discard_stdout()
+        return 2
+
+
+def _discard_stdout() -> None:
+    """What is still to be written goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run_task(options: argparse.Namespace, script_args: Sequence[str]) -> int:
+    if options.explain is not None:
+        return _explain(options.explain)
+    if options.targets:
+        return _targets()
+    if options.ops:
+        return _ops()
+    if options.cache is not None:
+        return _cache(options.cache)
+    return _report_file(options, script_args)
+
+
+def _explain(code: str) -> int:
+    from .info_pages import code_list, code_page
+
+    try:
+        _show(code_page(code) if code else code_list())
+    except KeyError as unknown:
+        raise UsageError(unknown.args[0]) from None
+    return 0
+
+
+def _targets() -> int:
+    from .info_pages import target_rows
+
+    _show(target_rows())
+    return 0
+
+
+def _ops() -> int:
+    from .info_pages import op_rows
+
+    _show(op_rows())
+    return 0
+
+
+def _cache(what: str) -> int:
+    from targets.build.build_kernel import cache_clear
+
+    from .info_pages import cache_rows
+
+    if what == "clear":
+        cache_clear()
+    _show(cache_rows())
+    return 0
+
+
+def _report_file(options: argparse.Namespace, script_args: Sequence[str]) -> int:
+    _choose_target(options.target)
+    from .file_cases import UnreadableFile, fused_functions, import_file, run_file
+
+    status = 0
+    ours = options.format in ("json", "sarif") or (options.emit and not options.output)
+    try:
+        if options.run:
+            with contextlib.redirect_stdout(sys.stderr if ours else sys.stdout):
+                names, status = run_file(options.file, script_args)
+        else:
+            names = import_file(options.file)
+    except UnreadableFile as error:
+        raise UsageError(error) from None
+    found = fused_functions(names, options.file, every=options.all)
+    if not found:
+        hint = "" if options.all else "; --all takes every function with loops"
+        print(f"transpile: {options.file}: no @fuse function{hint}", file=sys.stderr)
+    return max(status, _report_functions(found, options))
+
+
+def _report_functions(found: Sequence[Fused], options: argparse.Namespace) -> int:
+    from .file_cases import cases_of
+
+    _replace_unencodable()
+    try:
+        cases = list(cases_of(found, options.types, ran=options.run))
+    except ValueError as error:
+        raise UsageError(error) from None
+    if options.emit:
+        refused = _write_stages(cases, options)
+        return int(options.check and refused)
+    reports = [case.report() for case in _with_progress(cases)]
+    _show_reports(reports, options.format or ("rich" if sys.stdout.isatty() else "plain"))
+    refused = any(not r.accepted or r.rejections for r in reports)
+    return int(options.check and refused)
+
+
+def _choose_target(name: str | None) -> None:
+    """Of a decorator's auto. Raises Usage, also where a variable of the environment is wrong."""
+    from targets.isa.target_registry import TARGETS
+
+    from .. import knobs
+    from ..options import Options, chosen_target
+
+    if name and name not in (*TARGETS, "auto"):
+        raise UsageError(f"--target {name}: no such target (known: {', '.join(TARGETS)}, auto)")
+    if name:
+        os.environ["TRANSPILE_TARGET"] = name
+    try:
+        chosen_target(Options(), knobs.read())
+    except ValueError as error:
+        raise UsageError(error) from None
+
+
+def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
+    """Prints a stage of each case, or writes it to a file; whether any does not get so far.
+
+    Further signatures of one function go to files with a number.
+    """
+    from ..errors import FuseError
+
+    refused = False
+    times: Counter[str] = Counter()
+    for case in _with_progress(cases):
+        try:
+            text = case.emit(options.emit).rstrip("\n") + "\n"
+        except FuseError as error:
+            print(f"transpile: {error}", file=sys.stderr)
+            refused = True
+            continue
+        if options.output is None:
+            print(text, end="")
+            continue
+        times[case.name] += 1
+        again = f"-{times[case.name]}" if times[case.name] > 1 else ""
+        print(
+            _write_text(text, Path(options.output, case.name + again + EMIT_STAGES[options.emit]))
+        )
+    return refused
+
+
+def _write_text(text: str, path: Path) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    return path
+
+
+def _with_progress(cases: Sequence[Case]) -> Iterable[Case]:
+    """The cases, with a bar on a terminal's stderr where there are several."""
+    if len(cases) < 2 or not sys.stderr.isatty():
+        return cases
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(cases, "compiling", console=Console(stderr=True), transient=True)
+
+
+def _show_reports(reports: Sequence[Report], form: str) -> None:
+    from ..report.report_formats import to_github, to_json, to_sarif
+
+    match form:
+        case "json":
+            print(to_json(reports))
+        case "sarif":
+            print(to_sarif(reports))
+        case "rich":
+            from rich.console import Console
+
+            console = Console()
+            for report in reports:
+                console.print(report)
+                console.print()
+        case _:
+            text = to_github(reports) if form == "github" else "\n\n".join(map(str, reports))
+            print(text, end="\n" * bool(text))
+
+
+def _replace_unencodable() -> None:
+    """With a ``?`` for what the encoding of stdout lacks."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _show(rows: Iterable[StyledRow]) -> None:
+    """Rows on stdout, in colours where it is a terminal."""
+    _replace_unencodable()
+    if not sys.stdout.isatty():
+        print(as_plain(rows))
+        return
+    from rich.console import Console
+
+    console = Console()
+    for line in as_rich(rows, console.width):
+        console.print(line)

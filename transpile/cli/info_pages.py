@@ -1,0 +1,93 @@
+"""Pages that the command prints about itself: codes, targets, operations, the cache."""
+from __future__ import annotations
+
+import difflib
+import textwrap
+from collections.abc import Iterator
+
+from ..diagnostics import CODES
+from ..report.styled_text import StyledRow, styled_row
+
+__all__ = ["cache_rows", "code_list", "code_page", "op_rows", "target_rows"]
+
+_WIDTH = 88
+
+
+def code_page(name: str) -> list[StyledRow]:
+    """The page of a code. Raises KeyError, with the nearest names, where there is none."""
+    wanted = name.strip().upper().replace("-", "_")
+    if wanted not in CODES:
+        near = difflib.get_close_matches(wanted, CODES, n=3, cutoff=0.5)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise KeyError(f"{name}: no such code{hint}")
+    code = CODES[wanted]
+    return [
+        styled_row((code.code, "code"), "  ", (code.title, "title")),
+        styled_row(),
+        *(styled_row(line) for line in textwrap.wrap(code.why, _WIDTH)),
+        styled_row(),
+        styled_row((f"gives {code.code}", "bad")),
+        *(styled_row("    ", line) for line in code.bad.rstrip().splitlines()),
+        styled_row(),
+        styled_row(("does not", "good")),
+        *(styled_row("    ", line) for line in code.good.rstrip().splitlines()),
+    ]
+
+
+def code_list() -> Iterator[StyledRow]:
+    """Every code with its title."""
+    width = max(map(len, CODES))
+    for code in CODES.values():
+        yield styled_row((f"{code.code:<{width}}", "code"), "  ", code.title)
+
+
+def target_rows() -> Iterator[StyledRow]:
+    """Every target: its registers, and whether this machine can run it."""
+    from targets.isa.target_registry import TARGETS, best_target, runnable_targets
+
+    here = {target.name for target in runnable_targets()}
+    width = max(map(len, TARGETS))
+    for name, target in TARGETS.items():
+        runs, style = ("runs here", "good") if name in here else ("cross only", "faint")
+        chosen = ", auto" if name == best_target().name else ""
+        registers = f"{target.bits:>4}-bit registers" if target.bits else "   one lane at a time"
+        yield styled_row(
+            (f"{name:<{width}}", "title"), f"  {registers:<22}", (runs + chosen, style)
+        )
+
+
+def op_rows() -> Iterator[StyledRow]:
+    """Every operation on every dtype: what each target makes of it."""
+    from loopir.dtypes import DTYPES
+    from targets.c.op_support import OpForm, op_support_table
+    from targets.isa.target_registry import TARGETS
+
+    letters = {OpForm.NATIVE: "n", OpForm.EXPANDED: "x", OpForm.LANES: "."}
+    lines: dict[str, dict[str, str]] = {}
+    for target in TARGETS.values():
+        for c in op_support_table(target):
+            name = f"cast {c.source}" if c.source else c.op
+            line = lines.setdefault(name, {})
+            line[c.dtype] = line.get(c.dtype, "") + letters[c.form]
+    width, cell = max(map(len, lines)), len(TARGETS) + 2
+    yield styled_row((f"a letter for each of {', '.join(TARGETS)}:", "title"))
+    yield styled_row(
+        "n native, x several instructions, . lane by lane; a cast stands under its result"
+    )
+    yield styled_row()
+    yield styled_row((" " * width + "".join(f"  {d:<{cell - 2}}" for d in DTYPES), "title"))
+    for name, line in lines.items():
+        shown = "".join(f"  {line.get(d, ''):<{cell - 2}}" for d in DTYPES)
+        yield styled_row((f"{name:<{width}}", "place"), shown.rstrip())
+
+
+def cache_rows() -> Iterator[StyledRow]:
+    """Where compiled kernels are kept, and how much there is."""
+    from targets.build.build_kernel import cache_info
+
+    info = cache_info()
+    yield styled_row("path     ", (str(info.path), "place"))
+    yield styled_row("kernels  ", str(info.objects))
+    yield styled_row(
+        "size     ", f"{info.bytes / 1024:.0f} KiB of at most {info.limit / 1024:.0f} KiB"
+    )

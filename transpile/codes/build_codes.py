@@ -1,0 +1,85 @@
+"""Diagnostic codes of building: no source, no compiler, or a kernel whose results differ."""
+from __future__ import annotations
+
+from .reason_code import Code
+
+__all__ = ["BUILD"]
+
+_TWICE = """\
+@fuse
+def twice(x, out):
+    for i in range(len(x)):
+        out[i] = x[i] * 2.0
+
+twice(np.ones(8), np.zeros(8))
+"""
+
+BUILD = (
+    Code(
+        code="SOURCE_UNAVAILABLE",
+        title="the function's source cannot be found",
+        why="Compiling starts from source. Functions made by exec or eval, and lambdas, have none "
+            "of their own.",
+        bad="""\
+names = {}
+exec("def twice(x):\\n    return [v * 2.0 for v in x]", names)
+twice = fuse(names["twice"])
+twice(np.ones(8))
+""",
+        good=_TWICE,
+    ),
+    Code(
+        code="SOURCE_UNPARSABLE",
+        title="the file is not Python",
+        why="The file has a syntax error, or is written for another version of Python than the "
+            "one that runs the command.",
+        bad="@fuse\ndef twice(x)\n    return [v * 2.0 for v in x]\n",
+        good=_TWICE,
+    ),
+    Code(
+        code="BUILD_NO_COMPILER",
+        title="there is no C compiler on this machine",
+        why="A compiler is looked for as $CC, cc, gcc, clang, and the ziglang wheel. `pip install "
+            "ziglang` (the extra `zig`) brings one without root; kernels that the cache already "
+            "holds need none.",
+        bad="# with CC=/nonexistent\n" + _TWICE,
+        good=_TWICE,
+    ),
+    Code(
+        code="BUILD_FAILED",
+        title="the C compiler failed",
+        why="The compiler's own message is in the report. Flags of $TRANSPILE_CFLAGS that it does "
+            "not know, a full disk or a killed process are the usual causes.",
+        bad="# with TRANSPILE_CFLAGS=--no-such-flag\n" + _TWICE,
+        good=_TWICE,
+    ),
+    Code(
+        code="VERIFY_MISMATCH",
+        title="machine code and Python do not agree",
+        why="Under verify=… a share of the calls runs both ways, and this one gave two answers: "
+            "FuseError tells them. Floats may differ by 1e-9 of their size (1e-4 in single "
+            "precision); a sum whose terms cancel can differ more, for it is added in another "
+            "order, and reassociate=False keeps Python's. Anything else is a bug of transpile; "
+            "please report it with the function and its arguments.",
+        bad="""\
+@fuse(verify=1.0)
+def total(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+total(np.tile([1e16, 1.0, -1e16], 100))
+""",
+        good="""\
+@fuse(verify=1.0, reassociate=False)
+def total(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+total(np.tile([1e16, 1.0, -1e16], 100))
+""",
+    ),
+)

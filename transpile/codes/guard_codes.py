@@ -1,0 +1,289 @@
+"""Diagnostic codes of guards: why a call's arguments, or global bindings, sent it to Python."""
+from __future__ import annotations
+
+from .reason_code import Code
+
+__all__ = ["GUARD_ARRAYS", "GUARD_VALUES"]
+
+_ADD = """\
+@fuse
+def add(x, y, out):
+    for i in range(len(x)):
+        out[i] = x[i] + y[i]
+
+"""
+
+_ADD_FIVE = _ADD + "add(np.ones(5), np.ones(5), np.zeros(5))\n"
+
+GUARD_ARRAYS = (
+    Code(
+        code="GUARD_BOUNDS",
+        title="a subscript would leave its array",
+        why="The least and the greatest subscript of every access are tested before the loop "
+            "begins. Where one is out of range, Python raises IndexError at that very element, "
+            "after everything that comes before it.",
+        bad="""\
+@fuse
+def copy(x, out):
+    for i in range(len(x)):
+        out[i] = x[i]
+
+try:
+    copy(np.ones(8), np.zeros(7))
+except IndexError:
+    pass
+""",
+        good="""\
+@fuse
+def copy(x, out):
+    for i in range(len(x)):
+        out[i] = x[i]
+
+copy(np.ones(7), np.zeros(8))
+""",
+    ),
+    Code(
+        code="GUARD_SHAPE",
+        title="the shapes of whole arrays ask for more than one nest of loops",
+        why="Operations on whole arrays are compiled for operands of equal lengths, and for axes "
+            "that the source itself makes of length one. Where lengths differ, NumPy stretches an "
+            "axis of length one, or raises; so it does for a minimum of nothing.",
+        bad="""\
+@fuse
+def add(x, y):
+    return x + y
+
+add(np.ones(5), np.ones(1))
+""",
+        good="""\
+@fuse
+def add(x, y):
+    return x + y
+
+add(np.ones(5), np.ones(5))
+""",
+    ),
+    Code(
+        code="GUARD_ALIAS",
+        title="arrays overlap",
+        why="The compiled code is right for arrays that share no memory or are the same array; "
+            "views that overlap in part see each other's writes in an order that only the "
+            "original loop has.",
+        bad=_ADD + "x = np.arange(9.0)\nadd(x[:-1], x[:-1], x[1:])\n",
+        good=_ADD_FIVE,
+    ),
+    Code(
+        code="GUARD_DTYPE",
+        title="a value has a type that this call cannot be compiled for",
+        why="Arrays of objects, of another byte order, subclasses of ndarray and the like run as "
+            "Python.",
+        bad=_ADD + "add(np.ones(5, dtype='>f8'), np.ones(5), np.zeros(5))\n",
+        good=_ADD_FIVE,
+    ),
+    Code(
+        code="GUARD_LAYOUT",
+        title="an array's memory is laid out in a way that is not compiled",
+        why="Elements that are not aligned to their own size cannot be read by the compiled code.",
+        bad=_ADD + """\
+raw = np.zeros(41, dtype=np.uint8)[1:].view(np.float64)
+add(raw, raw, np.zeros(5))
+""",
+        good=_ADD_FIVE,
+    ),
+    Code(
+        code="GUARD_READONLY",
+        title="an array that is written is read-only",
+        why="Python raises ValueError at the first write, after all that comes before it; so the "
+            "original runs.",
+        bad=_ADD + """\
+out = np.zeros(5)
+out.flags.writeable = False
+try:
+    add(np.ones(5), np.ones(5), out)
+except ValueError:
+    pass
+""",
+        good=_ADD_FIVE,
+    ),
+)
+
+
+GUARD_VALUES = (
+    Code(
+        code="GUARD_DIVISION",
+        title="a division by zero that Python answers with an exception",
+        why="Python's own integers and floats raise ZeroDivisionError; the divisor is tested "
+            "before the loop begins.",
+        bad="""\
+@fuse
+def steps(x, out, n):
+    for i in range(len(x)):
+        out[i] = x[i] + i // n
+
+try:
+    steps(np.ones(8), np.zeros(8), 0)
+except ZeroDivisionError:
+    pass
+""",
+        good="""\
+@fuse
+def steps(x, out, n):
+    for i in range(len(x)):
+        out[i] = x[i] + i // n
+
+steps(np.ones(8), np.zeros(8), 2)
+""",
+    ),
+    Code(
+        code="GUARD_INT_RANGE",
+        title="an integer does not fit",
+        why="Python's integers have no end. Where one cannot be proved to fit in 64 bits, it is "
+            "tested, and Python goes on where the test fails.",
+        bad="""\
+@fuse
+def scale(x, out, k):
+    for i in range(len(x)):
+        out[i] = x[i] + k * i
+
+scale(np.ones(8), np.zeros(8), 2 ** 62)
+""",
+        good="""\
+@fuse
+def scale(x, out, k):
+    for i in range(len(x)):
+        out[i] = x[i] + k * i
+
+scale(np.ones(8), np.zeros(8), 1000)
+""",
+    ),
+    Code(
+        code="GUARD_FLOAT_STATUS",
+        title="the arithmetic raised a condition that Python has to place",
+        why="The hardware's flags tell after the kernel that an overflow, a division by zero or an "
+            "invalid operation happened, but not which of several operations it was. Python then "
+            "runs the original, which warns of the right one. If it comes to that again, a second "
+            "kernel is made, slower than the first, which can tell; Python stays where warnings "
+            "are shown at every turn (`always`), or in an order that only NumPy knows.",
+        bad="""\
+@fuse
+def relative(x, y, out):
+    for i in range(len(x)):
+        out[i] = (x[i] - y[i]) / y[i]
+
+relative(np.ones(2), np.array([0.0, np.inf]), np.zeros(2))
+""",
+        good="""\
+@fuse
+def relative(x, y, out):
+    for i in range(len(x)):
+        out[i] = (x[i] - y[i]) / y[i]
+
+relative(np.ones(2), np.array([2.0, 4.0]), np.zeros(2))
+""",
+    ),
+    Code(
+        code="GUARD_EMPTY",
+        title="a name has no value, because a loop did not run",
+        why="A name that is bound in a loop lives on after it; where there was no iteration, "
+            "Python raises UnboundLocalError, or the name is what it was before.",
+        bad="""\
+@fuse
+def last(x):
+    for v in x:
+        doubled = v * 2.0
+    return doubled
+
+try:
+    last(np.zeros(0))
+except UnboundLocalError:
+    pass
+""",
+        good="""\
+@fuse
+def last(x):
+    for v in x:
+        doubled = v * 2.0
+    return doubled
+
+last(np.ones(5))
+""",
+    ),
+    Code(
+        code="GUARD_ERRSTATE",
+        title="NumPy's error state asks for more than a warning",
+        why="Under np.errstate(...='raise'), 'call', 'print' or 'log' each operation reports on "
+            "its own, in order.",
+        bad="""\
+@fuse
+def add(x, y, out):
+    for i in range(len(x)):
+        out[i] = x[i] + y[i]
+
+with np.errstate(over="raise"):
+    try:
+        add(np.full(5, 1e308), np.full(5, 1e308), np.zeros(5))
+    except FloatingPointError:
+        pass
+""",
+        good="""\
+@fuse
+def add(x, y, out):
+    for i in range(len(x)):
+        out[i] = x[i] + y[i]
+
+add(np.ones(5), np.ones(5), np.zeros(5))
+""",
+    ),
+    Code(
+        code="GUARD_REBOUND",
+        title="a global or builtin that the function uses has been bound to something else",
+        why="Names are read at each call, as Python does; a name that no longer means what was "
+            "compiled sends the call back to Python, and the next one is compiled anew.",
+        bad="""\
+root = np.sqrt
+
+@fuse
+def roots(x, out):
+    for i in range(len(x)):
+        out[i] = root(x[i])
+
+roots(np.ones(5), np.zeros(5))
+root = np.cbrt
+roots(np.ones(5), np.zeros(5))
+""",
+        good="""\
+root = np.sqrt
+
+@fuse
+def roots(x, out):
+    for i in range(len(x)):
+        out[i] = root(x[i])
+
+roots(np.ones(5), np.zeros(5))
+roots(np.ones(5), np.zeros(5))
+""",
+    ),
+    Code(
+        code="GUARD_RAISES",
+        title="Python raises an exception here",
+        why="The values are such that Python raises; the original runs and raises it, with what "
+            "it had written before.",
+        bad="""\
+@fuse
+def largest(x):
+    return max(v * 2.0 for v in x)
+
+try:
+    largest(np.zeros(0))
+except ValueError:
+    pass
+""",
+        good="""\
+@fuse
+def largest(x):
+    return max(v * 2.0 for v in x)
+
+largest(np.ones(5))
+""",
+    ),
+)

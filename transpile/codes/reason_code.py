@@ -1,0 +1,22 @@
+"""Row type of the table of diagnostic codes: title, reason, and a bad and a good example."""
+from __future__ import annotations
+
+from loopir.lazy_dataclass import record
+
+__all__ = ["Code"]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Code:
+    """A code's page.
+
+    ``bad`` and ``good`` are programs that a test runs after ``import numpy as np`` and
+    ``from transpile import fuse``: the first gives the code, the second does not. A first line
+    ``# with NAME=value`` sets the environment.
+    """
+
+    code: str
+    title: str
+    why: str
+    bad: str
+    good: str

@@ -1,0 +1,146 @@
+"""Diagnostic codes of vectorization: why a loop is scalar machine code (its result is the same)."""
+from __future__ import annotations
+
+from .reason_code import Code
+
+__all__ = ["VECTORIZATION"]
+
+VECTORIZATION = (
+    Code(
+        code="VECTOR_DEPENDENCE",
+        title="an iteration needs what one before it wrote",
+        why="Lanes of a vector run at the same time; a recurrence, such as a running state, has "
+            "an order.",
+        bad="""\
+@fuse
+def decay(x, out):
+    for i in range(2, len(x)):
+        out[i] = out[i - 2] * 0.5 + x[i]
+
+decay(np.ones(8), np.zeros(8))
+""",
+        good="""\
+@fuse
+def decay(x, out):
+    for i in range(2, len(x)):
+        out[i] = x[i - 2] * 0.5 + x[i]
+
+decay(np.ones(8), np.zeros(8))
+""",
+    ),
+    Code(
+        code="VECTOR_CARRIED",
+        title="an iteration needs a value that the one before it computed",
+        why="Sums, products, minima, maxima, any, all and counts are folds: lanes can each do a "
+            "part; so they can where a name is multiplied by something and something is added. "
+            "A name that is carried on in another way has one value after the other.",
+        bad="""\
+@fuse
+def grow(x, out):
+    level = 0.5
+    for i in range(len(x)):
+        level = x[i] * level * (1.0 - level)
+        out[i] = level
+
+grow(np.ones(8), np.zeros(8))
+""",
+        good="""\
+@fuse
+def grow(x, out):
+    level = 0.5
+    for i in range(len(x)):
+        level = x[i] * level + 1.0
+        out[i] = level
+
+grow(np.ones(8), np.zeros(8))
+""",
+    ),
+    Code(
+        code="VECTOR_REASSOCIATE",
+        title="a fold of floats must keep its order",
+        why="Lanes add in another order than Python does, and a sum of floats then differs in its "
+            "last bits. With reassociate=False the order stays, and the loop is scalar.",
+        bad="""\
+@fuse(reassociate=False)
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+total(np.ones(8))
+""",
+        good="""\
+@fuse
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+total(np.ones(8))
+""",
+    ),
+    Code(
+        code="VECTOR_SUBSCRIPT",
+        title="a subscript does not move evenly along one axis",
+        why="The lanes of a vector are elements at even distances: x[i], x[2 * i], x[n - i]. A "
+            "subscript that is looked up in an array, divided, or on the diagonal is not.",
+        bad="""\
+@fuse
+def trace(x, out):
+    for i in range(len(out)):
+        out[i] = x[i, i]
+
+trace(np.ones((8, 8)), np.zeros(8))
+""",
+        good="""\
+@fuse
+def trace(x, out):
+    for i in range(len(out)):
+        out[i] = x[0, i]
+
+trace(np.ones((8, 8)), np.zeros(8))
+""",
+    ),
+    Code(
+        code="VECTOR_SMALL",
+        title="the loop runs too few times",
+        why="A loop of a few iterations is over before a vector is full.",
+        bad="""\
+@fuse
+def any_large(x):
+    return any(x[i] > 2.0 for i in range(3))
+
+any_large(np.ones(8))
+""",
+        good="""\
+@fuse
+def any_large(x):
+    return any(x[i] > 2.0 for i in range(len(x)))
+
+any_large(np.ones(8))
+""",
+    ),
+    Code(
+        code="VECTOR_CONTROL_FLOW",
+        title="the lanes would have to go different ways",
+        why="Branches that choose values or stores become masks, and any and all stop between "
+            "vectors. A loop that leaves early must not do anything beyond its end that could be "
+            "noticed.",
+        bad="""\
+@fuse
+def any_near(x):
+    return any(1.0 / v > 2.0 for v in x)
+
+any_near(np.ones(8))
+""",
+        good="""\
+@fuse
+def any_near(x):
+    return any(v < 0.5 for v in x)
+
+any_near(np.ones(8))
+""",
+    ),
+)

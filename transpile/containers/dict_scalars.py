@@ -1,0 +1,199 @@
+"""Scalar replacement of dicts whose keys are constants in the source."""
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from ..frontend.ast_names import declared_outer, fresh_name, names_used
+from ..frontend.ast_walk import child_blocks, copy_tree, display_leaves, walk_nodes
+from ..types.type_env import Env
+
+__all__ = ["scalarize_dicts"]
+
+_INNER = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
+
+
+def scalarize_dicts(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
+    """A copy of `tree` in which local dicts, that are nothing but their values until they are
+    returned, are names; `tree` itself where there is none.
+
+        best = {"at": -1, "error": s}          best_at = -1
+        for i in range(n):                     best_error = s
+            if x[i] < best["error"]:           for i in range(n):
+                best["error"] = x[i]     →         if x[i] < best_error:
+        best["size"] = n                               best_error = x[i]
+        return best                            best_size = n
+                                               return {"at": best_at, "error": best_error,
+                                                       "size": best_size}
+    """
+    for name in sorted({*_made(tree, env)}):
+        if (keys := _keys(name, tree, env)) is not None:
+            return scalarize_dicts(_Scalarize(name, *keys, tree, env).function(), env)
+    return tree
+
+
+def _values(e: ast.expr, env: Env) -> dict[str, ast.expr] | None:
+    """By their keys, the values of a display, or of a call of ``dict``, whose keys are different
+    texts.
+    """
+    match e:
+        case ast.Dict(keys=keys, values=values):
+            texts = [k.value if isinstance(k, ast.Constant) else None for k in keys]
+        case ast.Call(func=func, args=[], keywords=keywords) if (
+            env.resolve(func) is builtins.dict
+        ):
+            texts, values = [k.arg for k in keywords], [k.value for k in keywords]
+        case _:
+            return None
+    found = {t: v for t, v in zip(texts, values, strict=True) if isinstance(t, str)}
+    return found if len(found) == len(texts) else None
+
+
+def _made(tree: ast.FunctionDef, env: Env) -> Iterator[str]:
+    """The names that such dicts are bound to."""
+    for n in walk_nodes(*tree.body):
+        match n:
+            case ast.Assign(targets=[ast.Name(id=name)]) if _makes(n, name, env):
+                yield name
+
+
+def _keys(
+    name: str, tree: ast.FunctionDef, env: Env
+) -> tuple[list[str], list[str]] | None:
+    """Those that the dict `name` has from the start, and those that it is given, in order; None
+    where it is more than its values, or may have others.
+    """
+    inner = {n for s in walk_nodes(*tree.body) if isinstance(s, _INNER) for n in names_used(s)}
+    named = {n for n in walk_nodes(tree) if isinstance(n, ast.Name) and n.id == name}
+    plain: set[ast.AST] = set()
+    displays: list[list[str]] = []
+    asked: set[str] = set()
+    for n in walk_nodes(*tree.body):
+        match n:
+            case ast.Assign(targets=[ast.Name() as target], value=value) if target in named and (
+                (values := _values(value, env)) is not None
+            ):
+                displays.append([*values])
+                plain.add(target)
+            case ast.Subscript(value=whole, slice=ast.Constant(str(key)), ctx=ctx) if (
+                whole in named and not isinstance(ctx, ast.Del)
+            ):
+                asked.add(key)
+                plain.add(whole)
+            case ast.Return(value=ast.expr() as value):
+                plain |= {*[e for e in display_leaves(value) if e in named][:1]}
+    plain |= {*_moved_to(name, tree, env)}
+    given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    first, *others = displays
+    later: list[str] = []
+    if not others and any(_makes(s, name, env) for s in tree.body):
+        later = [k for s in tree.body if (k := _set(s, name)) is not None and k not in first]
+    alike = all(d == first for d in others) and asked <= {*first, *later}
+    free = name not in inner | given | declared_outer(tree)
+    return (first, [*dict.fromkeys(later)]) if free and alike and named == plain else None
+
+
+def _moved_to(name: str, tree: ast.FunctionDef, env: Env) -> list[ast.expr]:
+    """Where the dict gets another name for good: after it was made, in the same iteration of each
+    loop, and not spoken of by this name again.
+    """
+    count, found = 0, list[tuple[int, ast.expr]]()
+
+    def walk(block: list[ast.stmt], made: bool) -> None:
+        nonlocal count
+        for s in block:
+            inner = [*child_blocks(s)]
+            count += _is_named(s, name) - sum(_is_named(t, name) for body in inner for t in body)
+            match s:
+                case ast.Assign(targets=[ast.Name()], value=ast.Name(id=of) as dict_) if (
+                    of == name and made
+                ):
+                    found.append((count, dict_))
+            made = made or _makes(s, name, env)
+            for body in inner:
+                walk(body, made and not isinstance(s, (ast.For, ast.While)))
+
+    walk(tree.body, False)
+    return [dict_ for uses, dict_ in found if uses == count]
+
+
+def _is_named(s: ast.stmt, name: str) -> int:
+    return sum(isinstance(n, ast.Name) and n.id == name for n in walk_nodes(s))
+
+
+def _makes(s: ast.AST, name: str, env: Env) -> bool:
+    match s:
+        case ast.Assign(targets=[ast.Name(id=to)], value=value) if to == name:
+            return _values(value, env) is not None
+    return False
+
+
+def _set(s: ast.stmt, name: str) -> str | None:
+    """The key that `s` sets."""
+    match s:
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=of), slice=ast.Constant(str(k)))]):
+            return k if of == name else None
+    return None
+
+
+class _Scalarize(ast.NodeTransformer):
+    """Puts names in the place of a dict; ``there`` are the keys that it has by now."""
+
+    def __init__(
+        self, name: str, first: list[str], later: list[str], tree: ast.FunctionDef, env: Env
+    ) -> None:
+        self.name, self.there, self.tree, self.env = name, first, tree, env
+        self.names: dict[str, str] = {}
+        taken = names_used(tree)
+        for key in (*first, *later):
+            own = fresh_name(f"{name}_{key}" if key.isidentifier() else f"{name}_item", taken)
+            taken.add(own)
+            self.names[key] = own
+
+    def function(self) -> ast.FunctionDef:
+        """A copy of the function in which it is so."""
+        tree = copy_tree(self.tree)
+        body: list[ast.stmt] = []
+        for s in tree.body:
+            key = _set(s, self.name)
+            new = self.visit(s)
+            body += new if isinstance(new, list) else [new]
+            if key is not None and key not in self.there:
+                self.there = [*self.there, key]
+        tree.body = body
+        return tree
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
+        values = _values(node.value, self.env) if _makes(node, self.name, self.env) else None
+        if values is None:
+            self.generic_visit(node)
+            return node
+        pairs: list[tuple[ast.expr, ast.expr]] = [
+            (ast.copy_location(ast.Name(self.names[key], ast.Store()), node), self.visit(e))
+            for key, e in values.items()
+        ]
+        if self.name in names_used(node.value):  # all of what they were
+            targets, given = zip(*pairs, strict=True)
+            pairs = [(ast.copy_location(ast.Tuple([*targets], ast.Store()), node),
+                      ast.copy_location(ast.Tuple([*given], ast.Load()), node))]
+        lines = [ast.copy_location(ast.Assign([target], value), node) for target, value in pairs]
+        return [*lines] or ast.copy_location(ast.Pass(), node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        match node:
+            case ast.Subscript(ast.Name(id=of), ast.Constant(str(key))) if of == self.name:
+                return ast.copy_location(ast.Name(self.names[key], node.ctx), node)
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The dict, where it is returned, or handed on."""
+        if node.id != self.name:
+            return node
+        keys: list[ast.expr | None] = [ast.Constant(key) for key in self.there]
+        values = [ast.Name(self.names[key], ast.Load()) for key in self.there]
+        display = ast.Dict(keys, [*values])
+        for n in walk_nodes(display):
+            ast.copy_location(n, node)
+        return display

@@ -1,0 +1,360 @@
+"""New lists: copies, slices, concatenation, ``extend`` → loops that fill or append."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from ..analysis.type_facts import INT_TYPES
+from ..frontend.ast_names import bound_names, mentions_none
+from ..frontend.ast_walk import walk_nodes
+from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
+from ..frontend.language.iterables import clamped_length, stream_of
+from ..frontend.macros.list_kind import has_loops, is_list
+from ..frontend.macros.macro_context import Context
+from ..frontend.macros.macro_index import fires_on, is_returned
+from ..numpy.creation.array_comprehensions import zero_of_type
+from ..types.value_types import ScalarType
+
+__all__ = [
+    "is_growing", "is_read_only", "is_rebuilt_in_loop", "takes_items_over", "extend_list",
+    "list_extend", "new_list", "returned_list", "list_from_iterable",
+]
+
+
+def is_read_only(name: str, value: ast.expr, cx: Context) -> bool:
+    """Whether it is a slice of a list of which nothing is set, and none is of it; nor does the list
+    grow in a loop around.
+    """
+    match value:
+        case ast.Subscript(value=ast.Name(id=of), slice=ast.Slice()) if not _grows_around(of, cx):
+            return not _others(name, cx) and not _others(of, cx) - {"append", "return"}
+    return False
+
+
+def _grows_around(name: str, cx: Context) -> bool:
+    """Whether items come to a list in a loop around what is being replaced."""
+    loops = ({*walk_nodes(n)} for n in walk_nodes(cx.tree) if isinstance(n, (ast.For, ast.While)))
+    for n in (n for inside in loops if not inside.isdisjoint({cx.within, cx.at}) for n in inside):
+        match n:
+            case ast.Call(ast.Attribute(ast.Name(id=of), "append" | "extend")) if of == name:
+                return True
+    return False
+
+
+def _others(name: str, cx: Context) -> set[str]:
+    """What is done to a list but reading it: methods that are called, items set, its return."""
+    out: set[str] = set()
+    for n in ast.walk(cx.tree):
+        match n:
+            case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
+                while isinstance(of, ast.Subscript):
+                    of = of.value
+                out |= {"set"} if isinstance(of, ast.Name) and of.id == name else set()
+            case ast.Attribute(value=ast.Name(id=of), attr=method) if of == name:
+                out.add(method)
+            case ast.Return(value=ast.expr() as value):
+                items = value.elts if isinstance(value, ast.Tuple) else [value]
+                out |= {"return" for e in items if isinstance(e, ast.Name) and e.id == name}
+            case ast.AugAssign(target=ast.Name(id=of)) if of == name:
+                out.add("extend")
+    return out
+
+
+def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
+    """Whether it takes numbers of an iterable, and the list of that name is made anew in a loop."""
+    taken = cx.builtin(value) == "list"
+    if isinstance(value, ast.ListComp):
+        lists = any(isinstance(n, (ast.List, ast.ListComp)) for n in ast.walk(value.elt))
+        taken = not lists and not isinstance(value.elt, ast.Constant)
+    if not taken or not is_list(ast.Name(name, ast.Load()), cx):
+        return False
+    loops = (n for n in ast.walk(cx.tree) if isinstance(n, (ast.For, ast.While)))
+    assigned = (n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Assign))
+    return any(isinstance(t, ast.Name) and t.id == name for n in assigned for t in n.targets)
+
+
+def is_growing(name: str, cx: Context) -> bool:
+    """Whether more is done to `name` than its items being set."""
+    lines = [n for n in ast.walk(cx.tree) if isinstance(n, (ast.Assign, ast.AugAssign))]
+    targets = [t for n in lines for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
+    bindings = sum(name in bound_names(t) for t in targets)
+    return bindings > 1 or bool(_others(name, cx) - {"set", "return", "reverse"})
+
+
+def takes_items_over(name: str, cx: Context) -> bool:
+    """Whether it gets the items of another list somewhere: ``name = other``."""
+    return any(
+        isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)
+        and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
+        and is_list(n.value, cx)
+        for n in walk_nodes(cx.tree)
+    )
+
+
+class _Part(NamedTuple):
+    """Of a list: an item, each of an iterable, one so many ``times``, what is collected."""
+
+    kind: Literal["item", "each", "times", "collected"]
+    of: ast.expr
+    times: ast.expr | None = None
+
+
+_Parts: TypeAlias = "list[_Part]"
+
+
+@fires_on(
+    ast.Assign, targets=ast.Name,
+    value=(ast.BinOp, ast.List, ast.ListComp, ast.Name, ast.Subscript),
+)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[list, ".copy"])
+def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """A list of its own. Where its items have one known type, and it does not grow, it is filled.
+
+        u = list(range(n))
+        w = u[1:] + [s]
+        for i in range(n):
+            u[i] = w[i]
+    →
+        u = [0] * max(n, 0)
+        for _i in range(max(n, 0)):
+            u[_i] = _i
+        w = []
+        _u = u[1:]
+        for _i_1 in range(len(_u)):
+            _v = _u[_i_1]
+            w.append(_v)
+        w.append(s)
+        for i in range(n):
+            u[i] = w[i]
+    """
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+            name in cx.facts.own and not is_read_only(name, value, cx)
+            and (
+                not _is_plain(value, cx) or is_rebuilt_in_loop(name, value, cx)
+                or (isinstance(value, ast.BinOp) and takes_items_over(name, cx))
+            )
+        ):
+            parts = _parts(value, cx) if has_loops(cx) else None
+        case _:
+            return None
+    if parts is None or not cx.means("range", "len"):
+        return None
+    if not mentions_none(value, [name]):
+        other = cx.fresh(name)
+        return [
+            *_appended(other, parts, cx),
+            *_appended(name, [_Part("each", ast.Name(other, ast.Load()))], cx),
+        ]
+    filled = None if is_growing(name, cx) else cx.whole(lambda: _filled(name, parts, cx))
+    return filled or _appended(name, parts, cx)
+
+
+@fires_on(ast.BinOp, ast.List, ast.Subscript, when=is_returned)
+@fires_on(ast.Call, calls=[list, ".copy"], when=is_returned)
+def returned_list(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A list that is returned.
+
+        u = [n]
+        for i in range(n):
+            u.append(i)
+        return u[::-1]
+    →
+        u = [n]
+        for i in range(n):
+            u.append(i)
+        _list = []
+        _u = u[::-1]
+        for _i in range(len(_u)):
+            _v = _u[_i]
+            _list.append(_v)
+        return _list
+    """
+    known = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.returned()
+    if not known or not isinstance(node, ast.expr) or not has_loops(cx):
+        return None
+    parts = _parts(node, cx)
+    if parts is None or not cx.means("range", "len"):
+        return None
+    name = cx.fresh("list")
+    return cx.made(name, lambda: _appended(name, parts, cx))
+
+
+@fires_on(ast.AugAssign, target=ast.Name, op=ast.Add)
+@fires_on(ast.Expr, value=ast.Call, calls=[".extend"])
+def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Item by item.
+
+        u = [n]
+        u += [v * 2 for v in x]
+        u.extend(range(3))
+    →
+        u = [n]
+        for _i in range(len(x)):
+            _v = x[_i]
+            u.append(_v * 2)
+        for _v_1 in range(3):
+            u.append(_v_1)
+    """
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
+            parts = _parts(value, cx)
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="extend"), args=[value]
+            )
+        ):
+            parts = _parts(value, cx) or _iterated(value, cx)
+        case _:
+            return None
+    growing = is_list(ast.Name(name, ast.Load()), cx) and not cx.fact(
+        ast.Name(name, ast.Load())
+    ).listed
+    if not growing or parts is None or all(p.kind == "item" for p in parts):
+        return None
+    if mentions_none(value, [name]):
+        return _appended(name, parts, cx)[1:]
+    if isinstance(value, ast.GeneratorExp):  # which sees what it adds
+        return None
+    other = cx.fresh(name)
+    more = [_Part("each", ast.Name(other, ast.Load()))]
+    return [*_appended(other, parts, cx), *_appended(name, more, cx)[1:]]
+
+
+def extend_list(name: str, value: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    """All that is in a list, which is another one, comes to the list `name`."""
+    parts = _parts(value, cx)
+    parts = _iterated(value, cx) if parts is None else parts
+    return None if parts is None else _appended(name, parts, cx)[1:]
+
+
+def list_from_iterable(name: str, of: ast.expr, cx: Context) -> list[ast.stmt] | None:
+    """`name` becomes a list of all that an iterable of numbers gives."""
+    parts = _iterated(of, cx) if cx.means("range", "len") else None
+    return None if parts is None else _appended(name, parts, cx)
+
+
+def _is_plain(e: ast.expr, cx: Context) -> bool:
+    """Whether others make it: a display, a comprehension, one item so many times."""
+    match e:
+        case ast.List(elts=elts):
+            return not any(isinstance(x, ast.Starred) for x in elts)
+        case ast.Call(args=[of]) if cx.builtin(e) == "list":
+            return isinstance(of, ast.GeneratorExp) or bool(cx.fact(of).types)
+        case ast.BinOp(op=ast.Mult()) | ast.ListComp() | ast.Name() | ast.Constant():
+            return True
+    return False
+
+
+def _parts(e: ast.expr, cx: Context) -> _Parts | None:
+    match e:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            sides = _parts(left, cx), _parts(right, cx)
+            return None if sides[0] is None or sides[1] is None else [*sides[0], *sides[1]]
+        case ast.List(elts=elts):
+            found = [
+                _iterated(x.value, cx) if isinstance(x, ast.Starred) else _item(x, cx)
+                for x in elts
+            ]
+            return None if None in found else [p for part in found for p in part or ()]
+        case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult(), right=times) if (
+            cx.fact(times).is_int and cx.fact(one).rank == 0
+        ):
+            return [_Part("times", one, times)]
+        case ast.ListComp() if not is_suspending(e) and not bound_names(e):
+            return [_Part("collected", e)]
+        case ast.Subscript(value=of, slice=ast.Slice()) | ast.Call(
+            func=ast.Attribute(value=of, attr="copy"), args=[], keywords=[]
+        ) if is_list(of, cx) and cx.fact(of).rank == 1:
+            whole = not isinstance(e, ast.Subscript) or ast.unparse(e.slice) == ":"
+            return [_Part("each", of if whole else e)]
+        case ast.Call(args=[of], keywords=[]) if cx.builtin(e) == "list":
+            return _iterated(of, cx)
+        case ast.Name() if is_list(e, cx):
+            return _iterated(e, cx)
+    return None
+
+
+def _item(e: ast.expr, cx: Context) -> _Parts | None:
+    return [_Part("item", e)] if cx.fact(e).rank == 0 else None
+
+
+def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
+    """All that an iterable gives, which is numbers."""
+    if isinstance(e, ast.GeneratorExp) and not is_suspending(e) and not bound_names(e):
+        return [_Part("collected", ast.copy_location(ast.ListComp(e.elt, e.generators), e))]
+    inner = e
+    match cx.builtin(e), e:
+        case "range", _:
+            return [_Part("each", e)]
+        case "reversed", ast.Call(args=[inner], keywords=[]):
+            pass
+    fact = cx.fact(inner)
+    flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
+    return [_Part("each", e)] if flat else _parts(e, cx) if isinstance(e, ast.List) else None
+
+
+def _appended(name: str, parts: _Parts, cx: Context) -> list[ast.stmt]:
+    """`name` becomes a new list, to which all is appended."""
+    lines = cx.code("NAME = []", NAME=name)
+    for p in parts:
+        match p:
+            case _Part("collected", ast.ListComp() as of):
+                own = with_fresh_variables(of, cx)
+                line = cx.code("NAME.append(E)", NAME=name, E=own.elt)
+                lines += nested_loops(own.generators, line, cx)
+            case _Part("each", of):
+                text = "for V in X: NAME.append(V)"
+                lines += cx.code(text, V=cx.fresh("v"), X=of, NAME=name)
+            case _Part("times", of, ast.expr() as times):
+                one: ast.expr = ast.Name(cx.fresh("one"), ast.Load())
+                lines += cx.code("ONE = E", ONE=one, E=of)
+                text = "for I in range(N): NAME.append(ONE)"
+                lines += cx.code(text, I=cx.fresh("i"), N=times, NAME=name, ONE=one)
+            case _Part(of=of):
+                lines += cx.code("NAME.append(E)", NAME=name, E=of)
+    return lines
+
+
+def _filled(name: str, parts: _Parts, cx: Context) -> list[ast.stmt] | None:
+    """`name` becomes a list of so many items, each of which is set."""
+    types = {t for p in parts for t in _types(p, cx)}
+    if len(types) != 1 or any(p.kind != "each" and p.kind != "item" for p in parts):
+        return None
+    (of,) = types
+    if not isinstance(of, ScalarType) or of.dtype not in ("i64", "f64", "bool"):
+        return None
+    at: ast.expr | None = None
+    length: ast.expr
+    stores: list[ast.stmt] = []
+    for p in parts:
+        if p.kind == "item":
+            place, length = at or ast.Constant(0), ast.Constant(1)
+            stores += cx.code("NAME[P] = E", NAME=name, P=place, E=p.of)
+        else:
+            s = stream_of(p.of, cx, ())
+            if s is None or s.checks:
+                return None
+            cx.before(*s.setup)
+            index = ast.Name(cx.fresh("i"), ast.Load())
+            length = clamped_length(s.length, cx)
+            place = index if at is None else cx.expr("A + I", A=at, I=index)
+            item = s.at(index)
+            if not isinstance(item, ast.expr):
+                return None
+            text = "for I in range(N): NAME[P] = E"
+            stores += cx.code(text, I=index, N=length, NAME=name, P=place, E=item)
+        at = length if at is None else cx.expr("A + B", A=at, B=length)
+    assert at is not None
+    return [*cx.code("NAME = [Z] * N", NAME=name, Z=zero_of_type(of, cx), N=at), *stores]
+
+
+def _types(p: _Part, cx: Context) -> Sequence[object]:
+    """What the items may be; two where that is not known."""
+    if p.kind == "item":
+        return [*cx.fact(p.of).types] or [None, 0]
+    if cx.builtin(p.of) == "range":
+        return [*INT_TYPES]
+    fact = cx.fact(p.of)
+    return [fact.listed.item] if fact.listed else [None, 0]

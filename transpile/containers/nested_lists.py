@@ -1,0 +1,423 @@
+"""Ragged lists of lists → a flat list of items and the end offset of each row."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple, TypeGuard
+
+from ..analysis.tuple_types import is_repeatable
+from ..frontend.ast_names import COMPREHENSIONS, binding_pairs, bound_names, names_used
+from ..frontend.ast_walk import child_blocks, display_leaves, walk_nodes
+from ..frontend.int_exprs import integer_constant
+from ..frontend.language.comprehensions import (
+    is_repeated_rows,
+    is_suspending,
+    nested_loops,
+    with_fresh_variables,
+)
+from ..frontend.macros.list_kind import is_list
+from ..frontend.macros.macro_context import Context
+from ..frontend.macros.macro_index import EXPRESSIONS, fires_on, has_nested, is_returned
+from .list_construction import extend_list, list_from_iterable
+
+__all__ = [
+    "gives_new_lists", "infer_nested_lists", "lists_only_read", "nested_list_append",
+    "ragged_list_comprehension", "nested_list_read",
+]
+
+_READING = frozenset({
+    "all", "any", "bool", "enumerate", "len", "list", "max", "min", "range", "reversed", "sorted",
+    "sum", "tuple", "zip",
+})
+"""Builtins that read a list and keep nothing of it."""
+
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
+    """Tells `cx` which names stand for lists of new lists and nothing else."""
+    if not cx.means("list", "sorted", "len"):
+        return
+    names = {name for n in walk_nodes(*tree.body) for name, _ in _added(n)}
+    names -= {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    names -= {x for n in walk_nodes(*tree.body) if isinstance(n, _INNER) for x in names_used(n)}
+    for name in sorted(names):
+        if _is_nested(name, tree, cx):
+            cx.facts.nested[name] = cx.fresh(name), cx.fresh("ends")
+
+
+def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
+    """Whether all that happens to `name` is that new lists come to it, and that it is read."""
+    added = [
+        row for n in walk_nodes(*tree.body) for to, rows in _added(n) if to == name for row in rows
+    ]
+    made = [
+        n for n in walk_nodes(*tree.body) if any(_is_name(t, name) for t, _ in binding_pairs(n))
+    ]
+    known = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, cx)}
+    known |= {*_named(name, tree, cx)}
+    loads = [n for n in walk_nodes(*tree.body) if _is_name(n, name)]
+    once = len(made) == 1 and isinstance(made[0], ast.Assign) and len(made[0].targets) == 1
+    new = all(_is_new(row, cx) or _is_handed_over(row, name, tree, cx) for row in added)
+    return bool(added) and once and new and all(n in known for n in loads)
+
+
+def _added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
+    """What the statement `n` puts into lists."""
+    for to, value in binding_pairs(n):
+        match to, value:
+            case ast.Name(id=name), ast.List(elts=rows):
+                yield name, rows
+            case ast.Name(id=name), ast.ListComp(elt=row) if not is_suspending(
+                value
+            ) and not bound_names(value):
+                yield name, [row]
+    match n:
+        case ast.Expr(
+            value=ast.Call(ast.Attribute(ast.Name(id=name), "append"), [row], [])
+        ):
+            yield name, [row]
+
+
+def _plainly_used(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
+    """Names in `n` of what may be a list of lists that is kept as its items."""
+    yield from (to for to, e in binding_pairs(n) if isinstance(e, (ast.List, ast.ListComp)))
+    match n:
+        case ast.Expr(value=ast.Call(ast.Attribute(of, "append"), [_], [])):
+            yield of
+        case ast.Call(args=[of], keywords=[]) if cx.builtin(n) == "len":
+            yield of
+        case ast.Return(value=ast.expr() as value):
+            yield from display_leaves(value)
+    for e in lists_only_read(n, cx):
+        match e:
+            case ast.Subscript(value=of, slice=at) if integer_constant(at, None) is not None:
+                yield of
+
+
+def _named(name: str, tree: ast.FunctionDef, cx: Context) -> Iterator[ast.expr]:
+    """The name of the list where one of its lists gets a name, and is only read by that."""
+    read = {e for n in walk_nodes(*tree.body) for e in lists_only_read(n, cx)}
+    pairs = [pair for n in walk_nodes(*tree.body) for pair in binding_pairs(n)]
+    for to, value in pairs:
+        match to, value:
+            case ast.Name(id=other), ast.Subscript(value=ast.Name() as of, slice=at) if (
+                of.id == name and integer_constant(at, None) is not None
+            ):
+                own = [n for n in walk_nodes(*tree.body) if _is_name(n, other)]
+                stores = [n for n in own if isinstance(n.ctx, ast.Store)]
+                values = [ast.dump(v) for t, v in pairs if _is_name(t, other)]
+                once = len(stores) == len(values) and {*values} == {ast.dump(value)}
+                if once and all(n in read or n in stores for n in own):
+                    yield of
+
+
+def gives_new_lists(of: ast.ListComp, cx: Context) -> bool:
+    """Whether what `of` gives is new lists."""
+    return _is_new(of.elt, cx) and not is_suspending(of) and not bound_names(of)
+
+
+def _is_new(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is a new list each time, and none of lists."""
+    match e:
+        case ast.List(elts=elts):
+            return not any(isinstance(x, (ast.List, ast.Tuple, *COMPREHENSIONS)) for x in elts)
+        case ast.ListComp(elt=elt):
+            return not isinstance(elt, (ast.List, ast.Tuple, *COMPREHENSIONS))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return all(_is_new(x, cx) or is_list(x, cx) for x in (left, right))
+        case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()):
+            return not isinstance(one, (ast.List, ast.Tuple, *COMPREHENSIONS))
+        case ast.Subscript(value=ast.Name() as of, slice=ast.Slice()) | ast.Call(
+            func=ast.Attribute(value=ast.Name() as of, attr="copy"), args=[], keywords=[]
+        ):
+            return is_list(of, cx)
+        case ast.Call(args=[_], keywords=[]):
+            return cx.builtin(e) in ("list", "sorted")
+    return False
+
+
+# -- lists with names, before they come to another
+
+
+def _is_handed_over(e: ast.expr, to: str, tree: ast.FunctionDef, cx: Context) -> bool:
+    """Whether the list `e` is new, and nothing else holds or changes it once it has come to a list.
+    """
+    if not isinstance(e, ast.Name) or e.id == to:
+        return False
+    name, own = e.id, [n for n in walk_nodes(*tree.body) if _is_name(n, e.id)]
+    values = [v for n in walk_nodes(*tree.body) for t, v in binding_pairs(n) if _is_name(t, name)]
+    changed = {x for n in walk_nodes(*tree.body) for x in _changed(n)}
+    given = [s for s in _statements(tree.body) if _gives(s, name)]
+    known = changed | {x for n in walk_nodes(*tree.body) for x in lists_only_read(n, cx)}
+    known |= {e for s in given for e in walk_nodes(s) if isinstance(e, ast.expr)}
+    bound_here = [n for n in own if isinstance(n.ctx, ast.Store) and n not in changed]
+    if len(values) != len(bound_here) or not all(_is_new(v, cx) for v in values):
+        return False
+    if not all(n in known for n in own if not isinstance(n.ctx, ast.Store)):
+        return False
+    if len(given) == 1 and _is_made_with(given[0], name, changed, tree):
+        return True
+    return all(_is_over(s, name, changed, tree) for s in given)
+
+
+def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
+    return isinstance(n, ast.Name) and n.id == name
+
+
+def _gives(s: ast.stmt, name: str) -> bool:
+    """Whether `s` has the list `name` come to another."""
+    match s:
+        case ast.Expr(value=ast.Call(ast.Attribute(attr="append"), [ast.Name(id=given)], [])):
+            return given == name
+    return False
+
+
+def lists_only_read(n: ast.AST, cx: Context) -> Iterator[ast.expr]:
+    """What may be a list that `n` reads, and nothing else."""
+    match n:
+        case ast.Subscript(value=of, ctx=ast.Load()):
+            yield of
+        case ast.Call(args=args, keywords=[]) if cx.builtin(n) in _READING:
+            yield from args
+        case ast.For(iter=of) | ast.comprehension(iter=of):
+            yield of
+        case ast.If(test=of) | ast.While(test=of) | ast.IfExp(test=of) | ast.UnaryOp(operand=of):
+            yield of
+        case ast.Compare(left=left, comparators=rest):
+            yield from (left, *rest)
+        case ast.BinOp(left=left, right=right):
+            yield from (left, right)
+
+
+def _changed(n: ast.AST) -> Iterator[ast.expr]:
+    """What may be a list that `n` changes in place."""
+    match n:
+        case ast.Call(func=ast.Attribute(value=of)):
+            yield of
+        case ast.Subscript(value=of, ctx=ast.Store() | ast.Del()):
+            yield of
+        case ast.AugAssign(target=ast.Name() as of):
+            yield of
+
+
+def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of `block`, and of the blocks in them, in the order of the source."""
+    for s in block:
+        yield s
+        for inner in child_blocks(s):
+            yield from _statements(inner)
+
+
+def _block_of(s: ast.stmt, tree: ast.FunctionDef) -> list[ast.stmt]:
+    return next(b for n in walk_nodes(tree) for b in child_blocks(n) if s in b)
+
+
+def _is_made_with(
+    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
+) -> bool:
+    """Whether the block of `s` makes the list `name` ahead of `s`, which all changes are."""
+    block = _block_of(s, tree)
+    here = block.index(s)
+    bound_by = [[t for t, _ in binding_pairs(of)] for of in block[:here]]
+    makes = [k for k, targets in enumerate(bound_by) if any(_is_name(t, name) for t in targets)]
+    between = {n for of in block[makes[-1] : here] for n in walk_nodes(of)} if makes else set()
+    every = (n for n in walk_nodes(*tree.body) if _is_name(n, name) and n in changed)
+    return bool(makes) and all(n in between for n in every)
+
+
+def _is_over(
+    s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
+) -> bool:
+    """Whether `s` is the last of a list `name`: what comes next makes another, or all is at an end.
+    """
+    block = _block_of(s, tree)
+    for of in block[block.index(s) + 1 :]:
+        if name in names_used(of):
+            return any(
+                _is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(of)
+            )
+        if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(of)):
+            return False
+    if any(
+        s in set(walk_nodes(n)) for n in walk_nodes(tree) if isinstance(n, (ast.For, ast.While))
+    ):
+        return False
+    every = list(_statements(tree.body))
+    rest = every[every.index(s) + 1 :]
+    again = any(_gives(of, name) for of in rest)
+    return not again and not any(
+        _is_name(n, name) and n in changed for of in rest for n in walk_nodes(of))
+
+
+@fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested)
+@fires_on(ast.Expr, value=ast.Call, when=has_nested)
+def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """The list is empty, then one list after the other comes to it.
+
+        w = []
+        for i in range(n):
+            w.append([s] + [v * i for v in x])
+        return w
+    →
+        _w = []
+        _ends = [0]
+        for i in range(n):
+            _w.append(s)
+            for _i in range(len(x)):
+                _v = x[_i]
+                _w.append(_v * i)
+            _ends.append(len(_w))
+        return _ops.pieces(_w, _ends)
+    """
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=rows)) if (
+            name in cx.facts.nested
+        ):
+            lines = _empty(name, cx)
+            for row in rows:
+                lines += cx.code("NAME.append(E)", NAME=name, E=row)
+            return lines
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[row])) if (
+            name in cx.facts.nested_filled
+        ):
+            items, ends = cx.facts.nested[name]
+            end = cx.code("ENDS.append(len(ITEMS))", ENDS=ends, ITEMS=items)
+            more = extend_list(items, row, cx)
+            return None if more is None else [*more, *end]
+    return None
+
+
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=lambda _, cx: cx.facts.nested)
+@fires_on(ast.ListComp, when=is_returned)
+def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
+    """Of a comprehension that others could not fill.
+
+        w = [[i * j for j in range(i)] for i in range(n)]
+        return w
+    →
+        _w = []
+        _ends = [0]
+        for _i_2 in range(n):
+            for _j_1 in range(_i_2):
+                _w.append(_i_2 * _j_1)
+            _ends.append(len(_w))
+        return _ops.pieces(_w, _ends)
+    """
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as of) if (
+            name in cx.facts.nested and not is_repeated_rows(of, cx)
+        ):
+            return [*_empty(name, cx), *_each(name, of, cx)]
+        case ast.ListComp(elt=row) as of if (
+            cx.returned() and gives_new_lists(of, cx) and not _is_copied(row, cx)
+        ):
+            name = cx.fresh("list")
+            cx.facts.nested[name] = cx.fresh("items"), cx.fresh("ends")
+            cx.before(*_empty(name, cx), *_each(name, of, cx))
+            return _whole(name, cx)
+    return None
+
+
+@fires_on(*EXPRESSIONS, when=has_nested)
+def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
+    """All of them, how many there are, and one of them.
+
+        w = [[n]]
+        for i in range(n):
+            w.append([v + i for v in w[-1]])
+        return w, len(w)
+    →
+        _w = []
+        _ends = [0]
+        _w.append(n)
+        _ends.append(len(_w))
+        for i in range(n):
+            _list = []
+            _w_1 = _w[_ends[-2]:_ends[-1]]
+            for _i in range(len(_w_1)):
+                _v_1 = _w_1[_i]
+                _list.append(_v_1)
+            for _i_1 in range(len(_list)):
+                _v = _list[_i_1]
+                _w.append(_v + i)
+            _ends.append(len(_w))
+        return (_ops.pieces(_w, _ends), len(_ends) - 1)
+    """
+    match node:
+        case ast.Name(id=name) if name in cx.facts.nested_filled and cx.returned():
+            return _whole(name, cx)
+        case ast.Call(args=[ast.Name(id=name)]) if (
+            name in cx.facts.nested_filled and cx.builtin(node) == "len"
+        ):
+            return cx.expr("len(ENDS) - 1", ENDS=cx.facts.nested[name][1])
+        case ast.Call(args=[of]) if cx.builtin(node) == "len" and (one := _one(of, cx)):
+            return cx.expr("B - A", A=one.first, B=one.behind)
+        case ast.Subscript(value=of, slice=at, ctx=ast.Load()) if (one := _one(of, cx)):
+            return None if isinstance(at, ast.Slice) else _item(one, at, cx)
+        case ast.expr() if (one := _one(node, cx)):
+            part = cx.expr("ITEMS[A:B]", ITEMS=one.items, A=one.first, B=one.behind)
+            if isinstance(cx.within, ast.Assign) and cx.within.value is node:
+                return cx.expr("list(PART)", PART=part)
+            own = cx.fresh("list")
+            return cx.made(own, lambda: list_from_iterable(own, part, cx))
+    return None
+
+
+class _One(NamedTuple):
+    """One of the lists: which ``items``, from the ``first`` to that ``behind`` the last."""
+
+    items: str
+    first: ast.expr
+    behind: ast.expr
+
+
+def _one(e: ast.expr, cx: Context) -> _One | None:
+    match e:
+        case ast.Subscript(value=ast.Name(id=name), slice=at) if name in cx.facts.nested_filled:
+            place = integer_constant(at, None)
+        case _:
+            return None
+    if place is None:
+        return None
+    items, ends = cx.facts.nested[name]
+    first = place if place >= 0 else place - 1
+    at_ends = (cx.expr("ENDS[K]", ENDS=ends, K=ast.Constant(k)) for k in (first, first + 1))
+    return _One(items, *at_ends)
+
+
+def _item(one: _One, at: ast.expr, cx: Context) -> ast.expr | None:
+    """An item of one of the lists."""
+    count = cx.fresh("n")
+    if not is_repeatable(at):
+        at, value = ast.Name(cx.fresh("i"), ast.Load()), at
+        cx.before(*cx.code("I = AT", I=at, AT=value))
+    cx.before(*cx.code(
+        "N = B - A\nif not -N <= I < N: raise IndexError", N=count, A=one.first, B=one.behind, I=at
+    ))
+    place = integer_constant(at, None)
+    text = "B + I if I < 0 else A + I" if place is None else "A + I" if place >= 0 else "B + I"
+    where = cx.expr(text, A=one.first, B=one.behind, I=at)
+    return cx.expr("ITEMS[P]", ITEMS=one.items, P=where)
+
+
+def _whole(name: str, cx: Context) -> ast.expr:
+    items, ends = cx.facts.nested[name]
+    return cx.expr("_ops.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
+
+
+def _empty(name: str, cx: Context) -> list[ast.stmt]:
+    items, ends = cx.facts.nested[name]
+    cx.facts.nested_filled.add(name)
+    return cx.code("ITEMS = []\nENDS = [0]", ITEMS=items, ENDS=ends)
+
+
+def _each(name: str, of: ast.ListComp, cx: Context) -> list[ast.stmt]:
+    own = with_fresh_variables(of, cx)
+    append = cx.code("NAME.append(E)", NAME=name, E=own.elt)
+    return nested_loops(own.generators, append, cx)
+
+
+def _is_copied(e: ast.expr, cx: Context) -> bool:
+    """Whether nothing is computed but which items of a list go into `e`: Python is faster there."""
+    return isinstance(e, (ast.Subscript, ast.Call)) and cx.builtin(e) != "sorted"

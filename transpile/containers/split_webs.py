@@ -1,0 +1,70 @@
+"""Live-range (web) splitting: an array that takes the name of a list gets its own name."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..frontend.ast_names import binding_pairs, declared_outer, fresh_name, names_used, rename_names
+from ..frontend.ast_walk import copy_tree, walk_nodes
+from ..types.type_env import Env
+from ..types.value_types import ListType
+
+__all__ = ["split_list_webs"]
+
+_INNER = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
+
+
+def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
+    """A copy of `tree` in which a name that stands for a list, and from then on for an array of it,
+    is two; `tree` itself where there is none.
+
+        xs = []                      xs = []
+        for v in x:                  for v in x:
+            xs.append(v)       →         xs.append(v)
+        xs = np.array(xs)            _xs = np.array(xs)
+        return xs                    return _xs
+    """
+    inner = {
+        name for n in walk_nodes(*tree.body) if isinstance(n, _INNER) for name in names_used(n)
+    }
+    inner |= declared_outer(tree)
+    lists = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg) and isinstance(
+        env.type(ast.Name(a.arg, ast.Load())), ListType)}
+    new, taken = tree, names_used(tree)
+    for k in range(len(tree.body)):
+        s = new.body[k]
+        bound_to = (b for n in walk_nodes(s) for b in binding_pairs(n))
+        lists |= {t.id for t, e in bound_to if isinstance(t, ast.Name) and _is_list(e, env)}
+        for name in {*_arrays(s, env)} & lists - inner:
+            taken.add(own := fresh_name(f"_{name}", taken))
+            new = copy_tree(new) if new is tree else new
+            s = new.body[k]
+            for n in walk_nodes(s):
+                if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store):
+                    n.id = own
+            new.body[k + 1 :] = [rename_names(t, {name: own}) for t in new.body[k + 1 :]]
+    return new
+
+
+def _is_list(value: ast.expr, env: Env) -> bool:
+    match value:
+        case ast.List() | ast.ListComp() | ast.BinOp(left=ast.List()):
+            return True
+        case ast.Call(func=func):
+            return env.resolve(func) in (list, sorted)
+    return False
+
+
+def _arrays(s: ast.stmt, env: Env) -> Iterator[str]:
+    """The names that `s` binds to what it makes of an array of what they are."""
+    plain = isinstance(s, ast.Assign) and len(s.targets) == 1
+    for to, value in binding_pairs(s) if plain else ():
+        for n in walk_nodes(value):
+            match n:
+                case ast.Call(ast.Attribute() as func, [ast.Name(id=name), *_]) if (
+                    isinstance(to, ast.Name) and to.id == name
+                    and env.resolve(func) in (np.array, np.asarray)
+                ):
+                    yield name

@@ -1,0 +1,180 @@
+"""Names in an AST: bound, used, free and fresh names, and capture-avoiding renaming."""
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from .ast_walk import child_nodes, copy_tree, walk_nodes
+
+__all__ = [
+    "COMPREHENSIONS", "binding_pairs", "bound_names", "names_bound_once", "declared_outer",
+    "mentions_none", "local_names", "rename_names", "fresh_name", "names_used",
+]
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+_BINDING = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs,
+    ast.MatchStar, ast.MatchMapping, ast.alias,
+)
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def names_used(node: ast.AST) -> set[str]:
+    """Every name that occurs anywhere in `node`."""
+    names = bound_names(node)
+    for n in walk_nodes(node):
+        match n:
+            case ast.Name(id=name) | ast.arg(arg=name):
+                names.add(name)
+            case ast.Global(names=several) | ast.Nonlocal(names=several):
+                names.update(several)
+    return names
+
+
+def fresh_name(stem: str, taken: Container[str]) -> str:
+    """`stem`, or `stem` with the lowest number that makes it new."""
+    name, count = stem, 0
+    while name in taken:
+        count += 1
+        name = f"{stem}_{count}"
+    return name
+
+
+def binding_pairs(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What the assignment `n` binds to what: ``a = e``, and each of ``a, b = e, f``."""
+    match n:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if (
+            len(targets) == len(values)
+            and not any(isinstance(e, ast.Starred) for e in (*targets, *values))
+        ):
+            yield from zip(targets, values, strict=True)
+        case ast.Assign(targets=targets, value=value):
+            yield from ((t, value) for t in targets)
+
+
+def mentions_none(expr: ast.expr, names: Iterable[str]) -> bool:
+    """Whether `expr` mentions none of `names`."""
+    return {n.id for n in walk_nodes(expr) if isinstance(n, ast.Name)}.isdisjoint(names)
+
+
+def bound_names(*nodes: ast.AST) -> set[str]:
+    """Names that statements or targets bind in the scope they stand in."""
+    return {name for node in nodes for n in _in_scope(node) for name in _binds(n)}
+
+
+def _in_scope(node: ast.AST) -> Iterator[ast.AST]:
+    """`node` and what is below it in the same scope; of comprehensions only what a walrus binds."""
+    waiting = [node]
+    while waiting:
+        n = waiting.pop()
+        yield n
+        if isinstance(n, COMPREHENSIONS):
+            yield from (inner.target for inner in walk_nodes(n) if isinstance(inner, ast.NamedExpr))
+        elif not isinstance(n, _SCOPES):
+            waiting += child_nodes(n)
+
+
+def _binds(node: ast.AST) -> Iterable[str]:
+    if isinstance(node, ast.Name):
+        return () if isinstance(node.ctx, ast.Load) else (node.id,)
+    if not isinstance(node, _BINDING):
+        return ()
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return (name,)
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            return (name,)
+        case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return (name,)
+        case ast.alias(name=name, asname=asname):
+            return (asname or name.partition(".")[0],)
+    return ()
+
+
+def declared_outer(function: ast.FunctionDef) -> set[str]:
+    """The names that `function` declares global or nonlocal."""
+    inner = (n for s in function.body for n in _in_scope(s))
+    return {name for n in inner if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+
+
+def local_names(function: ast.FunctionDef | ast.Lambda) -> set[str]:
+    """The names that are local to `function`."""
+    given = {a.arg for a in walk_nodes(function.args) if isinstance(a, ast.arg)}
+    if isinstance(function, ast.Lambda):
+        return given | bound_names(function.body)
+    return given | bound_names(*function.body) - declared_outer(function)
+
+
+def rename_names(node: _Node, names: Mapping[str, str | ast.expr]) -> _Node:
+    """A copy of `node` with names changed, those that an inner scope binds for itself apart; in
+    the place of a name that is only read an expression may stand.
+    """
+    return _Rename(names).visit(copy_tree(node))  # type: ignore[no-any-return]
+
+
+class _Rename(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str | ast.expr]) -> None:
+        self.names = names
+
+    def _without(self, own: Iterable[str]) -> _Rename:
+        hidden = set(own)
+        return _Rename({k: v for k, v in self.names.items() if k not in hidden})
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        new = self.names.get(node.id, node.id)
+        if isinstance(new, ast.expr):
+            return copy_tree(new)
+        node.id = new
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        node.args = self.visit(node.args)
+        node.body = self._without(local_names(node)).visit(node.body)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        inner = self._without(local_names(node))
+        node.args = self.visit(node.args)
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.body = [inner.visit(s) for s in node.body]
+        new = self.names.get(node.name, node.name)
+        assert isinstance(new, str), "a function that is defined here is not only read"
+        node.name = new
+        return node
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.Nonlocal:
+        node.names = [str(self.names.get(name, name)) for name in node.names]
+        return node
+
+    def _comprehension(self, node: Any) -> Any:
+        outermost = node.generators[0]
+        first, outermost.iter = self.visit(outermost.iter), ast.Constant(None)
+        inner = self._without(bound_names(*(g.target for g in node.generators)))
+        node = inner.generic_visit(node)
+        outermost.iter = first
+        return node
+
+    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
+
+
+def names_bound_once(tree: ast.FunctionDef) -> set[str]:
+    """The names that `tree` binds at one place, outside loops."""
+    inside: set[ast.AST] = set()
+    stores: list[ast.Name] = []
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        n, looped = waiting.pop()
+        looped = looped or isinstance(n, (ast.For, ast.While))
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+            stores.append(n)
+            if looped:
+                inside.add(n)
+        waiting += ((child, looped) for child in child_nodes(n))
+    count = Counter(n.id for n in stores)
+    given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    return {n.id for n in stores if count[n.id] == 1 and n not in inside} - given

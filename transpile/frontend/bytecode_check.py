@@ -1,0 +1,134 @@
+"""Bytecode check: whether a ``def`` is what a function was compiled from.
+
+The file may have changed since the function was defined.
+"""
+from __future__ import annotations
+import __future__
+
+import ast
+import dis
+import types
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+from .suppress_warnings import suppress_warnings
+
+__all__ = ["FUTURE", "without_annotations", "compiles_to", "is_lambda"]
+
+FUTURE = reduce(
+    int.__or__, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
+)
+_NEUTRAL = {"CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL"}
+_SYNONYMS = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL_FUNCTION"}
+
+
+def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
+    """Whether `tree` compiles to the bytecode that `fn` has."""
+    code = fn.__code__
+    text: list[ast.stmt] = [without_annotations(tree)]
+    *outer, own = fn.__qualname__.split(".")
+    if outer and outer[-1] != "<locals>":  # names such as __x are mangled inside a class
+        own = outer[-1]
+        text = [_class(own, text)]
+    free = [n for n in code.co_freevars if n != "__class__"]
+    if own not in free:
+        text.insert(0, ast.Global([own]))
+    module = ast.fix_missing_locations(ast.Module([_function("_", free, text)], []))
+    flags = code.co_flags & FUTURE
+    try:
+        with suppress_warnings():
+            compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return any(_same(c, code) for c in _codes(compiled) if c.co_name == code.co_name)
+
+
+def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
+    """Whether `tree` compiles to the bytecode that `fn`, a lambda, has; not one within it."""
+    code = fn.__code__
+    text: list[ast.stmt] = [
+        ast.Expr(ast.copy_location(ast.Lambda(_plain_arguments(tree.args), tree.body), tree))
+    ]
+    module = ast.fix_missing_locations(ast.Module([_function("_", code.co_freevars, text)], []))
+    flags = code.co_flags & FUTURE
+    try:
+        with suppress_warnings():
+            compiled = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    outermost = next(c for c in _codes(compiled) if c.co_name == code.co_name)
+    return _same(outermost, code)
+
+
+def without_annotations(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """The function without decorators, defaults and annotations, which run outside it."""
+    bare = {f: getattr(tree, f) for f in tree._fields} | {"decorator_list": [], "returns": None}
+    node = ast.FunctionDef(**bare)
+    node.args = _plain_arguments(tree.args)
+    return ast.copy_location(node, tree)
+
+
+def _plain_arguments(a: ast.arguments) -> ast.arguments:
+    constant: ast.expr = ast.Constant(None)
+    return ast.arguments(
+        posonlyargs=_unannotated(a.posonlyargs),
+        args=_unannotated(a.args),
+        vararg=a.vararg and ast.arg(a.vararg.arg),
+        kwonlyargs=_unannotated(a.kwonlyargs),
+        kw_defaults=[d and constant for d in a.kw_defaults],
+        kwarg=a.kwarg and ast.arg(a.kwarg.arg),
+        defaults=[constant for _ in a.defaults],
+    )
+
+
+def _unannotated(args: Sequence[ast.arg]) -> list[ast.arg]:
+    return [ast.arg(a.arg) for a in args]
+
+
+def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:
+    node = ast.parse(f"def {name}({', '.join(parameters)}): pass").body[0]
+    assert isinstance(node, ast.FunctionDef)
+    node.body = body
+    return node
+
+
+def _class(name: str, body: list[ast.stmt]) -> ast.ClassDef:
+    node = ast.parse(f"class {name}: pass").body[0]
+    assert isinstance(node, ast.ClassDef)
+    node.body = body
+    return node
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _same(a: types.CodeType, b: types.CodeType) -> bool:
+    x, y = _instructions(a), _instructions(b)
+    return len(x) == len(y) and all(
+        p == q and _same_value(v, w) for (p, v), (q, w) in zip(x, y, strict=True)
+    )
+
+
+def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
+    """Instructions by name and what they work on.
+
+    How a method is called is left out: it depends on what the module imports.
+    """
+    out: list[tuple[str, object]] = []
+    for i in dis.get_instructions(code):
+        if i.opname not in _NEUTRAL:
+            jump = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs
+            out.append((_SYNONYMS.get(i.opname, i.opname), None if jump else i.argval))
+    return out
+
+
+def _same_value(a: object, b: object) -> bool:
+    if isinstance(a, types.CodeType) and isinstance(b, types.CodeType):
+        return _same(a, b)
+    if isinstance(a, str) and isinstance(b, str):  # Python 3.10: qualified names of inner functions
+        return a.rpartition("<locals>")[2] == b.rpartition("<locals>")[2]
+    return type(a) is type(b) and repr(a) == repr(b)

@@ -1,0 +1,82 @@
+"""Maps plans and refusals of inlined code back to the functions that it came from."""
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from loopir.nodes import Span
+
+from ...call_plan import CapturedExpr, Plan, StatusSource
+from ...diagnostics import Refused
+from ..ast_walk import copy_tree
+from ..inlined_at import InlinedAt
+from .inliner import Inliner
+
+__all__ = ["plan_with_captures", "refusal_in_source", "bind_captures"]
+
+
+def plan_with_captures(plan: Plan, inliner: Inliner) -> Plan:
+    """`plan`, which also reads what helpers know and asks whether they are what they were."""
+    homes, refs = inliner.found()
+    sources = tuple(_sourced(s, inliner.places) for s in plan.sources)
+    new = tuple(r for r in refs if r not in plan.refs)
+    return replace(plan, homes=homes, refs=(*new, *plan.refs), sources=sources)
+
+
+def _sourced(source: StatusSource, places: Sequence[InlinedAt | None]) -> StatusSource:
+    place = places[source.place]
+    if place is None:
+        return source
+    return replace(source, line=place.line, of=place.function, place=0)
+
+
+def _holds(span: Span | None, other: Span | None) -> bool:
+    """Whether what is at `other` stands in what is at `span`."""
+    if span is None or other is None:
+        return False
+    ends = (other.end_line, other.end_col) <= (span.end_line, span.end_col)
+    return ends and (span.line, span.col) <= (other.line, other.col)
+
+
+def refusal_in_source(refused: Refused, inliner: Inliner) -> Refused:
+    """`refused` in the words of the source, with the line of the helper that is to blame."""
+    around = (r for r in inliner.refused if _holds(r.rejection.span, refused.rejection.span))
+    refused = next(around, refused)
+    rejection, place = refused.rejection, inliner.places[refused.place]
+
+    def spelled(name: re.Match[str]) -> str:
+        return inliner.spelled.get(name[0], name[0])
+
+    rejection = replace(rejection, message=re.sub(r"\w+", spelled, rejection.message))
+    if place is None:
+        return Refused(rejection)
+    said, note = f"in `{place.name}`, {place.path}:{place.line}", rejection.note
+    return Refused(replace(rejection, note=f"{said}; {note}" if note else said))
+
+
+def bind_captures(tree: ast.FunctionDef, homes: Sequence[CapturedExpr]) -> ast.FunctionDef:
+    """`tree` as a function that can be run: it first reads what inlined functions know."""
+    if not homes:
+        return tree
+    new = copy_tree(tree)
+    texts = [f"{home.name} = {home.expr}" for home in homes]
+    if any(home.generator for home in homes):
+        texts.insert(0, "from transpile import random_numbers as _draws")
+    after = [home.after for home in homes if home.after]
+    if after:
+        text = "\n".join(("try: pass", "finally:", *(f"    {line}" for line in after)))
+        (whole,) = _placed(text, tree)
+        assert isinstance(whole, ast.Try)
+        whole.body = new.body
+        new.body = [whole]
+    new.body = [*_placed("\n".join(texts), tree), *new.body]
+    return new
+
+
+def _placed(text: str, tree: ast.FunctionDef) -> list[ast.stmt]:
+    lines = ast.parse(text).body
+    for node in [n for line in lines for n in ast.walk(line)]:
+        ast.copy_location(node, tree.body[0])
+    return lines

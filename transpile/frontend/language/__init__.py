@@ -1,0 +1,1 @@
+"""Desugaring: macros that rewrite language forms and builtins to core Python."""

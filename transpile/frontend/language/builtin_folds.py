@@ -1,0 +1,424 @@
+"""Builtin reductions: ``sum min max any all``, ``key=``, and ``functools.reduce`` → loops."""
+from __future__ import annotations
+
+import ast
+import functools
+import math
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from ...types.value_types import ScalarType
+from ..ast_names import bound_names, rename_names
+from ..macros.macro_context import Context, Part
+from ..macros.macro_index import fires_on
+from ..macros.replay_guards import guarded
+from .comprehensions import all_conditions, is_suspending, nested_loops, with_fresh_variables
+from .for_loops import paired_targets
+from .iterables import Stream, stream_of
+
+__all__ = [
+    "EMPTY", "all_fold", "any_fold", "fold_items", "minmax_fold", "sum_fold", "minmax_by_key",
+    "functools_reduce",
+]
+
+_MAY_WARN = (ast.BinOp, ast.Call, ast.UnaryOp)
+
+
+@fires_on(ast.Call, calls=[sum])
+def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A sum starts from the int 0, or from what is given.
+
+        s = sum(v * v for v in x if v > 0)
+    →
+        _sum = 0
+        for _i in range(len(x)):
+            _v = x[_i]
+            if _v > 0:
+                _sum = _sum + _v * _v
+        s = _sum
+
+    From Python 3.12 on, `sum` of Python floats (not of NumPy's) carries a correction along, where
+    folds are not reassociated.
+    """
+    if cx.builtin(node) != "sum":
+        return None
+    assert isinstance(node, ast.Call)
+    match node.args, node.keywords:
+        case [_], []:
+            start: ast.expr = ast.Constant(0)
+        case ([_, start], []) | ([_], [ast.keyword(arg="start", value=start)]):
+            pass
+        case _:
+            return None
+    items = fold_items(node.args[0], cx)
+    if items is None:
+        return None
+    if sys.version_info >= (3, 12) and _may_be_floats(items, cx):
+        cx.folds("f64")
+    if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in ast.walk(items)):
+        cx.steps()  # its warnings come behind those of all the elements
+    total = cx.fresh("sum")
+    step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
+    cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
+    cx.before(*nested_loops(items.generators, step, cx))
+    return cx.expr("TOTAL", TOTAL=total)
+
+
+def _may_be_floats(items: ast.GeneratorExp | ast.ListComp, cx: Context) -> bool:
+    """Whether there may be Python's floats among them."""
+    types = cx.facts.each(ast.ListComp(items.elt, items.generators)).types
+    return not types or ScalarType("f64", weak=True) in types
+
+
+@fires_on(ast.Call, calls=[any])
+def any_fold(node: ast.AST, cx: Context) -> ast.expr | None:
+    """After the first true element nothing more is evaluated. Of a list, everything has been.
+
+        b = any(v > t for v in x)
+        c = any([v > t for v in x])
+    →
+        _any = False
+        for _i in range(len(x)):
+            _v = x[_i]
+            _any = _any or bool(_v > t)
+        b = _any
+        _any_1 = False
+        for _i_1 in range(len(x)):
+            _v_1 = x[_i_1]
+            _any_1 = bool(_v_1 > t) or _any_1
+        c = _any_1
+    """
+    return _search(node, cx, "any")
+
+
+@fires_on(ast.Call, calls=[all])
+def all_fold(node: ast.AST, cx: Context) -> ast.expr | None:
+    """After the first false element nothing more is evaluated.
+
+        b = all(v > t for v in x if v == v)
+    →
+        _all = True
+        for _i in range(len(x)):
+            _v = x[_i]
+            _all = _all and bool(not _v == _v or _v > t)
+        b = _all
+    """
+    return _search(node, cx, "all")
+
+
+@fires_on(ast.Call, calls=[max, min])
+def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
+    """The first element, then each that is strictly better. Of nothing: Python's own error.
+
+        s = max(v * v for v in x)
+        t = min(v for v in x if v > 0)
+    →
+        if len(x) < 1:
+            raise ValueError('max() …')
+        _v = x[0]
+        _max = _v * _v
+        for _i in range(1, len(x)):
+            _v = x[_i]
+            _max = max(_max, _v * _v)
+        s = _max
+        _seen = False
+        _min = 0
+        for _i_1 in range(len(x)):
+            _v_1 = x[_i_1]
+            if _v_1 > 0:
+                _min = min(_min, _v_1) if _seen else _v_1
+                _seen = True
+        if not _seen:
+            raise ValueError('min() …')
+        t = _min
+    """
+    function = cx.builtin(node)
+    match node:
+        case ast.Call(args=[a], keywords=[]) if function in EMPTY and cx.means("ValueError"):
+            items = fold_items(a, cx)
+            if items is None:
+                return None
+            return _peeled(function, items, cx) or _flagged(function, items, cx)
+        case ast.Call(args=[a], keywords=[ast.keyword(arg="default", value=default)]) if (
+            function in EMPTY and _is_number(default)
+        ):
+            items = fold_items(a, cx)
+            return None if items is None else _flagged(function, items, cx, default)
+    return None
+
+
+def _is_number(e: ast.expr) -> bool:
+    if isinstance(e, ast.UnaryOp):
+        return _is_number(e.operand)
+    return isinstance(e, ast.Constant) and isinstance(e.value, (int, float))
+
+
+def _message(function: Callable[[tuple[()]], object]) -> str:
+    try:
+        function(())
+    except ValueError as e:
+        return str(e)
+    raise AssertionError(function)
+
+
+EMPTY = {"min": _message(min), "max": _message(max)}  # worded differently by each Python
+
+
+def fold_items(a: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
+    """What a fold runs over, its variables renamed."""
+    if isinstance(a, (ast.GeneratorExp, ast.ListComp)):
+        return None if is_suspending(a) else with_fresh_variables(a, cx)
+    if cx.fact(a).rank != 1:
+        return None
+    each = cx.expr("(V for V in X)", V=cx.fresh("v"), X=a)
+    assert isinstance(each, ast.GeneratorExp)
+    return each
+
+
+def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
+    match node:
+        case ast.Call(args=[a], keywords=[]) if cx.builtin(node) == function and cx.means("bool"):
+            items = fold_items(a, cx)
+        case _:
+            return None
+    if items is None:
+        return None
+    *outer, last = items.generators
+    found = cx.fresh(function)
+    is_any = function == "any"
+    test = _test(items.elt, last.ifs, is_any, cx)
+    is_list = isinstance(items, ast.ListComp)
+    if not is_list:
+        cx.searches()
+    order = "E {} FOUND" if is_list else "FOUND {} E"
+    word = "or" if is_any else "and"
+    step = cx.code("FOUND = " + order.format(word), FOUND=found, E=test)
+    last = ast.comprehension(last.target, last.iter, [], 0)
+    cx.before(*cx.code("FOUND = START", FOUND=found, START=ast.Constant(not is_any)))
+    cx.before(*nested_loops([*outer, last], step, cx))
+    return cx.expr("FOUND", FOUND=found)
+
+
+def _test(e: ast.expr, ifs: list[ast.expr], is_any: bool, cx: Context) -> ast.expr:
+    """Whether an element ends the search (any) or lets it go on (all), as a Python bool."""
+    if ifs:
+        text = "C and E" if is_any else "not C or E"
+        e = cx.expr(text, C=all_conditions(ifs, cx), E=e)
+    return cx.expr("bool(E)", E=e)
+
+
+def _peeled(
+    function: str, items: ast.GeneratorExp | ast.ListComp, cx: Context
+) -> ast.expr | None:
+    """One plain clause: the first element is taken before the loop."""
+    match items.generators:
+        case [ast.comprehension(target=target, iter=it, ifs=[])]:
+            s = stream_of(it, cx, ())
+        case _:
+            return None
+    first = paired_targets(target, s.at(ast.Constant(0))) if s else None
+    if s is None or first is None:
+        return None
+    best, index = cx.fresh(function), cx.fresh("i")
+    rest = paired_targets(target, s.at(ast.Name(index, ast.Load()))) or []
+    text = """
+        if N < 1:
+            raise ValueError(EMPTY)
+        FIRST
+        BEST = E
+        for I in range(1, N):
+            REST
+            BEST = MINMAX(BEST, E)
+    """
+    lines = cx.code(
+        text,
+        N=s.length,
+        EMPTY=ast.Constant(EMPTY[function]),
+        FIRST=_bind(first, cx),
+        BEST=best,
+        I=index,
+        REST=_bind(rest, cx),
+        MINMAX=function,
+        E=items.elt,
+    )
+    cx.before(*s.setup, *lines)
+    return cx.expr("BEST", BEST=best)
+
+
+def _flagged(
+    function: str,
+    items: ast.GeneratorExp | ast.ListComp,
+    cx: Context,
+    default: ast.expr | None = None,
+) -> ast.expr:
+    """Filters, several clauses, a default: a flag tells whether there has been an element."""
+    seen, best = cx.fresh("seen"), cx.fresh(function)
+    value = items.elt if isinstance(items.elt, ast.Name) else ast.Name(cx.fresh("e"), ast.Load())
+    take = [] if value is items.elt else cx.code("VALUE = E", VALUE=value, E=items.elt)
+    text = """
+        BEST = MINMAX(BEST, E) if SEEN else E
+        SEEN = True
+    """
+    step = [*take, *cx.code(text, BEST=best, SEEN=seen, MINMAX=function, E=value)]
+    if default is None:
+        message = ast.Constant(EMPTY[function])
+        end = cx.code("if not SEEN: raise ValueError(EMPTY)", SEEN=seen, EMPTY=message)
+    else:
+        end = cx.code("if not SEEN: BEST = DEFAULT", SEEN=seen, BEST=best, DEFAULT=default)
+    cx.before(*cx.code("SEEN = False; BEST = 0", SEEN=seen, BEST=best))
+    cx.before(*nested_loops(items.generators, step, cx), *end)
+    return cx.expr("BEST", BEST=best)
+
+
+def _bind(of: list[tuple[ast.expr, ast.expr]], cx: Context) -> list[ast.stmt]:
+    return [line for t, e in of for line in cx.code("TARGET = E", TARGET=t, E=e)]
+
+
+_KEYS = (abs, float, int, math.sqrt, math.floor, np.abs, np.sqrt, np.square)
+
+
+@fires_on(ast.Call, calls=[max, min])
+def minmax_by_key(node: ast.AST, cx: Context) -> ast.expr | None:
+    """The first of the best.
+
+        i = min(range(n), key=lambda p: abs(x[p]))
+    →
+        if n < 1:
+            raise ValueError('min() …')
+        _v_1 = 0
+        _best = _v_1
+        _key = abs(x[_best])
+        for _i in range(1, n):
+            _v_1 = _i
+            _e = _v_1
+            _key_1 = abs(x[_e])
+            if _key_1 < _key:
+                _best = _e
+                _key = _key_1
+        i = _best
+    """
+    function = cx.builtin(node)
+    key: ast.expr | None = None
+    match node:
+        case ast.Call(args=[a], keywords=[ast.keyword(arg="key", value=key)]):
+            pass
+        case ast.Call(args=[ast.GeneratorExp(elt=ast.Tuple()) as a], keywords=[]):
+            pass
+        case _:
+            return None
+    if function not in EMPTY or not cx.means("ValueError", "range", "len") or bound_names(a):
+        return None
+    if cx.builtin(a) == "range":
+        a = cx.expr("(V for V in X)", V=cx.fresh("v"), X=a)
+    items = None if is_suspending(a) else fold_items(a, cx)
+    match items and items.generators:
+        case [ast.comprehension(ifs=[]) as each]:
+            s = stream_of(each.iter, cx, ())
+        case _:
+            return None
+    if items is None or s is None or s.checks:
+        return None
+    return _keep_best(function, items.elt, key, each.target, s, cx)
+
+
+def _keep_best(
+    function: str, item: ast.expr, key: ast.expr | None, target: ast.expr, s: Stream, cx: Context
+) -> ast.expr | None:
+    index = ast.Name(cx.fresh("i"), ast.Load())
+    first, rest = paired_targets(target, s.at(ast.Constant(0))), paired_targets(target, s.at(index))
+    if first is None or rest is None:
+        return None
+    places = item.elts if isinstance(item, ast.Tuple) else [item]
+    best, given = ([ast.Name(cx.fresh(hint), ast.Load()) for _ in places] for hint in ("best", "e"))
+    holds, takes = ([*zip(names, places, strict=True)] for names in (best, given))
+    start, step = _bind([*first, *holds], cx), _bind([*rest, *takes], cx)
+    taken = _bind([*zip(best, given, strict=True)], cx)
+    least, more = _names_display(best), _names_display(given)
+    if key is not None:
+        of_best, of_given = _key_of_item(key, best, cx), _key_of_item(key, given, cx)
+        if of_best is None or of_given is None:
+            return None
+        least, more = (cx.expr("N", N=cx.fresh("key")) for _ in range(2))
+        start += cx.code("K = E", K=least, E=of_best)
+        step += cx.code("K = E", K=more, E=of_given)
+        taken += cx.code("K = M", K=least, M=more)
+    text = """
+        if N < 1:
+            raise ValueError(EMPTY)
+        START
+        for I in range(1, N):
+            STEP
+            if BETTER: TAKEN
+    """
+    better = cx.expr("M > K" if function == "max" else "M < K", M=more, K=least)
+    empty = ast.Constant(EMPTY[function])
+    cx.before(*s.setup, *cx.code(
+        text, N=s.length, EMPTY=empty, START=start, I=index, STEP=step, BETTER=better, TAKEN=taken
+    ))
+    return _names_display(best)
+
+
+def _names_display(names: list[ast.Name]) -> ast.expr:
+    return names[0] if len(names) == 1 else ast.Tuple([*names], ast.Load())
+
+
+def _key_of_item(key: ast.expr, names: list[ast.Name], cx: Context) -> ast.expr | None:
+    """The key of an item; None where that is not known to be a number alone."""
+    match key:
+        case ast.Lambda(args=ast.arguments(args=[a], defaults=[]), body=body) if (
+            len(names) == 1 and not bound_names(body) and not isinstance(body, ast.Tuple)
+        ):
+            return rename_names(body, {a.arg: names[0].id})
+    plain = len(names) == 1 and any(cx.resolve(key) is f for f in _KEYS)
+    return cx.expr("KEY(E)", KEY=key, E=names[0]) if plain else None
+
+
+@fires_on(ast.Call, calls=[functools.reduce])
+def functools_reduce(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What a function of two makes of one item after the other.
+
+        s = reduce(lambda a, b: a * b, x)
+    →
+        if len(x) < 1:
+            "Python's to answer"
+            _acc = reduce(lambda a, b: a * b, x)
+        else:
+            _acc = x[0]
+            for _i in range(len(x) - 1):
+                _v = x[_i + 1]
+                _acc = _acc * _v
+        s = _acc
+    """
+    match node:
+        case ast.Call(func=func, args=[of, items, *start], keywords=[]) if (
+            cx.resolve(func) is functools.reduce and len(start) < 2
+        ):
+            pass
+        case _:
+            return None
+    acc, v = cx.fresh("acc"), cx.fresh("v")
+    step = _applied(of, acc, v, cx)
+    known = isinstance(items, ast.Name) and cx.fact(items).rank == 1 and not cx.fact(items).rows
+    if step is None or not known or bound_names(*start):
+        return None
+    parts: dict[str, Part] = {"ACC": acc, "V": v, "X": items, "STEP": step}
+    if start:
+        cx.before(*cx.code("ACC = FIRST\nfor V in X: ACC = STEP", FIRST=start[0], **parts))
+        return cx.expr(acc)
+    (original,) = cx.code("ACC = E", ACC=acc, E=node)
+    lines = cx.code("ACC = X[0]\nfor V in X[1:]: ACC = STEP", **parts)
+    cx.before(*guarded([cx.expr("len(X) < 1", X=items)], original, lines, cx))
+    return cx.expr(acc)
+
+
+def _applied(of: ast.expr, acc: str, v: str, cx: Context) -> ast.expr | None:
+    """What `of` makes of the two."""
+    match of:
+        case ast.Lambda(args=ast.arguments(args=[a, b], defaults=[], kwonlyargs=[], vararg=None,
+                                           kwarg=None, posonlyargs=[]), body=body):
+            return rename_names(body, {a.arg: acc, b.arg: v})
+        case ast.Name() | ast.Attribute():
+            return cx.expr("F(ACC, V)", F=of, ACC=cx.expr(acc), V=cx.expr(v))
+    return None

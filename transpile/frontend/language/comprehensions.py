@@ -1,0 +1,281 @@
+"""Comprehensions, generators, ``map`` and ``filter`` → loops that append.
+
+``map`` and ``filter`` become generator expressions before calls are inlined.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from ...analysis.tuple_types import whole_tuple_names
+from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
+from ..ast_walk import copy_tree, is_none, walk_nodes
+from ..macros.macro_context import Context
+from ..macros.macro_index import fires_on
+
+__all__ = [
+    "all_conditions", "collected_generator", "is_repeated_rows", "list_comprehension",
+    "repeated_list", "nested_loops", "with_fresh_variables", "is_suspending", "map_to_generators",
+]
+
+C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
+
+
+@fires_on(ast.ListComp)
+def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A list is filled by a loop; the comprehension's variables keep a scope of their own.
+
+        out = [v * 2 for v in x if v > t]
+    →
+        _list = []
+        for _i in range(len(x)):
+            _v = x[_i]
+            if _v > t:
+                _list.append(_v * 2)
+        out = _list
+    """
+    if not isinstance(node, ast.ListComp) or is_suspending(node) or is_repeated_rows(node, cx):
+        return None
+    comprehension = with_fresh_variables(node, cx)
+    name = cx.fresh("list")
+    append = cx.code("LIST.append(E)", LIST=name, E=comprehension.elt)
+    cx.before(*cx.code("LIST = []", LIST=name), *nested_loops(comprehension.generators, append, cx))
+    return cx.expr("LIST", LIST=name)
+
+
+@fires_on(ast.ListComp, elt=ast.Constant)
+def repeated_list(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A constant, so many times.
+
+        out = [0 for i in range(n)]
+    →
+        out = [0] * n
+    """
+    match node:
+        case ast.ListComp(
+            elt=ast.Constant(value=bool() | int() | float()) as one,
+            generators=[
+                ast.comprehension(target=ast.Name(), iter=ast.Call(args=[times]) as over, ifs=[])
+            ],
+        ) if cx.builtin(over) == "range":
+            return cx.expr("[C] * N", C=one, N=times) if cx.fact(times).is_int else None
+    return None
+
+
+def is_repeated_rows(node: ast.expr, cx: Context) -> bool:
+    """Whether it is a list of lists, each of one value so many times, of which each is another."""
+    match node:
+        case ast.ListComp(
+            elt=one,
+            generators=[
+                ast.comprehension(
+                    target=ast.Name(id=name), iter=ast.Call(args=[_]) as over, ifs=[]
+                )
+            ],
+        ) if cx.builtin(over) == "range":
+            names = (n for n in ast.walk(one) if isinstance(n, ast.Name) and n.id == name)
+            unread = not any(isinstance(n.ctx, ast.Load) for n in names)
+            return unread and (is_repeated_rows(one, cx) or repeated_list(one, cx) is not None)
+        case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult()) | ast.BinOp(
+            op=ast.Mult(), right=ast.List(elts=[one])
+        ):
+            return cx.fact(one).rank == 0
+    return False
+
+
+@fires_on(ast.Call, calls=[list, tuple, np.fromiter])
+def collected_generator(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What takes all of a generator takes a list.
+
+        u = list(v * 2 for v in x)
+        w = tuple(v * 2 for v in x)
+        z = list(x)
+    →
+        _list = []
+        for _i in range(len(x)):
+            _v = x[_i]
+            _list.append(_v * 2)
+        u = _list
+        _list_1 = []
+        for _i_1 in range(len(x)):
+            _v_1 = x[_i_1]
+            _list_1.append(_v_1 * 2)
+        w = tuple(_list_1)
+        _list_2 = []
+        for _i_2 in range(len(x)):
+            _v_2 = x[_i_2]
+            _list_2.append(_v_2)
+        z = _list_2
+    """
+    match node:
+        case ast.Call(func=func, args=[ast.GeneratorExp() as g, *rest]) if not is_suspending(g):
+            items = ast.copy_location(ast.ListComp(g.elt, g.generators), g)
+            if cx.builtin(node) == "list" and not rest and not node.keywords:
+                return items
+            if cx.builtin(node) == "tuple" or cx.resolve(func) is np.fromiter:
+                call = ast.Call(func, [items, *rest], node.keywords)
+                return ast.copy_location(call, node)
+        case ast.Call(args=[x], keywords=[]) if cx.builtin(node) == "list" and cx.fact(x).rank:
+            return cx.expr("[v for v in X]", X=x)
+    return None
+
+
+def with_fresh_variables(node: C, cx: Context) -> C:
+    """The comprehension with fresh names for the variables that it binds."""
+    targets = bound_names(*(g.target for g in node.generators))
+    names = {n: cx.fresh(n) for n in sorted(targets)}
+    first = node.generators[0].iter
+    inner = type(node)(
+        rename_names(node.elt, names),
+        [
+            ast.comprehension(
+                target=rename_names(g.target, names),
+                iter=rename_names(g.iter, names),
+                ifs=[rename_names(c, names) for c in g.ifs],
+                is_async=0,
+            )
+            for g in node.generators
+        ],
+    )
+    cx.facts.apart |= {*names.values()} - whole_tuple_names(inner)
+    inner.generators[0].iter = first  # evaluated outside
+    return ast.copy_location(inner, node)
+
+
+def nested_loops(
+    generators: Sequence[ast.comprehension], innermost: list[ast.stmt], cx: Context
+) -> list[ast.stmt]:
+    """``for … if …`` clauses, names being fresh already, as loops around `innermost`."""
+    if not generators:
+        return innermost
+    g, *rest = generators
+    body = nested_loops(rest, innermost, cx)
+    if g.ifs:
+        body = cx.code("if C: BODY", C=all_conditions(g.ifs, cx), BODY=body)
+    if isinstance(g.iter, ast.GeneratorExp) and not is_suspending(g.iter):
+        inner = with_fresh_variables(g.iter, cx)  # a generator over a generator: one loop nest
+        bind = cx.code("TARGET = E", TARGET=g.target, E=inner.elt)
+        return nested_loops(inner.generators, [*bind, *body], cx)
+    return cx.code("for TARGET in X: BODY", TARGET=g.target, X=g.iter, BODY=body)
+
+
+def all_conditions(conditions: Sequence[ast.expr], cx: Context) -> ast.expr:
+    """``a and b and …``"""
+    if len(conditions) == 1:
+        return conditions[0]
+    return ast.copy_location(ast.BoolOp(ast.And(), list(conditions)), cx.at)
+
+
+def is_suspending(node: ast.AST) -> bool:
+    """Whether a comprehension does more than compute: waits, or yields."""
+    banned = (ast.Await, ast.Yield, ast.YieldFrom)
+    return any(
+        isinstance(n, banned) or (isinstance(n, ast.comprehension) and n.is_async)
+        for n in ast.walk(node)
+    )
+
+
+_Resolve = Callable[[ast.expr], object]
+
+
+def map_to_generators(tree: ast.FunctionDef, resolve: _Resolve) -> ast.FunctionDef:
+    """A copy of `tree` without calls of the builtins ``map`` and ``filter``, where what they call
+    is a name or a ``lambda``, and without loops over generators; `tree` itself where there is none.
+
+        s = sum(map(lambda v: v * k, x))
+        u = list(filter(good, x))
+        for v in (w * 2 for w in x if w > s):
+            s = s + v
+    →
+        s = sum((_v * k for _v in x))
+        u = list((_v_1 for _v_1 in x if good(_v_1)))
+        for _v_2 in x:
+            if _v_2 > s:
+                v = _v_2 * 2
+                s = s + v
+    """
+    nodes = [*walk_nodes(*tree.body)]
+    names = (n.func for n in nodes if isinstance(n, ast.Call))
+    known = {f.id for f in names if isinstance(f, ast.Name) and any(
+        resolve(f) is b for b in (map, filter))}
+    walked = any(isinstance(n, ast.For) and isinstance(n.iter, ast.GeneratorExp) for n in nodes)
+    if not known and not walked:
+        return tree
+    zips = resolve(ast.Name("zip", ast.Load())) is zip
+    new = _MapToGenerators(known, names_used(tree), zips).visit(copy_tree(tree))
+    assert isinstance(new, ast.FunctionDef)
+    return ast.fix_missing_locations(new)
+
+
+class _MapToGenerators(ast.NodeTransformer):
+    def __init__(self, known: set[str], taken: set[str], zips: bool) -> None:
+        self.known, self.taken, self.zips = known, taken, zips
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Name(id=called), args=[function, *streams], keywords=[]) if (
+                called in self.known and streams and (len(streams) == 1 or self.zips)
+                and not any(isinstance(s, ast.Starred) for s in streams)
+            ):
+                made = self._made(called, function, streams)
+                return node if made is None else ast.copy_location(made, node)
+        return node
+
+    def _made(
+        self, called: str, function: ast.expr, streams: list[ast.expr]
+    ) -> ast.GeneratorExp | None:
+        items = [ast.Name(self._fresh(), ast.Store()) for _ in streams]
+        loads: list[ast.expr] = [ast.Name(n.id, ast.Load()) for n in items]
+        value = _applied_function(function, loads)
+        if called == "filter" and is_none(function):
+            value = loads[0]
+        keeps = called == "filter"
+        if value is None or (keeps and len(streams) != 1):
+            return None
+        target: ast.expr = items[0] if len(items) == 1 else ast.Tuple([*items], ast.Store())
+        zipped = ast.Call(ast.Name("zip", ast.Load()), streams, [])
+        stream = streams[0] if len(streams) == 1 else zipped
+        each = ast.comprehension(target, stream, [value] if keeps else [], 0)
+        return ast.GeneratorExp(loads[0] if keeps else value, [each])
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        self.generic_visit(node)
+        match node.iter:
+            case ast.GeneratorExp(elt=value, generators=[ast.comprehension(
+                target=target, iter=stream, ifs=tests, is_async=0
+            )]) if not any(isinstance(n, ast.NamedExpr) for n in walk_nodes(node.iter)):
+                names: dict[str, str | ast.expr] = {n: self._fresh() for n in bound_names(target)}
+                lines = [ast.Assign([node.target], rename_names(value, names)), *node.body]
+                for test in reversed(tests):
+                    lines = [ast.If(rename_names(test, names), lines, [])]
+                node.target, node.iter, node.body = rename_names(target, names), stream, lines
+                for n in walk_nodes(*lines):
+                    if not hasattr(n, "lineno"):
+                        ast.copy_location(n, value)
+        return node
+
+    def _fresh(self) -> str:
+        name = fresh_name("_v", self.taken)
+        self.taken.add(name)
+        return name
+
+
+def _applied_function(function: ast.expr, given: list[ast.expr]) -> ast.expr | None:
+    """``function(*given)``; the value of a ``lambda`` of so many arguments."""
+    match function:
+        case ast.Name() | ast.Attribute():
+            return ast.Call(function, given, [])
+        case ast.Lambda(args=ast.arguments(
+            posonlyargs=first, args=others, vararg=None, kwonlyargs=[], kwarg=None, defaults=[]
+        ), body=body) if len(first) + len(others) == len(given):
+            within = [n for n in walk_nodes(body) if isinstance(n, (ast.Lambda, ast.NamedExpr))]
+            names = (a.arg for a in (*first, *others))
+            parts = dict(zip(names, given, strict=True))
+            if within or local_names(function) != parts.keys():
+                return None
+            return rename_names(body, parts)
+    return None

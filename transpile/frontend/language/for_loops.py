@@ -1,0 +1,194 @@
+"""``for`` over arrays, ``enumerate``, ``zip`` and ``reversed`` → ``for`` over a range."""
+from __future__ import annotations
+
+import ast
+
+from ...analysis.shape_rules import RESIZING
+from ..ast_names import bound_names, mentions_none
+from ..macros.list_kind import is_list
+from ..macros.macro_context import Context
+from ..macros.macro_index import fires_on
+from ..macros.replay_guards import guarded
+from .iterables import Element, Stream, arange_as_range, stream_of
+
+__all__ = ["for_loop", "loop_over_changing_list", "paired_targets", "resized_names"]
+
+
+@fires_on(ast.For)
+def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Index loops. A loop variable that the body changes gets an index of its own.
+
+        for v in x:
+            s = s + v
+        for i, (u, v) in enumerate(zip(x, y)):
+            out[i] = u * v
+        for v in reversed(x):
+            s = s * 0.5 + v
+        for i in range(n):
+            i = i + 1
+            s = s + i
+        for v in np.arange(n):
+            s = s + v
+    →
+        for _i in range(len(x)):
+            v = x[_i]
+            s = s + v
+        for i in range(min(len(x), len(y))):
+            u = x[i]
+            v = y[i]
+            out[i] = u * v
+        for _i_1 in range(len(x) - 1, -1, -1):
+            v = x[_i_1]
+            s = s * 0.5 + v
+        for _i_2 in range(n):
+            i = _i_2
+            i = i + 1
+            s = s + i
+        for _i_3 in range(n):
+            v = np.int64(_i_3)
+            s = s + v
+    """
+    if not isinstance(node, ast.For):
+        return None
+    changed = bound_names(*node.body)
+    if cx.builtin(node.iter) == "range":
+        return _over_range(node, cx, changed)
+    if (numbers := arange_as_range(node.iter, cx)) is not None:
+        index = cx.fresh("i")
+        bind = cx.code("TARGET = NP.int64(I)", TARGET=node.target, NP=numbers[0], I=index)
+        return [_loop(node, index, numbers[1], bind, cx)]
+    if not mentions_none(node.iter, resized_names(node.body)):
+        return None
+    backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"
+    iterable = _only_argument(node.iter) if backward else node.iter
+    if iterable is None or (backward and cx.builtin(iterable) in ("zip", "enumerate", "reversed")):
+        return None
+    s = stream_of(iterable, cx, changed | bound_names(node.target))
+    return None if s is None else _over_stream(node, s, backward, cx)
+
+
+@fires_on(ast.For, iter=(ast.Name, ast.Subscript))
+def loop_over_changing_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """A list that is longer or shorter before a loop over it has come to its end; over a part of it
+    as it was.
+
+        w = [n]
+        for top in w:
+            if top > 1:
+                w.append(top // 2)
+    →
+        w = [n]
+        _i = 0
+        while _i < len(w):
+            top = w[_i]
+            _i = _i + 1
+            if top > 1:
+                w.append(top // 2)
+    """
+    match node:
+        case ast.For(target=target, iter=ast.Name(id=name) as of, body=body) if (
+            name in resized_names(body) - bound_names(*body) and is_list(of, cx) and cx.means("len")
+        ):
+            text = """
+                I = 0
+                while I < len(OF):
+                    TARGET = OF[I]
+                    I += 1
+                    BODY
+            """
+            lines = cx.code(text, I=cx.fresh("i"), OF=of, TARGET=target, BODY=body)
+            assert isinstance(lines[-1], ast.While)
+            lines[-1].orelse = node.orelse
+            return lines
+        case ast.For(iter=ast.Subscript(ast.Name(id=name), ast.Slice()) as of, body=body) if (
+            name in resized_names(body) and is_list(of, cx) and cx.means("list")
+        ):
+            own = cx.fresh(name)
+            node.iter = cx.expr("OWN", OWN=own)
+            return [*cx.code("OWN = list(OF)", OWN=own, OF=of), node]
+    return None
+
+
+def _over_range(node: ast.For, cx: Context, changed: set[str]) -> list[ast.stmt] | None:
+    if isinstance(node.target, ast.Name) and node.target.id not in changed:
+        return None
+    index = cx.fresh("i")
+    bind = cx.code("TARGET = I", TARGET=node.target, I=index)
+    return [_loop(node, index, node.iter, bind, cx)]
+
+
+def _over_stream(node: ast.For, s: Stream, backward: bool, cx: Context) -> list[ast.stmt] | None:
+    probe = ast.Name("_", ast.Load())
+    shape = paired_targets(node.target, s.at(probe))
+    if shape is None:
+        return None
+    index = _counter(node, shape, probe) or cx.fresh("i")
+    at = s.at(ast.Name(index, ast.Load()))
+    binds = [
+        line
+        for target, element in paired_targets(node.target, at) or ()
+        if not _is_name(target, element)
+        for line in cx.code("TARGET = E", TARGET=target, E=element)
+    ]
+    header = cx.expr("range(N - 1, -1, -1)" if backward else "range(N)", N=s.length)
+    return [*s.setup, *guarded(s.checks, node, [_loop(node, index, header, binds, cx)], cx)]
+
+
+def _loop(
+    node: ast.For, index: str, header: ast.expr, binds: list[ast.stmt], cx: Context
+) -> ast.stmt:
+    (loop,) = cx.code("for I in R: BODY", I=index, R=header, BODY=[*binds, *node.body])
+    assert isinstance(loop, ast.For)
+    loop.orelse = node.orelse
+    return loop
+
+
+def paired_targets(target: ast.expr, element: Element) -> list[tuple[ast.expr, ast.expr]] | None:
+    """Which part of a target takes which element; None where the shapes differ."""
+    if not isinstance(element, tuple):
+        return [(target, element)]
+    if isinstance(target, ast.Name) and all(isinstance(e, ast.expr) for e in element):
+        return [(target, ast.Tuple([*element], ast.Load()))]  # type: ignore[list-item]
+    if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != len(element):
+        return None
+    parts = [paired_targets(t, e) for t, e in zip(target.elts, element, strict=True)]
+    return None if None in parts else [pair for part in parts if part for pair in part]
+
+
+def _counter(
+    node: ast.For, shape: list[tuple[ast.expr, ast.expr]], probe: ast.expr
+) -> str | None:
+    """The user's own name for the index, if there is one that nothing else binds."""
+    targets = [n.id for t, _ in shape for n in ast.walk(t) if isinstance(n, ast.Name)]
+    for target, element in shape:
+        if element is probe and isinstance(target, ast.Name):
+            single = targets.count(target.id) == 1 and target.id not in bound_names(*node.body)
+            return target.id if single else None
+    return None
+
+
+def _is_name(target: ast.expr, element: ast.expr) -> bool:
+    match target, element:
+        case ast.Name(id=a), ast.Name(id=b):
+            return a == b
+    return False
+
+
+def _only_argument(call: ast.expr) -> ast.expr | None:
+    match call:
+        case ast.Call(args=[a], keywords=[]):
+            return a
+    return None
+
+
+def resized_names(body: list[ast.stmt]) -> set[str]:
+    """Names whose length the body may change."""
+    return {
+        call.func.value.id
+        for s in body
+        for call in ast.walk(s)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in RESIZING
+        and isinstance(call.func.value, ast.Name)
+    }

@@ -1,0 +1,293 @@
+"""Scalar functions: ``pow``, ``math.gcd``, ``operator``, ``np.iinfo``, ``in``, ``assert``."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...analysis.tuple_types import is_repeatable
+from ...types.value_types import ELEMENTS, ScalarType
+from ..ast_names import bound_names
+from ..macros.macro_context import Context
+from ..macros.macro_index import fires_on
+from ..macros.replay_guards import bind_fresh, guarded
+from .type_tests import residual_checks, static_value
+
+__all__ = ["assert_statement", "scalar_call", "in_constants", "is_real", "scalar_identity"]
+
+_LARGEST_ROOT = 1 << 52
+"""Roots of ints below it are those of floats, rounded down."""
+
+_SHORT = 1 << 11
+"""Ints below it are the same in every dtype of floats."""
+
+_MOST = 16
+
+_INT_FUNCTIONS: tuple[tuple[object, str, str], ...] = (
+    (math.factorial, "A < 0", "NAME = 1\nfor I in range(2, A + 1): NAME = NAME * I"),
+    (math.comb, "A < 0 or B < 0",
+     "NAME = 1\nfor I in range(B): NAME = NAME * (A - I) // (I + 1)"),
+    (math.gcd, "",
+     "NAME = A if A >= 0 else -A\nT = B if B >= 0 else -B\n"
+     "while T != 0:\n    S = NAME % T\n    NAME = T\n    T = S"),
+    (math.isqrt, f"A < 0 or A >= {_LARGEST_ROOT}", "NAME = int(NP.sqrt(A))"),
+)
+"""What is Python's, and the other values as plain Python."""
+
+
+@fires_on(ast.Assert)
+def assert_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """The message is Python's to make.
+
+        assert s > 0, "s"
+    →
+        if not s > 0:
+            assert False, 's'
+    """
+    match node:
+        case ast.Assert(test=test, msg=msg) if getattr(test, "value", True) is not False:
+            if not __debug__:
+                return [ast.copy_location(ast.Pass(), node)]
+            (line,) = cx.code("if not TEST: assert False", TEST=test)
+            assert isinstance(line, ast.If)
+            assert isinstance(line.body[0], ast.Assert)
+            line.body[0].msg = msg
+            return [line]
+    return None
+
+
+@fires_on(ast.Call, calls=[divmod, pow, *(row[0] for row in _INT_FUNCTIONS)])
+def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What has no value, or none of 64 bits, is Python's.
+
+        s = pow(s, 2)
+        i, j = divmod(n, 3)
+        i = math.factorial(n)
+    →
+        s = s ** 2
+        _t = n // 3
+        _t_1 = n % 3
+        i = _t
+        j = _t_1
+        if n < 0:
+            "Python's to answer"
+            _n = math.factorial(n)
+        else:
+            _n = 1
+            for _i in range(2, n + 1):
+                _n = _n * _i
+        i = _n
+    """
+    if not isinstance(node, ast.Call) or node.keywords:
+        return None
+    function = cx.resolve(node.func)
+    if function is divmod and len(node.args) == 2 and all(_is_python(a, cx) for a in node.args):
+        pair = [ast.Name(cx.fresh("t"), ast.Load()) for _ in range(2)]
+        a, b = (e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in node.args)
+        cx.before(*cx.code("Q = A // B; R = A % B", Q=pair[0], R=pair[1], A=a, B=b))
+        return ast.copy_location(ast.Tuple([*pair], ast.Load()), node)
+    if function is builtins.pow and len(node.args) == 2:
+        return cx.expr("A ** B", A=node.args[0], B=node.args[1])
+    known = next((spelled for f, *spelled in _INT_FUNCTIONS if f is function), None)
+    ints = all(cx.fact(a).is_int for a in node.args)
+    if known is None or not ints or not cx.means("range", "int"):
+        return None
+    test, text = known
+    if text.count("B") and len(node.args) != 2:
+        return None
+    name = cx.fresh("n")
+
+    def lines() -> list[ast.stmt]:
+        steady = [a if isinstance(a, (ast.Name, ast.Constant)) else bind_fresh(a, "t", cx)
+                  for a in node.args]
+        parts = dict(zip("AB", steady, strict=False))
+        fresh = {hole: cx.fresh(hint) for hole, hint in (("I", "i"), ("T", "t"), ("S", "t"))}
+        made = cx.code(text, NAME=name, NP=cx.numpy, **parts, **fresh)
+        original = cx.code("NAME = E", NAME=name, E=ast.Call(node.func, list(steady), []))
+        checks = [cx.expr(test, **parts)] if test else []
+        return guarded(checks, original[0], made, cx)
+
+    return cx.made(name, lines)
+
+
+@fires_on(ast.Compare, ops=(ast.In, ast.NotIn), comparators=(ast.Tuple, ast.List, ast.Set))
+def in_constants(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Of ints and constants, none of them a NaN, which is equal to nothing and yet in a tuple.
+
+        t = i in (1, n - 1)
+    →
+        _t = n - 1
+        t = True if i == 1 or i == _t else False
+    """
+    match node:
+        case ast.Compare(
+            left=left, ops=[ast.In() | ast.NotIn() as op],
+            comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) as of],
+        ) if 0 < len(items) <= _MOST and cx.fact(left).rank == 0 and not bound_names(*items):
+            hashed = isinstance(of, ast.Set)
+            if not all(_is_plain(x, hashed) or _is_whole(x, cx) for x in items):
+                return None
+        case _:
+            return None
+    x, *values = (e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in (left, *items))
+    tests = [cx.expr("X == V", X=x, V=v) for v in values]
+    test = ast.BoolOp(ast.Or(), tests) if len(tests) > 1 else tests[0]
+    text = "True if TEST else False" if isinstance(op, ast.In) else "False if TEST else True"
+    return cx.expr(text, TEST=test)
+
+
+def _is_plain(e: ast.expr, hashed: bool) -> bool:
+    match e:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as operand):
+            return _is_plain(operand, hashed)
+        case ast.Constant(value=int() as value):
+            return abs(value) < (_SHORT if hashed else 1 << 63)
+        case ast.Constant(value=float() as value):
+            return not hashed and value == value
+    return False
+
+
+def _is_whole(e: ast.expr, cx: Context) -> bool:
+    types = cx.fact(e).types
+    return bool(types) and all(
+        isinstance(t, ScalarType) and t.dtype in ELEMENTS and ELEMENTS[t.dtype].numpy.kind in "iub"
+        for t in types
+    )
+
+
+def _is_python(e: ast.expr, cx: Context) -> bool:
+    types = cx.fact(e).types
+    return bool(types) and all(isinstance(t, ScalarType) and t.weak for t in types)
+
+
+_ANGLES: dict[Any, float] = {math.degrees: 180.0 / math.pi, math.radians: math.pi / 180.0}
+_OPERATORS: dict[Any, str] = {
+    operator.add: "A + B", operator.sub: "A - B", operator.mul: "A * B", operator.truediv: "A / B",
+    operator.floordiv: "A // B", operator.mod: "A % B", operator.pow: "A ** B",
+    operator.lt: "A < B", operator.le: "A <= B", operator.gt: "A > B", operator.ge: "A >= B",
+    operator.eq: "A == B", operator.ne: "A != B", operator.and_: "A & B", operator.or_: "A | B",
+    operator.xor: "A ^ B", operator.neg: "-A", operator.not_: "not A",
+}
+_LIMITS = {
+    np.iinfo: ("max", "min", "bits"),
+    np.finfo: ("max", "min", "eps", "epsneg", "tiny", "smallest_normal", "resolution", "bits"),
+}
+_CLASSES = {"f": "float", "i": "int", "u": "int", "b": "bool"}
+
+
+@fires_on(ast.Attribute, value=ast.Call, calls=[np.finfo, np.iinfo])
+@fires_on(ast.Call, calls=[".item", math.isclose, math.log, *_ANGLES, *_OPERATORS])
+def scalar_identity(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What has no shorter name is written out.
+
+        i = np.iinfo(np.int16).max
+        s = s + math.degrees(t)
+        t = operator.mul(s, t)
+        e = x[0].item()
+    →
+        np.iinfo
+        np.int16
+        i = 32767
+        s = s + float(t) * 57.29577951308232
+        t = s * t
+        e = float(x[0])
+    """
+    match node:
+        case ast.Attribute(attr=limit, value=ast.Call(func=func, args=[of], keywords=[])):
+            return _limit(limit, func, of, cx)
+        case ast.Call(func=ast.Attribute(attr="item", value=of), args=[], keywords=[]):
+            return _item(of, cx)
+        case ast.Call(func=ast.Attribute(attr="item", value=of), args=[at], keywords=[]) if (
+            cx.fact(of).rank == 1 and cx.fact(at).is_int
+        ):
+            return _item(cx.expr("X[I]", X=of, I=at), cx)
+        case ast.Call(func=func, args=[a, *rest], keywords=keywords):
+            function = cx.resolve(func)
+            if function is math.isclose and len(rest) == 1:
+                return _isclose(a, rest[0], keywords, cx)
+            if function is math.log and len(rest) == 1 and not keywords:
+                steady = (x if is_repeatable(x) else bind_fresh(x, "t", cx) for x in (a, *rest))
+                return cx.expr("LOG(A) / LOG(B)", LOG=func, **dict(zip("AB", steady, strict=True)))
+            if keywords or function is None:
+                return None
+            if not rest and (by := _known(function, _ANGLES)) is not None:
+                return _scaled_angle(a, by, cx)
+            said = _known(function, _OPERATORS)
+            if said is not None and len(rest) == ("B" in said):
+                return cx.expr(said, A=a, B=rest[0] if rest else a)
+    return None
+
+
+def _known(function: object, table: dict[Any, Any]) -> Any:
+    return next((v for f, v in table.items() if f is function), None)
+
+
+def _limit(limit: str, func: ast.expr, of: ast.expr, cx: Context) -> ast.expr | None:
+    """A limit of a type of numbers: Python's int, or for floats a number of that type."""
+    info: Any = cx.resolve(func)
+    if info not in (np.iinfo, np.finfo) or limit not in _LIMITS[info]:
+        return None
+    found = static_value(of, cx)
+    kind: Any = found.value if found else cx.resolve(of)
+    try:
+        value = getattr(info(kind), limit)
+    except (TypeError, ValueError):  # it is Python's to raise
+        return None
+    cx.before(*residual_checks(func, cx), *residual_checks(of, cx))
+    if isinstance(value, int):
+        return cx.expr("-A - 1" if value < 0 else "A", A=ast.Constant(value ^ -(value < 0)))
+    if type(value) not in (np.float64, np.float32):
+        return None
+    return cx.expr("NP.T(E)".replace("T", type(value).__name__), NP=cx.numpy,
+                   E=ast.parse(repr(float(value)), mode="eval").body)
+
+
+def _reals(e: ast.expr, cx: Context) -> list[ScalarType]:
+    """The types of a real number; none where it may be anything else."""
+    types = [t for t in cx.fact(e).types if isinstance(t, ScalarType)]
+    real = all(t.dtype != "c128" and t.dtype in ELEMENTS for t in types)
+    return types if real and len(types) == len(cx.fact(e).types) else []
+
+
+def is_real(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is a number that is not complex."""
+    return bool(_reals(e, cx))
+
+
+def _scaled_angle(a: ast.expr, by: float, cx: Context) -> ast.expr | None:
+    known = _reals(a, cx) and cx.means("float")
+    return cx.expr("float(A) * B", A=a, B=ast.Constant(by)) if known else None
+
+
+def _item(of: ast.expr, cx: Context) -> ast.expr | None:
+    """An element as a number of Python's."""
+    types = _reals(of, cx)
+    names = {_CLASSES.get(ELEMENTS[t.dtype].numpy.kind, "") for t in types if not t.weak}
+    (name,) = names if len(names) == 1 and not any(t.weak for t in types) else ("",)
+    return cx.expr(f"{name}(A)", A=of) if name and cx.means(name) else None
+
+
+def _isclose(
+    a: ast.expr, b: ast.expr, keywords: list[ast.keyword], cx: Context
+) -> ast.expr | None:
+    """As Python compares two floats; its tolerances must be constants that are none below 0."""
+    given = {"rel_tol": 1e-09, "abs_tol": 0.0}
+    for keyword in keywords:
+        value = getattr(keyword.value, "value", None)
+        if keyword.arg not in given or not isinstance(value, (int, float)) or not value >= 0:
+            return None
+        given[keyword.arg] = float(value)
+    if not (_reals(a, cx) and _reals(b, cx) and cx.means("float", "abs")):
+        return None
+    p, q = (bind_fresh(cx.expr("float(E)", E=e), "t", cx) for e in (a, b))
+    gap = bind_fresh(cx.expr("abs(Q - P)", P=p, Q=q), "t", cx)
+    return cx.expr(
+        "P == Q or (abs(P) < 1e999 and abs(Q) < 1e999 and"
+        " (D <= abs(R * Q) or D <= abs(R * P) or D <= T))",
+        P=p, Q=q, D=gap, R=ast.Constant(given["rel_tol"]), T=ast.Constant(given["abs_tol"]),
+    )

@@ -1,0 +1,102 @@
+"""Full unrolling of loops over a few constants, or over a few arrays."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..ast_names import bound_names, mentions_none
+from ..ast_walk import copy_tree
+from ..macros.macro_context import Context
+from ..macros.macro_index import fires_on
+from .structure_exits import NotStructured, exits_of_block
+
+__all__ = ["unroll_constant_loop"]
+
+SIZE = 600
+"""Nodes of what is made: beyond, a loop is the better code."""
+
+
+@fires_on(ast.For, iter=(ast.Tuple, ast.List))
+def unroll_constant_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Each time with the constant itself, of which subscripts and tests know more than of an item;
+    or with the array.
+
+        for d in (-1, 1):
+            s = s + x[(i + d) % n]
+        for u in (x, y):
+            s = s + u[0]
+    →
+        d = -1
+        s = s + x[(i + d) % n]
+        d = 1
+        s = s + x[(i + d) % n]
+        u = x
+        s = s + u[0]
+        u = y
+        s = s + u[0]
+    """
+    if not isinstance(node, ast.For):
+        return None
+    items = _arrays(node, cx) or _items(node)
+    if not items or _size(node) > SIZE:
+        return None
+    out: list[ast.stmt] = []
+    for item in items:
+        bind = ast.Assign([copy_tree(node.target)], copy_tree(item))
+        out += [ast.copy_location(bind, node), *map(copy_tree, node.body)]
+    return [ast.fix_missing_locations(s) for s in out]
+
+
+def _arrays(node: ast.For, cx: Context) -> Sequence[ast.expr]:
+    """The names of arrays that a loop always goes through, which stand for the same all along."""
+    match node:
+        case ast.For(iter=ast.Tuple(elts=items) | ast.List(elts=items), orelse=[]) if all(
+            isinstance(e, ast.Name) and cx.fact(e).array for e in items
+        ):
+            known = all(mentions_none(e, bound_names(node)) for e in items)
+            small = len(items) * _size(node) <= SIZE
+            return items if known and small and _is_left_at_its_end(node) else ()
+    return ()
+
+
+def _is_left_at_its_end(node: ast.For) -> bool:
+    try:
+        return not exits_of_block(node.body)
+    except NotStructured:
+        return False
+
+
+def _items(node: ast.For) -> Sequence[ast.expr]:
+    """The constants of a loop that always goes through all of them."""
+    match node:
+        case ast.For(iter=ast.Tuple(elts=items) | ast.List(elts=items), orelse=[]) if (
+            all(map(_is_constant, items)) and all(map(_is_plain, node.body))
+        ):
+            return items
+    return ()
+
+
+def _is_constant(e: ast.expr) -> bool:
+    match e:
+        case ast.Constant(value=int() | float()) | ast.UnaryOp(ast.USub(), ast.Constant()):
+            return True
+        case ast.Tuple(elts=parts):
+            return all(map(_is_constant, parts))
+    return False
+
+
+def _is_plain(s: ast.stmt) -> bool:
+    """Whether `s` holds no other loops than such ones, and leaves none."""
+    match s:
+        case ast.For():
+            return bool(_items(s))
+        case ast.If():
+            return all(map(_is_plain, (*s.body, *s.orelse)))
+        case _:
+            return isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr)
+
+
+def _size(s: ast.AST) -> int:
+    """The nodes of `s`, written out."""
+    times = len(_items(s)) if isinstance(s, ast.For) else 0
+    return max(1, times) * (1 + sum(map(_size, ast.iter_child_nodes(s))))

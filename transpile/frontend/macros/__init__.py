@@ -1,0 +1,1 @@
+"""The macro engine: context, templates, user patterns, and lifting of statements."""

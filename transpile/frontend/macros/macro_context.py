@@ -1,0 +1,338 @@
+"""Macro context: fresh names, facts about expressions, and quasi-quotation (code templates).
+
+In a template, a capitalised name is a hole for what is put in its place.
+"""
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from ...analysis.flow_facts import Flow
+from ...analysis.liveness import may_be_unbound
+from ...analysis.type_facts import UNKNOWN, Fact
+from ...types.type_env import Env
+from ...types.value_types import ELEMENTS
+from ..ast_names import bound_names, fresh_name, names_used
+from ..ast_walk import copy_tree, walk_nodes
+from ..inlined_at import mark_atomic, mark_fold, mark_search, mark_step
+from ..int_exprs import integer_constant
+
+__all__ = ["Part", "statements_from", "expression_from", "Context", "add_ints", "subtract_ints"]
+
+Part: TypeAlias = "str | ast.expr | Sequence[ast.stmt]"
+"""A name, an expression, or statements (for a hole that stands as a statement)."""
+
+
+def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[ast.stmt]:
+    """The statements of `text`, its holes filled with copies of `parts`, placed where `at` is."""
+    module = copy_tree(_parsed(text))
+    for node in ast.walk(module):
+        ast.copy_location(node, at)
+    return _Fill(parts).block(module.body)
+
+
+def expression_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> ast.expr:
+    """The expression of `text`, likewise."""
+    (statement,) = statements_from(text, at, parts)
+    assert isinstance(statement, ast.Expr), text
+    return statement.value
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(textwrap.dedent(text))
+
+
+class _Fill(ast.NodeTransformer):
+    def __init__(self, parts: Mapping[str, Part]) -> None:
+        self.parts = parts
+
+    def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for s in statements:
+            new = self.visit(s)
+            out += new if isinstance(new, list) else [new]
+        return out
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
+        if isinstance(node.value, ast.Name):
+            part = self.parts.get(node.value.id)
+            if part is not None and not isinstance(part, (str, ast.expr)):
+                return [copy_tree(s) for s in part]
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        match self.parts.get(node.id):
+            case None:
+                return node
+            case str(name):
+                return ast.copy_location(ast.Name(name, node.ctx), node)
+            case ast.expr() as part:
+                return _in_context(copy_tree(part), node.ctx)
+            case _:
+                raise AssertionError(f"{node.id} stands for statements, and not alone")
+
+
+def _in_context(expr: ast.expr, ctx: ast.expr_context) -> ast.expr:
+    match expr:
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            expr.ctx = ctx
+        case ast.Starred(value=value):
+            expr.ctx = ctx
+            _in_context(value, ctx)
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            expr.ctx = ctx
+            for e in elts:
+                _in_context(e, ctx)
+    return expr
+
+
+class Context:
+    """Belongs to the expansion of one function. ``at`` is the node being replaced, which stands
+    ``within`` a statement, ``depth`` loops and branches deep. ``asked``, by its text: what is given
+    to the function, or free in it, and is taken for what it is now; and displays of constants.
+    """
+
+    def __init__(
+        self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt],
+        changed: Collection[str] = (),
+    ) -> None:
+        self.at: ast.AST = tree
+        self.within: ast.AST = tree
+        self.depth = 0
+        self.facts = Flow(tree, env, self.resolve, self.fresh, changed)
+        self._env = env
+        self._asked = asked
+        self._taken = names_used(tree) | {"_np", "_ops"}
+        self._local = bound_names(*tree.body) | {
+            a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)
+        }
+        self._before: list[ast.stmt] = []
+        self.expand: Callable[[list[ast.stmt]], list[ast.stmt]] = list
+        self.tree = tree
+        self.stands: dict[str, ast.expr] = {}  # for what a name of a range or class stands
+
+    def is_fixed(self, assignment: ast.AST, name: str) -> bool:
+        """Whether `assignment` stands in no block, and is all that ever binds `name`, a local."""
+        inner = (
+            ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Global,
+            ast.Nonlocal,
+        )
+        own = [n for s in self.tree.body for n in walk_nodes(s)]
+        if assignment not in self.tree.body or any(isinstance(n, inner) for n in own):
+            return False
+        others = (s for s in self.tree.body if s is not assignment)
+        parameters = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
+        return name not in bound_names(*others) | parameters
+
+    def is_only_in(self, name: str, body: Sequence[ast.stmt]) -> bool:
+        """Whether nothing in `body` binds `name`, a local, and it is read only there, or in other
+        loops that bind it.
+        """
+        loops = [n for n in walk_nodes(self.tree) if isinstance(n, ast.For)]
+        own = [n for n in loops if name in bound_names(n.target)]
+        inside = {n for s in (*body, *(s for f in own for s in f.body)) for n in walk_nodes(s)}
+        reads = (n for n in walk_nodes(self.tree) if isinstance(n, ast.Name) and n.id == name)
+        once = name not in bound_names(*body)
+        return once and all(n in inside for n in reads if isinstance(n.ctx, ast.Load))
+
+    @functools.cached_property
+    def may_be_unbound(self) -> set[str]:
+        """The function's names that are read where they need not have a value."""
+        return may_be_unbound(self.tree)
+
+    def fresh(self, hint: str) -> str:
+        """A name that occurs nowhere in the function: ``_hint``, ``_hint_1``, …"""
+        name = fresh_name("_" + hint.lstrip("_"), self._taken)
+        self._taken.add(name)
+        self._local.add(name)
+        return name
+
+    def bind(self, names: Collection[str]) -> None:
+        """Names of the function's own that have come to it."""
+        self._local.update(names)
+        self.facts.own.update(names)
+        self.facts.moving.update(names)
+
+    def taken(self, names: Iterable[str]) -> None:
+        """Names that `fresh` must not give."""
+        self._taken.update(names)
+
+    def code(self, text: str, **parts: Part) -> list[ast.stmt]:
+        """The statements of `text`; capitalised names in it are holes, filled with `parts`."""
+        return statements_from(text, self.at, parts)
+
+    def expr(self, text: str, **parts: Part) -> ast.expr:
+        """The expression of `text`, likewise."""
+        return expression_from(text, self.at, parts)
+
+    def steps(self) -> None:
+        """What is made from now on in the place of the node are steps that NumPy does not name."""
+        mark_step(self.at)
+
+    def at_once(self) -> None:
+        """What is made from now on in the place of the node writes nothing where it raises."""
+        mark_atomic(self.at)
+
+    def folds(self, dtype: str) -> None:
+        """The loops made from now on in the place of the node fold elements of `dtype` one by one,
+        which NumPy (and `sum` of Python floats) does in another order, or otherwise.
+        """
+        if ELEMENTS[dtype].kind in "fc":
+            mark_fold(self.at)
+
+    def searches(self) -> None:
+        """The loops made from now on in the place of the node carry one bool: when it has changed,
+        nothing more is evaluated.
+        """
+        mark_search(self.at)
+
+    def before(self, *statements: ast.stmt) -> None:
+        """For a macro on an expression: `statements` run before the one it stands in."""
+        self._before.extend(statements)
+
+    @property
+    def lines_ahead(self) -> int:
+        """How many statements were given to `before` since `take_before`."""
+        return len(self._before)
+
+    def take_before(self) -> list[ast.stmt]:
+        """The statements given to `before` since the last call."""
+        taken, self._before = self._before, []
+        return taken
+
+    def expanded(self, statement: ast.stmt) -> list[ast.stmt]:
+        """`statement` with all macros applied; facts follow."""
+        outer = self.at, self.within, self._before
+        self._before = []
+        out = self.expand([statement])
+        self.at, self.within, self._before = outer
+        return out
+
+    def whole(self, make: Callable[[], list[ast.stmt] | None]) -> list[ast.stmt] | None:
+        """For a macro on a statement: what `make` gives, after the statements it gave to `before`;
+        nothing of either where it is None.
+        """
+        outer, self._before = self._before, []
+        made = make()
+        taken, self._before = self._before, outer
+        return None if made is None else [*taken, *made]
+
+    def made(self, name: str, make: Callable[[], list[ast.stmt] | None]) -> ast.expr | None:
+        """For a macro on a value: `name`, which what `make` gives binds before the statement."""
+        lines = self.whole(make)
+        if lines is None:
+            return None
+        self.before(*lines)
+        return self.expr("NAME", NAME=name)
+
+    @property
+    def numpy(self) -> ast.expr:
+        """NumPy by a name that it has in the function; ``_np`` is always one."""
+        names = (ast.Name(n, ast.Load()) for n in ("np", "numpy", "_np"))
+        return next(n for n in names if n.id == "_np" or self.resolve(n) is np)
+
+    def is_numpy(self, func: ast.expr, name: str) -> bool:
+        """Whether `func` is NumPy's function of that name."""
+        return name in vars(np) and self.resolve(func) is getattr(np, name)
+
+    def fact(self, expr: ast.expr) -> Fact:
+        """What is known of `expr` where the node being replaced stands."""
+        return self.facts.of(expr)
+
+    def resolve(self, expr: ast.expr) -> object | None:
+        """The object that a name or a chain of attributes stands for now; None if local."""
+        root = expr
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return None
+        if root.id in self._local:
+            constant = self.facts.known.get(root.id, UNKNOWN).constant
+            return constant.value if constant and root is expr else None
+        return self._env.resolve(expr)
+
+    def returned(self, name: str | None = None) -> int:
+        """How often what the function gives, or a part of that, is the node being replaced; or a
+        name.
+        """
+        if not isinstance(self.within, ast.Return):
+            return 0
+        waiting, count = [self.within.value], 0
+        while waiting:
+            e = waiting.pop()
+            if isinstance(e, (ast.Tuple, ast.List, ast.Dict)):
+                waiting += e.values if isinstance(e, ast.Dict) else e.elts
+            count += e is self.at if name is None else isinstance(e, ast.Name) and e.id == name
+        return count
+
+    def ask(self, e: ast.expr) -> None:
+        """Takes `e`, a name or a chain of attributes, for what it is now, if the function is given
+        it or it is free.
+        """
+        root = e
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        given = {a.arg for a in walk_nodes(self.tree.args) if isinstance(a, ast.arg)}
+        if isinstance(root, ast.Name) and (root.id in given or root.id not in self._local):
+            line = ast.copy_location(ast.Expr(e), self.at)
+            self._asked.setdefault(ast.unparse(e), line)
+
+    def constants(self, display: ast.expr) -> ast.expr:
+        """A name for a display of constants, which is made in front of all."""
+        text = ast.unparse(display)
+        if text not in self._asked:
+            name = self.fresh("list")
+            self.facts.fix(name, display)
+            (line,) = self.code("NAME = E", NAME=name, E=display)
+            self._asked[text] = line
+        line = self._asked[text]
+        assert isinstance(line, ast.Assign)
+        assert isinstance(line.targets[0], ast.Name)
+        return self.expr("NAME", NAME=line.targets[0].id)
+
+    def means(self, *names: str) -> bool:
+        """Whether each of `names` is the builtin it looks like."""
+        return all(
+            self.resolve(ast.Name(n, ast.Load())) is getattr(builtins, n) for n in names
+        )
+
+    def builtin(self, node: ast.AST) -> str:
+        """The name of the builtin that `node` calls, "" if it is not a call of one."""
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if hasattr(builtins, name) and self.means(name):
+                return name
+        return ""
+
+
+def add_ints(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
+    """``a + b`` of ints."""
+    match integer_constant(a), integer_constant(b):
+        case 0, _:
+            return b
+        case _, 0:
+            return a
+        case int(x), int(y):
+            return ast.copy_location(ast.Constant(x + y), cx.at)
+    return cx.expr("A + B", A=a, B=b)
+
+
+def subtract_ints(a: ast.expr, b: ast.expr, cx: Context) -> ast.expr:
+    """``a - b`` of ints."""
+    match integer_constant(a), integer_constant(b):
+        case _, 0:
+            return a
+        case int(x), int(y) if x >= y:
+            return ast.copy_location(ast.Constant(x - y), cx.at)
+        case None, int(y) if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Sub):
+            less = integer_constant(a.right, None)
+            if less is not None:
+                return subtract_ints(a.left, ast.Constant(less + y), cx)
+    return cx.expr("A - B", A=a, B=b)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from ...analysis.liveness import REPLAY_MARK
+from .macro_context import Context
+
+__all__ = ["guarded", "unique_nodes", "bind_fresh"]
+
+
+def guarded(
+    checks: Sequence[ast.expr], original: ast.stmt, lines: list[ast.stmt], cx: Context
+) -> list[ast.stmt]:
+    """`lines` in place of `original`; which stays where one of `checks` holds."""
+    checks = unique_nodes(checks)
+    if not checks:
+        return lines
+    test = checks[0] if len(checks) == 1 else ast.BoolOp(ast.Or(), list(checks))
+    mark = ast.Expr(ast.Constant(REPLAY_MARK))
+    text = "if TEST:\n    MARK\n    PYTHON\nelse:\n    LINES"
+    return cx.code(text, TEST=test, MARK=[mark], PYTHON=[original], LINES=lines)
+
+
+def unique_nodes(nodes: Iterable[ast.expr]) -> list[ast.expr]:
+    """`nodes` without those that are there already."""
+    return list({ast.dump(n): n for n in nodes}.values())
+
+
+def bind_fresh(e: ast.expr, hint: str, cx: Context) -> ast.expr:
+    """A fresh name for the value of `e` now."""
+    name = cx.fresh(hint)
+    (take,) = cx.code("NAME = E", NAME=name, E=e)
+    cx.before(*cx.expanded(take))
+    return cx.expr("NAME", NAME=name)

@@ -1,0 +1,184 @@
+"""Source and AST of a function, with the line and column numbers of the user's own file."""
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+import tokenize
+import types
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from loopir.lazy_dataclass import record
+from loopir.nodes import Span
+
+from ..diagnostics import Refused, Rejection
+from .bytecode_check import compiles_to
+from .inlined_at import plain_column
+from .suppress_warnings import suppress_warnings
+
+__all__ = ["Source", "read_source", "read_functions", "read_text", "remember_text", "span_of"]
+
+
+@record(frozen=True, slots=True)
+class Source:
+    """A function as it stands in a file.
+
+    ``tree`` has no decorators (they are in ``decorators``) and its positions are those of the file.
+    ``line`` is the first line, a decorator's where there is one. ``lines`` is the whole file, for
+    excerpts; ``lines[0]`` is line 1.
+    """
+
+    name: str
+    qualname: str
+    path: str
+    line: int
+    lines: tuple[str, ...]
+    tree: ast.FunctionDef
+    decorators: tuple[ast.expr, ...] = ()
+    function: Callable[..., Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """The ``def`` alone, without decorators and not indented."""
+        body = self.lines[self.tree.lineno - 1 : self.tree.end_lineno]
+        return textwrap.dedent("\n".join(body)) + "\n"
+
+
+_remembered: weakref.WeakKeyDictionary[Callable[..., Any], Source] = weakref.WeakKeyDictionary()
+
+
+def remember_text(fn: types.FunctionType, source: Source) -> None:
+    """Of a function that was made of a tree, and stands in no file as it is."""
+    _remembered[fn] = source
+
+
+def read_source(fn: Callable[..., Any]) -> Source:
+    """The source of a Python function, nested functions and methods included.
+
+    Raises Refused: SOURCE_UNAVAILABLE where the text is not to be had, or is not the function's.
+    """
+    fn = getattr(fn, "__func__", fn)
+    if isinstance(fn, types.FunctionType) and fn in _remembered:
+        return _remembered[fn]
+    if not isinstance(fn, types.FunctionType):
+        raise _unavailable(f"`{_name_of(fn)}` is not a Python function")
+    code = fn.__code__
+    if code.co_name == "<lambda>":
+        raise _unavailable("a lambda has no source of its own", help="write it as a `def`")
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise Refused(Rejection("LOWER_UNSUPPORTED", f"`{fn.__name__}` is an async function"))
+    linecache.checkcache(code.co_filename)
+    lines = tuple(s.rstrip("\n") for s in linecache.getlines(code.co_filename, fn.__globals__))
+    if not lines:
+        raise _unavailable(
+            f"the source of `{fn.__name__}` is not available",
+            note=f"it was defined in {code.co_filename}, which is not a file that can be read",
+            help="put the function in a file",
+        )
+    found = _at(lines, code)
+    if found is None or not compiles_to(found, fn):
+        raise _unavailable(
+            f"the source of `{fn.__name__}` does not match the function",
+            note=f"{code.co_filename} has changed since, or the function was rewritten",
+        )
+    return _source(found, fn.__qualname__, code.co_filename, lines, fn)
+
+
+def read_text(text: str, name: str, path: str) -> Source:
+    """The function called `name`, or ``A.name`` in a class, in the text of a module.
+
+    Raises Refused: SOURCE_UNPARSABLE, or SOURCE_UNAVAILABLE where there is no such function.
+    """
+    found = [s for s in read_functions(text, path) if name in (s.qualname, s.name)]
+    if not found:
+        raise _unavailable(f"{path} has no function called `{name}`")
+    return found[-1]
+
+
+def read_functions(text: str, path: str) -> tuple[Source, ...]:
+    """Every function in the text of a module, in order, methods and nested functions included.
+
+    Raises Refused(SOURCE_UNPARSABLE) where the text is not Python.
+    """
+    try:
+        with suppress_warnings():
+            module = ast.parse(text, path)
+    except (SyntaxError, ValueError) as e:
+        raise _unparsable(e, path) from None
+    lines = tuple(text.splitlines())
+    return tuple(_source(f, q, path, lines) for f, q in _functions(module, ""))
+
+
+def span_of(node: ast.AST) -> Span | None:
+    """Where `node` stands in the user's file; None for a node without a position."""
+    line = getattr(node, "lineno", None)
+    if line is None:
+        return None
+    end_line, end_col = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
+    col = getattr(node, "col_offset", 0)
+    return Span(line, col, end_line or line, col if end_col is None else plain_column(end_col))
+
+
+def _source(
+    tree: ast.FunctionDef,
+    qualname: str,
+    path: str,
+    lines: tuple[str, ...],
+    fn: Callable[..., Any] | None = None,
+) -> Source:
+    line = _first_line(tree)
+    decorators, tree.decorator_list = tuple(tree.decorator_list), []
+    return Source(tree.name, qualname, path, line, lines, tree, decorators, fn)
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[ast.FunctionDef, str]]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef(name=name):
+                yield child, prefix + name
+                yield from _functions(child, f"{prefix}{name}.<locals>.")
+            case ast.ClassDef(name=name):
+                yield from _functions(child, f"{prefix}{name}.")
+            case _:
+                yield from _functions(child, prefix)
+
+
+def _at(lines: Sequence[str], code: types.CodeType) -> ast.FunctionDef | None:
+    """The ``def`` that begins where `code` does.
+
+    An ``if`` around an indented one keeps its columns as they are.
+    """
+    first = code.co_firstlineno
+    try:
+        block = inspect.getblock([s + "\n" for s in lines[first - 1 :]])
+        indented = block[:1] != [] and block[0][:1].isspace()
+        with suppress_warnings():
+            module = ast.parse("".join(["if 1:\n"] * indented + block))
+    except (SyntaxError, ValueError, tokenize.TokenError):
+        return None
+    ast.increment_lineno(module, first - 1 - indented)
+    nodes = (n for n in ast.walk(module) if isinstance(n, ast.FunctionDef))
+    found = next((n for n in nodes if n.name == code.co_name), None)
+    return found if found is not None and _first_line(found) == first else None
+
+
+def _first_line(tree: ast.FunctionDef) -> int:
+    return min([tree.lineno, *(d.lineno for d in tree.decorator_list)])
+
+
+def _name_of(fn: object) -> str:
+    return str(getattr(fn, "__name__", type(fn).__name__))
+
+
+def _unavailable(message: str, *, note: str | None = None, help: str | None = None) -> Refused:
+    return Refused(Rejection("SOURCE_UNAVAILABLE", message, note=note, help=help))
+
+
+def _unparsable(error: Exception, path: str) -> Refused:
+    line, col = getattr(error, "lineno", None), getattr(error, "offset", None) or 1
+    span = Span(line, col - 1, line, col) if line else None
+    why = getattr(error, "msg", None) or str(error)
+    return Refused(Rejection("SOURCE_UNPARSABLE", f"{path} is not valid Python: {why}", span))

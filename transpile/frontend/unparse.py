@@ -1,0 +1,36 @@
+"""Unparse an AST to Python source: astor where it can print it, else ``ast.unparse``."""
+from __future__ import annotations
+
+import ast
+
+from .suppress_warnings import suppress_warnings
+
+__all__ = ["print_python"]
+
+
+def print_python(tree: ast.AST) -> str:
+    """The source text of `tree`, ending in a newline.
+
+    astor breaks long lines well, but warns on Python 3.12 and later, lacks newer syntax, and has
+    printed code that means something else; its text is taken only when it parses to the same tree.
+    """
+    plain = ast.unparse(tree) + "\n"
+    broken = _astor(tree)
+    return broken if broken is not None and _same(broken, plain) else plain
+
+
+def _astor(tree: ast.AST) -> str | None:
+    with suppress_warnings("error"):
+        try:
+            import astor
+
+            return str(astor.to_source(tree))
+        except Exception:  # whatever astor dislikes, ast.unparse prints
+            return None
+
+
+def _same(text: str, other: str) -> bool:
+    try:
+        return ast.dump(ast.parse(text)) == ast.dump(ast.parse(other))
+    except SyntaxError:
+        return False

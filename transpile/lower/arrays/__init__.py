@@ -1,0 +1,1 @@
+"""Lower arrays: allocation, views, subscripts, element access and aliases."""

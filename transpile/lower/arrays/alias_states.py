@@ -1,0 +1,209 @@
+"""Alias states: which arrays several names stand for together, by the path taken."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from loopir.lazy_dataclass import record
+from loopir.nodes import Expr
+
+from ...call_plan import Allocated
+from ...types.linear_form import LENGTH
+from ...types.typed_values import FALSE, TRUE, Num, bool_op
+from ..scalars.tagged_unions import feasible_cases
+from ..state.ir_builder import IRBuilder
+from ..state.path_conditions import condition_atoms
+from ..state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
+
+__all__ = [
+    "MAX_ALIAS_STATES", "NewAliasStates", "AliasState", "AliasGroup", "array_cases",
+    "values_by_name", "first_ambiguous_array", "may_be_array", "array_if_loop_ran",
+    "arrays_made_in_loop", "array_of_common_shape", "alias_states", "deciding_condition",
+]
+
+MAX_ALIAS_STATES = 6
+"""States that names of arrays may have together."""
+
+AliasState: TypeAlias = "tuple[ArrayRef | Absent, ...]"
+"""What each of some names stands for."""
+
+
+def array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
+    """The arrays that `v` may be; None where it is another thing."""
+    match v:
+        case ArrayRef():
+            return (UnionCase(v, TRUE),)
+        case None | Unbound(value=None):
+            return (UnionCase(Absent.UNBOUND, TRUE),)
+        case UnionValue(cases) if all(isinstance(c.value, (ArrayRef, Absent)) for c in cases):
+            return cases
+    return None
+
+
+def may_be_array(v: Value | None) -> bool:
+    """Whether `v` may be an array, and else nothing."""
+    return any(isinstance(c.value, ArrayRef) for c in array_cases(v) or ())
+
+
+def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | None:
+    """What a name is, the first of `names`, that is one of several arrays."""
+    for name in names:
+        v = b.env.get(name)
+        if isinstance(v, UnionValue) and sum(isinstance(c.value, ArrayRef) for c in v.cases) > 1:
+            return v
+    return None
+
+
+def array_of_common_shape(v: Value | None) -> ArrayRef | None:
+    """One of the arrays that `v` is surely one of, if all have the same lengths."""
+    arrays = [c.value for c in v.cases] if isinstance(v, UnionValue) else []
+    known = [a for a in arrays if isinstance(a, ArrayRef) and not a.kinds]
+    shapes = {tuple(n.ir for n in a.shape) for a in known}
+    return known[0] if known and len(known) == len(arrays) and len(shapes) == 1 else None
+
+
+def alias_states(
+    b: IRBuilder, env: Mapping[str, Value], names: Sequence[str]
+) -> dict[AliasState, Expr] | None:
+    """What `names` are together, and when; None where they are other things than arrays that can
+    be told outside of where they stand, or too many.
+    """
+    cases = [_loop_invariant_cases(b, array_cases(env.get(name)) or ()) for name in names]
+    if not all(cases):
+        return None
+    out: dict[AliasState, Expr] = {}
+    for when, state in _joint_states(cases, TRUE):
+        out[state] = bool_op("or", out.get(state, FALSE), when)
+        if len(out) > MAX_ALIAS_STATES:
+            return None
+    return out
+
+
+def _joint_states(
+    cases: Sequence[Sequence[UnionCase]], known: Expr
+) -> Iterator[tuple[Expr, AliasState]]:
+    """One of each of `cases`, and that which holds together with `known` where these do."""
+    left = [feasible_cases(of, known) for of in cases]
+    open_ = next((of for of in left if len(of) > 1), None)
+    if open_ is None:
+        values = [of[0].value for of in left]
+        yield known, tuple(v for v in values if not isinstance(v, Num))
+        return
+    atom = deciding_condition(open_)
+    for fact in (atom, bool_op("not", atom)):
+        yield from _joint_states(left, bool_op("and", known, fact))
+
+
+def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[UnionCase, ...]:
+    """`cases`, if they are the same wherever they are spoken of, as what is said of them all over.
+    """
+    out: list[UnionCase] = []
+    for c in cases:
+        of = c.value
+        if isinstance(of, ArrayRef):
+            if of.places or of.kinds or not all(b.invariant(n.ir) for n in of.shape):
+                return ()
+            lengths = tuple(
+                Num(n.ir, weak="i64", linear=b.linear(n.ir), interval=LENGTH) for n in of.shape
+            )
+            c = replace(c, value=replace(of, shape=lengths))
+        out.append(c)
+    return tuple(out)
+
+
+def arrays_made_in_loop(b: IRBuilder, names: Iterable[str]) -> dict[str, ArrayRef]:
+    """Those of `names` that stand for arrays at the end of an iteration, and may do so behind the
+    loop.
+    """
+    cases = {n: _loop_invariant_cases(b, array_cases(b.env.get(n)) or ()) for n in names}
+    only = {n: of[0].value for n, of in cases.items() if len(of) == 1}
+    return {n: of for n, of in only.items() if isinstance(of, ArrayRef)}
+
+
+def array_if_loop_ran(array: ArrayRef, some: Expr) -> Value:
+    """What a name is behind a loop that has made it this array, if it has run."""
+    never = UnionCase(Absent.UNBOUND, bool_op("not", some))
+    return array if some == TRUE else UnionValue((UnionCase(array, some), never))
+
+
+def values_by_name(names: Sequence[str], whens: Mapping[AliasState, Expr]) -> dict[str, Value]:
+    """What each of `names` is, where they are together in one of these states."""
+    out: dict[str, Value] = {}
+    for k, name in enumerate(names):
+        grouped: dict[ArrayRef | Absent, Expr] = {}
+        for state, when in whens.items():
+            grouped[state[k]] = bool_op("or", grouped.get(state[k], FALSE), when)
+        cases = [UnionCase(value, when) for value, when in grouped.items()]
+        first = cases[0].value
+        if len(cases) > 1 or first is Absent.NONE:
+            out[name] = UnionValue(tuple(cases))
+        else:
+            out[name] = first if isinstance(first, ArrayRef) else Unbound()
+    return out
+
+
+def deciding_condition(cases: Iterable[UnionCase]) -> Expr:
+    """What it depends on, among other things, which of `cases` is the one."""
+    return next(e for c in cases for e in condition_atoms(c.when))
+
+
+class NewAliasStates(Exception):
+    """Names of arrays are these in a loop, too; None: other things."""
+
+    def __init__(self, b: IRBuilder, whens: Mapping[AliasState, Expr] | None) -> None:
+        super().__init__()
+        self.states = tuple(whens) if whens is not None else None
+        self._made = dict(b.made)
+        self._params, self._bindings = dict(b.params), dict(b.bindings)
+
+    def keep(self, b: IRBuilder) -> bool:
+        """Of what was built until then, keeps the arrays that the names stand for. Whether it can:
+        of those made in the loop there are as many as it takes.
+        """
+        arrays = {v.name for s in self.states or () for v in s if isinstance(v, ArrayRef)}
+        new = arrays - b.params.keys()
+        fresh = {n for n in new if isinstance(self._bindings[n], Allocated)}
+        if not fresh <= {of.name for made in self._made.values() for of in made}:
+            return False
+        for name in sorted(new):
+            b.params[name], b.bindings[name] = self._params[name], self._bindings[name]
+        b.fresh |= fresh
+        b.names |= new
+        for call, made in self._made.items():
+            b.made[call] = tuple(of for of in made if of.name in b.params)
+        return True
+
+
+@record(frozen=True, slots=True)
+class AliasGroup:
+    """Names of arrays that a loop changes, and what they are together; but for the last of these,
+    each has a name that says that they are so, which begins with what no name of Python's does.
+    """
+
+    arrays: tuple[str, ...]
+    states: tuple[AliasState, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Those of the states."""
+        return [f"#{'_'.join(self.arrays)}_{k}" for k in range(len(self.states) - 1)]
+
+    def spread(self, b: IRBuilder, env: Mapping[str, Value]) -> dict[str, Num]:
+        """What those names stand for in `env`. Raises MoreStates."""
+        whens = alias_states(b, env, self.arrays)
+        if whens is None or not whens.keys() <= set(self.states):
+            raise NewAliasStates(b, whens)
+        flags = (whens.get(s, FALSE) for s in self.states)
+        return {n: Num(when, weak="bool") for n, when in zip(self.names, flags, strict=False)}
+
+    def gather(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """The arrays where those names have `values`."""
+        whens: dict[AliasState, Expr] = {}
+        rest: Expr = TRUE
+        for name, state in zip(self.names, self.states, strict=False):
+            flag = values[name]
+            assert isinstance(flag, Num)
+            whens[state] = bool_op("and", rest, flag.ir)
+            rest = bool_op("and", rest, bool_op("not", flag.ir))
+        return values_by_name(self.arrays, whens | {self.states[-1]: rest})

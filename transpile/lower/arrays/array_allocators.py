@@ -1,0 +1,172 @@
+"""Allocator functions (`np.zeros` and the like): dtype, shape and fill of the array they make."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from loopir.dtypes import INDEX
+from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
+
+from ...analysis.type_probe import ExactSample, Sample, bounded_sample, probe_types
+from ...frontend.refusal import refuse
+from ...types.typed_values import Num
+from ...types.value_types import ELEMENTS, ArrayType, ScalarType
+from ..state.symbol_values import ArrayRef
+
+__all__ = [
+    "UNFILLED_ALLOCATORS", "FILLED_ALLOCATORS", "allocation_type", "dtype_name", "dtype_argument",
+    "is_allocator", "fill_true_loop", "filled_array_type", "without_fill",
+]
+
+_SHAPED = (np.zeros, np.ones, np.empty, np.full)
+_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
+_ALLOCATORS: tuple[Any, ...] = _SHAPED + _LIKE
+
+UNFILLED_ALLOCATORS: tuple[Any, ...] = (np.empty, np.empty_like, np.zeros, np.zeros_like)
+"""What gives zeros, or anything."""
+
+FILLED_ALLOCATORS: tuple[Any, ...] = (
+    np.arange, np.eye, np.geomspace, np.identity, np.linspace, np.logspace, np.tri,
+)
+"""What NumPy fills before the kernel starts."""
+
+
+def is_allocator(function: object) -> bool:
+    """Whether `function` gives an array that is made for each call."""
+    return any(function is f for f in _ALLOCATORS + FILLED_ALLOCATORS)
+
+
+def allocation_type(
+    function: Any,
+    node: ast.Call,
+    array: Callable[[ast.expr], ArrayRef | None],
+    extents: Callable[[ast.expr], tuple[Num, ...]],
+    num: Callable[[ast.expr], Num],
+    resolve: Callable[[ast.expr], object | None],
+) -> tuple[ArrayType, tuple[Num, ...]]:
+    """The type and shape of the array that a call of an allocator makes."""
+    names = (
+        ("shape", "fill_value", "dtype")
+        if function in (np.full, np.full_like)
+        else ("shape", "dtype")
+    )
+    given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
+    for keyword in node.keywords:
+        if keyword.arg not in ("dtype", "shape", "fill_value", "order"):
+            refuse(
+                "LOWER_CALL", f"`{ast.unparse(node)}` has an argument that is not compiled", node
+            )
+        given[keyword.arg or ""] = keyword.value
+    dtype = dtype_argument(given.get("dtype"), array, resolve, node)
+    order = given.get("order", ast.Constant("C"))
+    if not (isinstance(order, ast.Constant) and order.value in ("C", "F")) or (
+        "order" in given and function in _LIKE
+    ):
+        refuse("LOWER_CALL", f"`{ast.unparse(node)}` has an order that is not compiled", node)
+    if function in _LIKE:
+        like = array(given["shape"])
+        known = like is not None and (like.rank == 1 or not like.places)
+        if like is None or not known or like.unit not in (None, like.rank - 1):
+            return refuse(
+                "LOWER_CALL", f"`{ast.unparse(node)}` is not like an array in C order", node
+            )
+        if like.unit is None and like.rank > 1:
+            refuse(
+                "LOWER_CALL", f"`{ast.unparse(node)}` takes over a layout that is not known", node
+            )
+        return ArrayType(dtype or like.dtype, like.rank, like.rank - 1), like.shape
+    shape = extents(given["shape"])
+    if not shape:
+        return refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` has no axis", node)
+    if dtype is None and function is np.full:
+        value = num(given["fill_value"])
+        dtype = value.strong or value.weak
+    unit = 0 if order.value == "F" else len(shape) - 1
+    return ArrayType(dtype or "f64", len(shape), unit), shape
+
+
+def without_fill(function: Any, call: ast.Call) -> ast.Call | None:
+    """What makes the same array without its elements, where `call` fills bools with True."""
+    like = function in (np.ones_like, np.full_like)
+    args, keywords = call.args, call.keywords
+    if function in (np.full, np.full_like):
+        match args:
+            case [shape, ast.Constant(value=True), *rest]:
+                args = [shape, *rest]
+            case _:
+                return None
+        if len(args) == 1 and not any(k.arg == "dtype" for k in keywords):
+            keywords = [*keywords, ast.keyword("dtype", ast.Constant("bool"))]
+    elif function not in (np.ones, np.ones_like):
+        return None
+    made = ast.parse("_np.empty_like" if like else "_np.empty", mode="eval").body
+    return ast.copy_location(ast.Call(made, args, keywords), call)
+
+
+def fill_true_loop(array: str, rank: int, name: Callable[[str], str]) -> Loop:
+    """Loops that store True in all elements; they are none of the user's, and have no span."""
+    at = [Var(name("i"), INDEX) for _ in range(rank)]
+    body: Stmt = Store(array, tuple(at), Const(True, "bool"))
+    for axis in reversed(range(rank)):
+        body = Loop(at[axis].name, Interval(Const(0, INDEX), Dim(array, axis)), (body,))
+    assert isinstance(body, Loop)
+    return body
+
+
+def filled_array_type(
+    function: Any, node: ast.Call, num: Callable[[ast.expr], Num],
+    resolve: Callable[[ast.expr], object | None],
+) -> tuple[ArrayType, tuple[Num, ...]]:
+    """The type of the array that a function of `FILLED_ALLOCATORS` makes, and its arguments."""
+    numbers: list[Num] = []
+
+    def sample(e: ast.expr) -> Sample:
+        if isinstance(e, ast.Constant):
+            return bounded_sample(function, ExactSample(e.value, type(e.value)))
+        if isinstance(value := resolve(e), type):
+            return ExactSample(value, type(value))
+        numbers.append(n := num(e))
+        return ScalarType(n.strong or n.weak or "f64", weak=n.strong is None)
+
+    given = [*node.args, *(k.value for k in node.keywords)]
+    names = [k.arg for k in node.keywords if k.arg]
+    types = probe_types(function, [[sample(e)] for e in given], *names)
+    for ty in types:
+        if isinstance(ty, ArrayType) and len(names) == len(node.keywords):
+            return ty, tuple(numbers)
+    return refuse("LOWER_CALL", f"`{ast.unparse(node)}` is not an array that is known", node)
+
+
+def dtype_argument(
+    given: ast.expr | None,
+    array: Callable[[ast.expr], ArrayRef | None],
+    resolve: Callable[[ast.expr], object | None],
+    node: ast.AST,
+) -> str | None:
+    """``dtype=…``: a name of a dtype, or ``x.dtype``."""
+    match given:
+        case None | ast.Constant(value=None):
+            return None
+        case ast.Attribute(value=owner, attr="dtype") if (of := array(owner)) is not None:
+            return of.dtype
+        case ast.Constant(value=str() as text):
+            return dtype_name(text, node)
+        case _:
+            return dtype_name(resolve(given), node)
+
+
+def dtype_name(spelled: object | None, node: ast.AST) -> str:
+    """Our name of a dtype argument. Raises Refused (LOWER_TYPE) where it has none."""
+    try:
+        given = np.dtype(spelled) if spelled is not None else None  # type: ignore[call-overload]
+    except TypeError:
+        given = None
+    name = next((n for n, d in ELEMENTS.items() if given is not None and d.numpy == given), None)
+    if name is None:
+        return refuse(
+            "LOWER_TYPE", "the dtype of the new array is not one that can be compiled", node
+        )
+    return name

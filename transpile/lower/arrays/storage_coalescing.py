@@ -1,0 +1,80 @@
+"""Storage coalescing: arrays of the same shape made in two branches share one allocation."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import replace
+
+from ..state.ir_builder import IRBuilder
+from ..state.symbol_values import ArrayRef, FinishedList, UnionValue, Value
+
+__all__ = ["same_storage", "reusable_storage", "storage_of_sibling_branch", "arrays_made_since"]
+
+
+def arrays_made_since(
+    b: IRBuilder, before: Set[str], env: Mapping[str, Value]
+) -> dict[str, ArrayRef]:
+    """The arrays in `env` that are not among those made `before`, by their names."""
+    new = b.fresh - before
+    return {
+        name: value for name, value in env.items()
+        if isinstance(value, ArrayRef) and value.name in new and not value.places
+    }
+
+
+def storage_of_sibling_branch(b: IRBuilder, name: str, like: ArrayRef) -> str | None:
+    """An array like the one that is made here, which the branch beside this one has made."""
+    taken = _live_arrays(b)
+    for other, of in b.others.items():
+        if of.name in taken or _source_name(name) != _source_name(other):
+            continue
+        if same_storage(of, replace(like, name=of.name)):
+            b.others = {k: v for k, v in b.others.items() if v.name != of.name}
+            return of.name
+    return None
+
+
+def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None:
+    """An array like the one that is made here, for which no name stands any more: one that `call`
+    has made on another way to it, or, where a loop changes which arrays its names are, any.
+    """
+    known = [*b.made.get(call, ())]
+    if b.frames and b.forks:
+        known += (of for made in b.made.values() for of in made)
+    taken = _live_arrays(b) | b.cut | b.roomy
+    for of in known:
+        if of.name not in taken and same_storage(of, replace(like, name=of.name)):
+            return of.name
+    return None
+
+
+def _live_arrays(b: IRBuilder) -> set[str]:
+    """The arrays that names stand for here."""
+    return {name for v in b.env.values() for name in _arrays_of(v)}
+
+
+def _arrays_of(v: Value) -> Iterator[str]:
+    """The arrays that a name stands for, or whose elements it does."""
+    match v:
+        case ArrayRef(name):
+            yield name
+        case UnionValue(cases):
+            yield from (c.value.name for c in cases if isinstance(c.value, ArrayRef))
+        case FinishedList(array=ArrayRef(name)):
+            yield name
+        case tuple():
+            for part in v:
+                yield from _arrays_of(part)
+
+
+def same_storage(a: Value, c: Value | None) -> bool:
+    """Whether an array is the same after both branches, though other things are known of it."""
+    if not (isinstance(a, ArrayRef) and isinstance(c, ArrayRef)) or a.places or c.places:
+        return False
+    same = (a.name, a.dtype, a.unit) == (c.name, c.dtype, c.unit)
+    return same and [n.ir for n in a.shape] == [n.ir for n in c.shape]
+
+
+def _source_name(name: str) -> str:
+    """What two branches call alike: a name of the user's, or any of ours."""
+    return "" if name.startswith("_") else name

@@ -1,0 +1,311 @@
+"""Strided views: slices, rows, new axes, transposes; accesses use the base array's subscripts."""
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from loopir.nodes import Call, Const, Expr
+
+from ...frontend.refusal import refuse, refuse_unknown_length
+from ...types.linear_form import LENGTH, LinearForm, int_constant
+from ...types.typed_values import Num, bool_op, cast, constant
+from ...types.value_types import PARTS
+from ..state.ir_builder import IRBuilder
+from ..state.path_conditions import is_nonnegative
+from ..state.symbol_values import ArrayRef, AxisStride, FinishedList, ListRef
+from .record_arrays import Records
+from .subscript_bounds import axis_subscripts, in_bounds_subscript
+
+__all__ = [
+    "complex_part_view", "base_subscripts", "slice_bounds", "transposed_view", "compose_view",
+    "slice_integer", "Slices", "refuse_out_of_bounds",
+]
+
+
+def base_subscripts(b: IRBuilder, array: ArrayRef, at: Sequence[Num]) -> tuple[Expr, ...]:
+    """The subscripts, of the kernel's parameter, of an element of `array`."""
+    if not array.places:
+        return tuple(n.ir for n in at)
+    found = (p if isinstance(p, Num) else _shifted(b, p, at[p.axis]) for p in array.places)
+    return tuple(n.ir for n in found)
+
+
+def compose_view(
+    b: IRBuilder, array: ArrayRef, axes: Sequence[Num | AxisStride], shape: Sequence[Num]
+) -> ArrayRef:
+    """`array` with each of its axes at one subscript, or along an axis of the view."""
+    own = array.places or tuple(
+        AxisStride(k, b.from_linear(LinearForm())) for k in range(array.rank)
+    )
+    places: list[Num | AxisStride] = []
+    for p in own:
+        if isinstance(p, AxisStride):
+            match axes[p.axis]:
+                case AxisStride(axis, start, step):
+                    p = AxisStride(axis, _shifted(b, p, start), _product(b, p.step, step))
+                case Num() as n:
+                    p = _shifted(b, p, n)
+        places.append(p)
+    kinds = array.kinds[array.rank - len(shape) :]  # of lists: they have no slices
+    return replace(array, unit=None, shape=tuple(shape), places=tuple(places), kinds=kinds)
+
+
+def transposed_view(b: IRBuilder, array: ArrayRef, order: Sequence[int] | None = None) -> ArrayRef:
+    """``array.T``, or ``array.transpose(*order)``"""
+    order, start = order or range(array.rank)[::-1], b.from_linear(LinearForm())
+    axes = [AxisStride(order.index(k), start) for k in range(array.rank)]
+    return compose_view(b, array, axes, [array.shape[k] for k in order])
+
+
+def complex_part_view(b: IRBuilder, array: ArrayRef, name: str) -> ArrayRef | None:
+    """``array.real`` or ``array.imag``, if it is a view."""
+    if array.dtype not in PARTS:
+        return array if name == "real" else None
+    own = array.places or tuple(
+        AxisStride(k, b.from_linear(LinearForm())) for k in range(array.rank)
+    )
+    at = b.from_linear(LinearForm({}, int(name == "imag")))
+    return replace(array, dtype=PARTS[array.dtype], unit=None, places=(*own, at))
+
+
+def _shifted(b: IRBuilder, along: AxisStride, n: Num) -> Num:
+    return b.from_linear(_linear(b, along.start) + _times(b, _linear(b, n), along.step))
+
+
+def _product(b: IRBuilder, p: int | Num, q: int | Num) -> int | Num:
+    """The step of a view of a view."""
+    if isinstance(p, int):
+        p, q = q, p
+    if isinstance(p, int) and isinstance(q, int):
+        return p * q
+    assert isinstance(p, Num)
+    return b.from_linear(_times(b, _linear(b, p), q))
+
+
+def _times(b: IRBuilder, n: LinearForm, step: int | Num) -> LinearForm:
+    if isinstance(step, int):
+        return n * step
+    if not n.terms:
+        return _linear(b, step) * n.constant
+    return LinearForm.of(Call("mul", (n.expr(), step.ir), "i64"))
+
+
+def slice_bounds(
+    b: IRBuilder, n: Num, low: Num | None, high: Num | None, step: int | Num, node: ast.AST
+) -> tuple[Num, Num]:
+    """The length of a slice of an axis of length `n`, and its first element, if it has one. A step
+    that is a number is not below 1.
+    """
+    size, up = _linear(b, n), not isinstance(step, int) or step > 0
+    first, end = (LinearForm(), size) if up else (size + LinearForm({}, -1), LinearForm({}, -1))
+    start = first if low is None else _slice_bound(b, slice_integer(b, low, node), size, up, up)
+    stop = end if high is None else _slice_bound(b, slice_integer(b, high, node), size, not up, up)
+    room = stop - start if up else start - stop
+    length = _named(b, _maximum(b, room, LinearForm()), "size")
+    by = LinearForm({}, abs(step)) if isinstance(step, int) else _linear(b, step)
+    if by != LinearForm({}, 1):
+        most = b.from_linear(length + by + LinearForm({}, -1)).ir
+        count = Call("floordiv", (most, by.expr()), "i64")
+        length = _named(b, b.integer_num(count, LENGTH).linear or LinearForm(), "size")
+    return b.from_linear(length), b.from_linear(_named(b, start, "start"))
+
+
+def _slice_bound(
+    b: IRBuilder, v: LinearForm, size: LinearForm, floor: bool, up: bool
+) -> LinearForm:
+    """A bound of a slice: a negative one counts from the end. It is kept from going too low, or
+    too high; on the other side a slice without elements is one anyway.
+    """
+    least, most = (LinearForm(), size) if up else (LinearForm({}, -1), size + LinearForm({}, -1))
+    wrapped, plain = v + size, v
+    if floor:
+        wrapped = _maximum(b, wrapped, least)
+    else:
+        plain = _minimum(b, plain, most)
+    if b.low(v) >= 0:
+        return plain
+    if b.high(v) < 0:
+        return wrapped
+    negative = Call("lt", (v.expr(), int_constant(0)), "bool")
+    e = Call("select", (negative, wrapped.expr(), plain.expr()), "i64")
+    ends = [*b.from_linear(wrapped).interval, *b.from_linear(plain).interval]
+    return b.integer_num(e, (min(ends), max(ends))).linear or LinearForm()
+
+
+def _maximum(b: IRBuilder, p: LinearForm, q: LinearForm) -> LinearForm:
+    """The greater one."""
+    return _one(b, "max", p, q, p - q)
+
+
+def _minimum(b: IRBuilder, p: LinearForm, q: LinearForm) -> LinearForm:
+    """The lesser one."""
+    return _one(b, "min", p, q, q - p)
+
+
+def _one(b: IRBuilder, op: str, p: LinearForm, q: LinearForm, margin: LinearForm) -> LinearForm:
+    if is_nonnegative(b, margin):
+        return p
+    if is_nonnegative(b, margin * -1):
+        return q
+    return LinearForm.of(Call(op, (p.expr(), q.expr()), "i64"))
+
+
+def _named(b: IRBuilder, e: LinearForm, hint: str) -> LinearForm:
+    """`e` computed now, if it is more than a sum and may change."""
+    simple = all(not isinstance(atom, Call) for atom in e.terms)
+    if simple or b.invariant(e.expr()):
+        return e
+    interval = b.from_linear(e).interval
+    return b.integer_num(b.bind(e.expr(), hint), interval).linear or LinearForm()
+
+
+def _linear(b: IRBuilder, n: Num) -> LinearForm:
+    return n.linear if n.linear is not None else LinearForm.of(b.bind(n.ir, "at"))
+
+
+def slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
+    """A bound, or a step, as an int."""
+    kind = DTYPES[n.dtype].kind
+    if n.weak in ("f64", "bool") or kind not in "iu" or n.dtype == "u64":
+        refuse("LOWER_SUBSCRIPT", f"a bound of `{ast.unparse(node)}` is not an int", node)
+    if n.linear is not None:
+        return n.linear
+    e = n.ir if isinstance(n.ir, Const) else b.bind(cast(n.ir, "i64"), "bound")
+    return b.integer_num(e, n.range).linear or LinearForm()
+
+
+class Slices(Records):
+    """Views of arrays; and ``steady`` slices of lists, which are read like those."""
+
+    steady: Collection[ast.Subscript]
+
+    def _resolve(self, node: ast.expr) -> object | None:
+        raise NotImplementedError
+
+    def array(self, node: ast.expr) -> ArrayRef | None:
+        raise NotImplementedError
+
+    def no_list(self, array: ArrayRef, node: ast.Subscript) -> None:
+        """Refuses what is no item of a list: a slice of it is another list."""
+        whole = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in self.steady
+        if array.kinds and whole:
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not an item of a list", node)
+
+    def is_slice(self, part: ast.expr) -> bool:
+        """Whether `part` of a subscript is no number: a slice, an ellipsis, a new axis."""
+        match part:
+            case ast.Slice() | ast.Starred() | ast.Constant(value=None | types.EllipsisType()):
+                return True
+            case ast.Attribute(value=owner, attr="newaxis"):
+                return self._resolve(owner) is np
+        return False
+
+    def numbers(self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.AST) -> list[Num]:
+        """The subscripts `parts` of `array`, which are numbers."""
+        if len(parts) > array.rank:
+            refuse(
+                "LOWER_SUBSCRIPT",
+                f"`{ast.unparse(node)}` has more subscripts than dimensions",
+                node,
+            )
+        for p in parts:
+            if self.array(p) is not None:
+                refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is indexed by an array", node)
+        return [self.num(p) for p in parts]
+
+    def view(self, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
+        """``x[i]``, ``x[1:, None]``; and what must hold for it to be there (None: nothing)."""
+        self.no_list(array, node)
+        axes: list[Num | AxisStride] = []
+        shape: list[Num] = []
+        needed: Expr | None = None
+        parts = axis_subscripts(node)
+        for part in self._spelled_out(parts, array, node):
+            if self.is_slice(part) and not isinstance(part, ast.Slice):
+                shape.append(constant(1))
+            elif isinstance(part, ast.Slice):
+                length, start, step = self._slice(array.shape[len(axes)], part, node)
+                axes.append(AxisStride(len(shape), start, step))
+                shape.append(length)
+            else:
+                (n,) = self.numbers([part], array, node)
+                at, ok = in_bounds_subscript(self.b, array, len(axes), n, node)
+                if ok is not None:
+                    needed = ok if needed is None else bool_op("and", needed, ok)
+                axes.append(at)
+        return compose_view(self.b, array, axes, shape), needed
+
+    def row(self, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
+        """As of `view`: where there is no such row, it is the first, and Python must answer."""
+        found, needed = self.view(array, node)
+        lengths = (
+            n for p, n in zip(self._own(array, node), array.shape, strict=True)
+            if not isinstance(p, ast.Slice)
+        )
+        for length in lengths if needed is not None else ():
+            if length.linear is None or self.b.low(length.linear) < 1:
+                if not self.b.invariant(length.ir):
+                    refuse_out_of_bounds(node)
+                self.b.guard(Call("ge", (length.ir, int_constant(1)), "bool"), "GUARD_BOUNDS", node)
+        return found
+
+    def _own(self, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
+        """The parts that belong to axes of the array: numbers and slices."""
+        parts = self._spelled_out(axis_subscripts(node), array, node)
+        return [p for p in parts if isinstance(p, ast.Slice) or not self.is_slice(p)]
+
+    def _spelled_out(
+        self, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
+    ) -> list[ast.expr]:
+        """The parts with a slice for each axis that they leave out."""
+        of = self.b.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if isinstance(of, ListRef):
+            refuse_unknown_length(of.name, f"`{ast.unparse(node)}` is a slice", node)
+        new = sum(self.is_slice(p) and not isinstance(p, ast.Slice) for p in parts)
+        ellipses = [k for k, p in enumerate(parts) if _is_ellipsis(p)]
+        rest = array.rank - (len(parts) - new)
+        starred = any(isinstance(p, ast.Starred) for p in parts)
+        if isinstance(of, FinishedList) or rest < 0 or len(ellipses) > 1 or starred:
+            refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is a slice", node)
+        k = ellipses[0] if ellipses else len(parts)
+        return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]
+
+    def _slice(
+        self, length: Num, part: ast.Slice, node: ast.AST
+    ) -> tuple[Num, Num, int | Num]:
+        low, high, step = (
+            None if e is None or _is_none(e) else self.num(e)
+            for e in (part.lower, part.upper, part.step)
+        )
+        by = 1 if step is None else self._step(step, node)
+        return *slice_bounds(self.b, length, low, high, by, node), by
+
+    def _step(self, n: Num, node: ast.AST) -> int | Num:
+        """A step that is not known here is above 0, or Python's; no axis is as long as some."""
+        b, linear = self.b, slice_integer(self.b, n, node)
+        if not linear.terms and linear.constant:
+            return linear.constant
+        b.require(Call("ge", (linear.expr(), int_constant(1)), "bool"), "GUARD_INT_RANGE", node)
+        some = Call("max", (linear.expr(), int_constant(1)), "i64")
+        step = b.bind(Call("min", (some, int_constant(LENGTH[1])), "i64"), "step")
+        return b.integer_num(step, (1, LENGTH[1]))
+
+
+def refuse_out_of_bounds(node: ast.AST) -> NoReturn:
+    """Refuses a row that may not be there."""
+    said = f"the row `{ast.unparse(node)}` may be out of bounds"
+    refuse("LOWER_SUBSCRIPT", said, node)
+
+
+def _is_none(e: ast.expr) -> bool:
+    return isinstance(e, ast.Constant) and e.value is None
+
+
+def _is_ellipsis(e: ast.expr) -> bool:
+    return isinstance(e, ast.Constant) and e.value is ...

@@ -1,0 +1,175 @@
+"""Bounds of subscripts: negative ones wrap; others are proved in bounds, guarded or checked."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from loopir.dtypes import DTYPES
+from loopir.nodes import Call, Expr, Var
+
+from ...frontend.refusal import refuse
+from ...types.linear_form import LinearForm, int_constant
+from ...types.typed_values import TRUE, Num, bool_op, cast
+from ..state.ir_builder import IRBuilder
+from ..state.path_conditions import is_nonnegative, loop_extremum
+from ..state.symbol_values import ArrayRef
+
+__all__ = ["in_bounds_subscript", "subscript_only_params", "axis_subscripts"]
+
+
+def axis_subscripts(node: ast.Subscript) -> list[ast.expr]:
+    """The subscripts of `node`, one an axis."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
+    """The parameters of which nothing is known but that they are subscripts."""
+    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    places = [p for n in ast.walk(tree) if isinstance(n, ast.Subscript) for p in axis_subscripts(n)]
+    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    others = set(loads) - {p for p in places if isinstance(p, ast.Name)}
+    return frozenset(given - {n.id for n in others})
+
+
+def in_bounds_subscript(
+    b: IRBuilder, array: ArrayRef, axis: int, n: Num, node: ast.AST
+) -> tuple[Num, Expr | None]:
+    """A subscript of an axis that is within it, and a bool that must hold for the access to take
+    place (None: always).
+    """
+    length = array.shape[axis]
+    if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":
+        b.require(n.weak_now, "GUARD_RAISES", node)  # a bool, or a float, is no place
+    if n.weak is None and DTYPES[n.strong or "f64"].kind not in "iu":
+        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
+    if n.weak in ("bool", "f64"):
+        refuse("LOWER_SUBSCRIPT", f"`{ast.unparse(node)}` is not indexed by an integer", node)
+    if n.linear is not None and length.linear is not None:
+        linear = n.linear
+        if (given := _caller_subscript(b, linear, length.linear)) is not None:
+            b.guard(Call("ge", (given, int_constant(0)), "bool"), "GUARD_BOUNDS", node)
+            b.guard(Call("lt", (given, length.ir), "bool"), "GUARD_BOUNDS", node)
+            return b.from_linear(LinearForm.of(given)), None
+        if b.high(linear) < 0:  # a negative constant counts from the end
+            linear = linear + length.linear
+        margins = linear, length.linear + LinearForm({}, -1) - linear
+        sure = [_is_nonnegative_in_turn(b, m, linear) for m in margins]
+        if b.turning & linear.terms.keys() and all(sure):
+            return b.from_linear(linear), None
+        needed = _margins_needed(
+            b, [m for m, known in zip(margins, sure, strict=True) if not known]
+        )
+        if needed is not None and not all(sure):
+            for margin in needed:
+                b.guard(Call("ge", (margin.expr(), int_constant(0)), "bool"), "GUARD_BOUNDS", node)
+            at = b.once(linear.expr(), "at")
+            low, high = (
+                Call("ge", (at, int_constant(0)), "bool"),
+                Call("lt", (at, length.ir), "bool"),
+            )
+            ok = bool_op("and", TRUE if sure[0] else low, TRUE if sure[1] else high)
+            return _clamped_subscript(b, at, b.once(ok, "inside"), length, node)
+        if _guarded(b, linear, length.linear, node):
+            return b.from_linear(linear), None
+    return _checked(b, n, length, node)
+
+
+def _caller_subscript(b: IRBuilder, at: LinearForm, length: LinearForm) -> Expr | None:
+    """The subscript `at` from the front, where it is what the caller gives, of whatever sign."""
+    (atom,) = at.terms if len(at.terms) == 1 else (None,)
+    known = isinstance(atom, Var) and atom.name in b.placed and at == LinearForm.of(atom)
+    if not known or not b.invariant(length.expr()) or atom is None:
+        return None
+    negative = Call("lt", (atom, int_constant(0)), "bool")
+    back = Call("add", (atom, length.expr()), "i64")
+    return Call("select", (negative, back, atom), "i64")
+
+
+def _is_nonnegative_in_turn(b: IRBuilder, margin: LinearForm, at: LinearForm) -> bool:
+    """Whether `margin` of the subscript `at` is provably >= 0: by the condition of a ``while``
+    around it too, if it turns with that.
+    """
+    facts = b.going if b.turning & at.terms.keys() else ()
+    return is_nonnegative(b, margin) or any(is_nonnegative(b, margin - fact) for fact in facts)
+
+
+def _margins_needed(b: IRBuilder, doubtful: Sequence[LinearForm]) -> list[LinearForm] | None:
+    """What must not be negative for the conditions around an affine subscript to prove that it is
+    in bounds, on one side at least; None where they do not.
+    """
+    needed = [_margin_under_facts(b, margin) for margin in doubtful]
+    if any(n is not None for n in needed):
+        pairs = zip(needed, doubtful, strict=True)
+        needed = [_margin_over_loops(b, m) if n is None else n for n, m in pairs]
+    return [n for n in needed if n is not None and n.terms] if None not in needed else None
+
+
+def _margin_over_loops(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
+    """What must not be negative, known before the loops, for `margin` never to be."""
+    least = loop_extremum(b, margin, False)
+    near = any(atom in b.spans for atom in margin.terms)  # it may not come to the end of its span
+    known = all(map(b.invariant, least.terms))
+    return least if known and not near and b.high(least) >= 0 else None
+
+
+def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
+    """What must not be negative, known before the loops, for a condition around to prove that
+    `margin` is not; if that is less than for all of the loops' range to be in bounds.
+    """
+    if any(is_nonnegative(b, margin - fact) for fact in b.facts):
+        return LinearForm()
+    everywhere = loop_extremum(b, margin, False)
+    for fact in b.facts:
+        rest = loop_extremum(b, margin - fact, False)
+        if b.low(rest - everywhere) > 0 <= b.high(rest) and all(map(b.invariant, rest.terms)):
+            return rest
+    return None
+
+
+def _guarded(b: IRBuilder, linear: LinearForm, length: LinearForm, node: ast.AST) -> bool:
+    """Whether all of an affine subscript's range is in bounds: proved, or guarded beforehand."""
+    lowest, highest = loop_extremum(b, linear, False), loop_extremum(b, linear, True)
+    room = length + LinearForm({}, -1) - highest
+    if b.high(lowest) < 0 or b.high(room) < 0:  # it always leaves the array somewhere
+        return False
+    if b.high(highest) <= 0 and not is_nonnegative(
+        b, lowest
+    ):  # x[-i] is x[0] once, then from the end
+        return False
+    unproved = [margin for margin in (lowest, room) if not is_nonnegative(b, margin)]
+    if unproved and any(atom in b.spans for atom in linear.terms):
+        return False  # it may come nowhere near the end of its span
+    if not all(b.invariant(atom) for margin in unproved for atom in margin.terms):
+        return False
+    for margin in unproved:
+        b.guard(Call("ge", (margin.expr(), int_constant(0)), "bool"), "GUARD_BOUNDS", node)
+    return True
+
+
+def _checked(b: IRBuilder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Expr]:
+    """A subscript known only at its use: negative ones wrap, others outside are Python's."""
+    raw = at = b.once(cast(n.ir, "i64"), "at")
+    ok: Expr = Call("lt", (raw, length.ir), "bool")
+    if n.range[0] < 0:
+        first = Call("sub", (int_constant(0), length.ir), "i64")
+        wrapped = Call("add", (raw, length.ir), "i64")
+        negative = Call("lt", (raw, int_constant(0)), "bool")
+        at = b.once(Call("select", (negative, wrapped, raw), "i64"), "at")
+        ok = bool_op("and", Call("ge", (raw, first), "bool"), ok)
+    elif n.dtype == "u64":  # those that are no int64
+        ok = bool_op("and", Call("ge", (raw, int_constant(0)), "bool"), ok)
+    ok = b.once(ok, "inside")
+    b.require(ok, "GUARD_BOUNDS", node)
+    return _clamped_subscript(b, at, ok, length, node)
+
+
+def _clamped_subscript(
+    b: IRBuilder, at: Expr, ok: Expr, length: Num, node: ast.AST
+) -> tuple[Num, Expr]:
+    """The subscript `at`, within where `ok` holds, as one that is so everywhere; and `ok`."""
+    maybe_empty = length.linear is None or b.low(length.linear) < 1
+    if maybe_empty and not b.invariant(length.ir):
+        b.unsure.add(ok)
+    elif maybe_empty and not b.lazy:
+        b.guard(Call("ge", (length.ir, int_constant(1)), "bool"), "GUARD_BOUNDS", node)
+    return b.integer_num(Call("select", (ok, at, int_constant(0)), "i64")), ok

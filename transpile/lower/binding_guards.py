@@ -1,0 +1,45 @@
+"""Binding guards: names that macros replaced must still mean what they did.
+
+``for k, v in enumerate(x)`` becomes a loop over a range; if `enumerate` is bound to something
+else later, that loop must not answer the call.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from types import BuiltinMethodType
+
+from ..call_plan import Captured, IdentityGuard, Plan
+from ..frontend.ast_walk import walk_nodes
+from ..frontend.name_resolution import Scope
+
+__all__ = ["with_binding_guards"]
+
+
+def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan:
+    """`plan`, which also asks whether the functions, types and numbers that free names of `tree`
+    stand for are what they were; those that it is given at each call it need not ask.
+    """
+    known = {b.name for b in plan.bindings if isinstance(b, Captured)}
+    known |= {ref.expr for ref in plan.refs}
+    chains = {text: chain for text, chain in _attribute_chains(tree) if text not in known}
+    found = (_identity_guard(text, chain, scope) for text, chain in chains.items())
+    return replace(plan, refs=(*plan.refs, *(ref for ref in found if ref is not None)))
+
+
+def _attribute_chains(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """Names and chains of attributes, by their text."""
+    for node in walk_nodes(*tree.body):
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and isinstance(node, (ast.Name, ast.Attribute)):
+            yield ast.unparse(node), node
+
+
+def _identity_guard(text: str, chain: ast.expr, scope: Scope) -> IdentityGuard | None:
+    value = scope.resolve(chain)
+    made_anew = isinstance(value, BuiltinMethodType) and isinstance(value.__self__, type)
+    fixed = type(value) in (int, float, bool, tuple) or (callable(value) and not made_anew)
+    return IdentityGuard(text, value) if fixed else None

@@ -1,0 +1,1 @@
+"""Lower complex numbers, as pairs of floats."""

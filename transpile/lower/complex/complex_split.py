@@ -1,0 +1,82 @@
+"""Split each complex variable into two variables, its real and its imaginary part."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from ...frontend.ast_names import names_used
+from ...frontend.ast_walk import copy_tree
+
+__all__ = [
+    "PARTS_CALL", "PYTHON_PARTS_CALL", "COMPLEX_CALL", "NeedsComplexSplit", "split_complex_names",
+]
+
+PARTS_CALL, PYTHON_PARTS_CALL, COMPLEX_CALL = "_parts", "_python_parts", "_complex"
+"""What the two values of a number are called in the tree, and the number of two names."""
+
+
+class NeedsComplexSplit(Exception):
+    """A name has been given a complex number, maybe `python`'s, and is still one name."""
+
+    def __init__(self, name: str, *, python: bool) -> None:
+        super().__init__(name)
+        self.name, self.python = name, python
+
+
+def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast.FunctionDef:
+    """`tree` with each of `names` as two: ``z = z * z`` is, so to speak,
+    ``z_re, z_im = _parts(_complex(z_re, z_im) * _complex(z_re, z_im))``. True stands for those
+    that have Python's numbers.
+    """
+    if not names:
+        return tree
+    tree = copy_tree(tree)
+    given = [a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg) and a.arg in names]
+    two = _ComplexSplitter(names, names_used(tree))
+    tree.body = [two.visit(s) for s in tree.body]
+    start = [two.assigned(name, ast.Name(name, ast.Load()), tree) for name in given]
+    tree.body[:0] = start
+    return ast.fix_missing_locations(tree)
+
+
+class _ComplexSplitter(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, bool], taken: set[str]) -> None:
+        self.names = names
+        self.parts = {
+            n: (_fresh_name(f"{n}_re", taken), _fresh_name(f"{n}_im", taken)) for n in names
+        }
+
+    def assigned(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
+        targets: list[ast.expr] = [ast.Name(part, ast.Store()) for part in self.parts[name]]
+        taken = PYTHON_PARTS_CALL if self.names[name] else PARTS_CALL
+        parts = ast.Call(ast.Name(taken, ast.Load()), [value], [])
+        made = ast.Assign([ast.Tuple(targets, ast.Store())], parts)
+        return ast.copy_location(made, at)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.parts or not isinstance(node.ctx, ast.Load):
+            return node
+        parts: list[ast.expr] = [ast.Name(part, ast.Load()) for part in self.parts[node.id]]
+        return ast.copy_location(ast.Call(ast.Name(COMPLEX_CALL, ast.Load()), parts, []), node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        match node.targets:
+            case [ast.Name(id=name)] if name in self.parts:
+                return self.assigned(name, node.value, node)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        if not (isinstance(node.target, ast.Name) and node.target.id in self.parts):
+            return self.generic_visit(node)  # type: ignore[return-value]  # a statement
+        read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
+        plain = ast.copy_location(ast.Assign([node.target], value), node)
+        return self.visit_Assign(plain)
+
+
+def _fresh_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name

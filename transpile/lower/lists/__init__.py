@@ -1,0 +1,1 @@
+"""Lower lists: fixed-size, append-only and dynamic."""

@@ -1,0 +1,61 @@
+"""Lists that are filled under one name, and then have another for good: that from the start.
+
+    _list = []
+    for _i in range(len(w)):
+        _list.append(w[_i][0])
+    v = _list
+→
+    v = []
+    for _i in range(len(w)):
+        v.append(w[_i][0])
+"""
+from __future__ import annotations
+
+import ast
+
+from ...frontend.ast_names import names_used
+from ...frontend.ast_walk import child_blocks, copy_tree
+from .expand_dynamic_lists import list_method_call
+
+__all__ = ["final_list_name", "rename_list"]
+
+
+def final_list_name(tree: ast.FunctionDef, name: str) -> str:
+    """The other name, `name` where there is none."""
+    names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    appended = sum(list_method_call(n) == (name, "append") for n in ast.walk(tree))
+    loads = sum(n.id == name and isinstance(n.ctx, ast.Load) for n in names)
+    stores = [n.id for n in names if not isinstance(n.ctx, ast.Load)]
+    given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    for block in (block for n in ast.walk(tree) for block in child_blocks(n)):
+        made = [k for k, s in enumerate(block) if _list_binding(s) == (name, None)]
+        for k, s in enumerate(block):
+            to, of = _list_binding(s)
+            if of != name or not made or made[0] > k:
+                continue
+            once = stores.count(to) == 1 == stores.count(name) and to not in given
+            early = any(to in names_used(s) for s in block[made[0] : k])
+            if once and loads == appended + 1 and not early:
+                return to
+    return name
+
+
+def rename_list(tree: ast.FunctionDef, name: str, new: str) -> ast.FunctionDef:
+    """A copy of `tree` in which the list has the `new` name."""
+    tree = copy_tree(tree)
+    for n in ast.walk(tree):
+        for block in child_blocks(n):
+            block[:] = [s for s in block if _list_binding(s) != (new, name)]
+        if isinstance(n, ast.Name) and n.id == name:
+            n.id = new
+    return tree
+
+
+def _list_binding(s: ast.stmt) -> tuple[str, str | None]:
+    """The name that `s` binds, and which other that is; None: a list display."""
+    match s:
+        case ast.Assign(targets=[ast.Name(id=to)], value=ast.Name(id=of)):
+            return to, of
+        case ast.Assign(targets=[ast.Name(id=to)], value=ast.List()):
+            return to, None
+    return "", ""

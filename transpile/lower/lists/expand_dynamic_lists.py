@@ -1,0 +1,319 @@
+"""Lists that are read while they grow, or shrink: each becomes buffers, and a count of its items.
+
+    stack = [(0, 1)]
+    while stack:
+        i, j = stack.pop()
+        stack.append((i + 1, j))
+→
+    #stack = 0
+    #stack = push(stack.0, stack.1, #stack, 0, 1)
+    while #stack > 0:
+        i = stack.0[#stack - 1]
+        j = stack.1[#stack - 1]
+        #stack = pop(#stack)
+        #stack = push(stack.0, stack.1, #stack, i + 1, j)
+
+What has a list display once, and is only appended to by loops that do not read it, stays a list.
+"""
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from ...analysis.liveness import names_read, upward_exposed
+from ...analysis.tuple_types import appended_by, tuple_width
+from ...frontend.ast_names import names_used
+from ...frontend.ast_walk import copy_tree, display_leaves, walk_nodes
+from .list_uses import escaping_uses_by_name
+
+__all__ = [
+    "POP_CALL", "PUSH_CALL", "counter_name", "find_dynamic_lists", "expand_dynamic_lists",
+    "list_method_call", "buffer_names",
+]
+
+PUSH_CALL = "#push"
+"""A call of it says: these buffers, their count, and what is put behind their last items."""
+
+POP_CALL = "#pop"
+"""A call of it is that count without the last item, which was read."""
+
+_METHODS = ("append", "pop", "clear", "extend")
+
+
+def counter_name(name: str) -> str:
+    """The name of the number of items of a list."""
+    return f"#{name}"
+
+
+def buffer_names(name: str, width: int) -> list[str]:
+    """The names of its buffers: one, or of tuples one for each place."""
+    return [f"{name}.{k}" for k in range(width)] if width else [name]
+
+
+def find_dynamic_lists(tree: ast.FunctionDef, unforeseen: Collection[str] = ()) -> dict[str, int]:
+    """Such lists in `tree`, and how many items the tuples in them have (0: they are no tuples);
+    with those that only loops append to, but ``unforeseen`` often.
+    """
+    out: dict[str, int] = {}
+    given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    parts = [*map(_ListUses, tree.body)]
+    resized = {name for part in parts for name in part.resized}
+    for name in sorted(resized - given - upward_exposed(tree.body) if resized else ()):
+        lines = [line for part in parts for line in part.lines[name]]
+        made = [s.value for s in lines if isinstance(s, ast.Assign)]
+        items = [e for v in made if isinstance(v, ast.List) for e in v.elts]
+        items += [e for part in parts for e in part.added[name]]
+        widths = {*map(tuple_width, items)}
+        displays = all(isinstance(v, ast.List) and name not in names_read([v]) for v in made)
+        stores = sum(part.stores[name] for part in parts)
+        if not made or not displays or len(widths) != 1 or stores > len(lines):
+            continue
+        if name in unforeseen or not _is_append_only(parts, name, made, widths):
+            out[name] = widths.pop()
+    if not out:
+        return out
+    wholes = _escaping_lists(expand_dynamic_lists(tree, out))
+    return {
+        name: width for name, width in out.items()
+        if wholes.isdisjoint((name, *buffer_names(name, width)))
+    }
+
+
+class _ListUses:
+    """What a statement of a function's own block has to do with lists, by their names."""
+
+    def __init__(self, s: ast.stmt) -> None:
+        self.statement = s
+        self.lines: defaultdict[str, list[ast.Assign | ast.AugAssign]] = defaultdict(list)
+        self.added: defaultdict[str, list[ast.expr]] = defaultdict(list)
+        self.calls: defaultdict[str, list[str]] = defaultdict(list)
+        self.uses, self.stores = Counter[str](), Counter[str]()
+        self.in_place = set[str]()
+        self.waits = False
+        for n in walk_nodes(s):
+            self._look(n)
+
+    def _look(self, n: ast.AST) -> None:
+        for name, items in appended_by(n):
+            self.added[name] += items
+        match n:
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+                self.lines[name].append(n)
+                if isinstance(n, ast.AugAssign):
+                    self.in_place.add(name)
+            case ast.Name(id=name):
+                self.uses[name] += 1
+                self.stores[name] += not isinstance(n.ctx, ast.Load)
+            case ast.Call() if (found := list_method_call(n)) is not None:
+                self.calls[found[0]].append(found[1])
+            case ast.While():
+                self.waits = True
+
+    @property
+    def resized(self) -> set[str]:
+        """Lists that may grow or shrink."""
+        return {*self.in_place, *self.calls}
+
+
+def _escaping_lists(tree: ast.FunctionDef) -> set[str]:
+    """Names in a tree where lists are taken apart that are more than their items anywhere."""
+    allowed: set[ast.expr] = set()
+    for n in walk_nodes(tree):
+        match n:
+            case ast.Call(func=ast.Name(id=called), args=args) if called == PUSH_CALL:
+                allowed.update(args)
+            case ast.Return(value=ast.expr() as value):
+                makers = [e for e in display_leaves(value) if isinstance(e, ast.Call)]
+                for e in makers:
+                    allowed.update(e.args)
+                    makers += (a for a in e.args if isinstance(a, ast.Call))
+    every = escaping_uses_by_name(tree, returned=True, sliced=True)
+    return {name for name, found in every.items() if not allowed.issuperset(found)}
+
+
+def expand_dynamic_lists(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast.FunctionDef:
+    """A copy of `tree` with these lists taken apart."""
+    last = "_last"
+    while any(name.startswith(last) for name in names_used(tree)):
+        last += "_"
+    return _ListExpander(lists, last).visit(copy_tree(tree)) if lists else tree
+
+
+def _assigned_name(s: ast.AST) -> str | None:
+    match s:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+            return name
+    return None
+
+
+def list_method_call(n: ast.AST) -> tuple[str, str] | None:
+    """The name and the method of ``name.method(…)``."""
+    match n:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if (
+            method in _METHODS
+        ):
+            return name, method
+    return None
+
+
+def _is_append_only(
+    parts: Sequence[_ListUses], name: str, made: Sequence[ast.expr], widths: set[int]
+) -> bool:
+    """Whether only loops with a known end append to the list, and read it behind them."""
+    outer = [part for part in parts if _assigned_name(part.statement) == name]
+    empty = all(isinstance(v, ast.List) and not v.elts for v in made)
+    if len(made) > 1 or not outer or not empty or widths != {0}:
+        return False
+    if any(name in part.in_place for part in parts):
+        return False
+    for part in parts:
+        calls = part.calls.get(name, ())
+        if not calls:
+            continue
+        plain = isinstance(part.statement, ast.For) and not part.waits
+        if not plain or part.uses[name] > len(calls) or any(m != "append" for m in calls):
+            return False
+    return True
+
+
+class _ListExpander(ast.NodeTransformer):
+    def __init__(self, lists: Mapping[str, int], last: str) -> None:
+        self.lists, self.last = lists, last
+
+    def _list(self, e: ast.AST | None) -> str:
+        return e.id if isinstance(e, ast.Name) and e.id in self.lists else ""
+
+    def _count(self, name: str, at: ast.AST, ctx: ast.expr_context | None = None) -> ast.Name:
+        return ast.copy_location(ast.Name(counter_name(name), ctx or ast.Load()), at)
+
+    def _counted(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
+        line = ast.Assign([self._count(name, at, ast.Store())], value)
+        return ast.fix_missing_locations(ast.copy_location(line, at))
+
+    def _push(self, name: str, item: ast.expr, at: ast.AST) -> ast.stmt:
+        width = self.lists[name]
+        values = item.elts if width and isinstance(item, ast.Tuple) else [item]
+        names = [ast.Name(n, ast.Load()) for n in buffer_names(name, width)]
+        given = [*names, self._count(name, at), *(self.visit(v) for v in values)]
+        call = ast.Call(ast.Name(PUSH_CALL, ast.Load()), given, [])
+        return self._counted(name, ast.copy_location(call, item), at)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+        name = _assigned_name(node) or ""
+        if name in self.lists and isinstance(node.value, ast.List):
+            items = [self._push(name, e, node) for e in node.value.elts]
+            return [self._counted(name, ast.Constant(0), node), *items]
+        match node.targets, node.value, list_method_call(node.value):
+            case [ast.Name() | ast.Tuple() as target], ast.Call(args=[], keywords=[]), (
+                of, "pop"
+            ) if of in self.lists:
+                return self._popped(of, target, node)
+            case [ast.Tuple(elts=targets)], ast.Subscript(value=of, slice=at), _ if self._list(of):
+                return self._taken(self._list(of), targets, self.visit(at), node)
+            case [ast.Subscript(value=ast.Name() as to, slice=place)], ast.Subscript(
+                value=of, slice=at
+            ), _ if self.lists.get(self._list(of)) and self._list(to) == self._list(of):
+                parts = buffer_names(to.id, self.lists[to.id])
+                names = (ast.Name(part, ast.Load()) for part in parts)
+                places = [ast.Subscript(x, copy_tree(place), ast.Store()) for x in names]
+                return self._taken(to.id, places, self.visit(at), node)
+            case [ast.Subscript(value=of, slice=at)], ast.Tuple(elts=targets), _ if (
+                self.lists.get(self._list(of)) == len(targets)
+            ):
+                return self._put(self._list(of), self.visit(at), targets, node)
+        return self.generic_visit(node)
+
+    def _put(
+        self, name: str, place: ast.expr, items: Sequence[ast.expr], node: ast.stmt
+    ) -> list[ast.stmt]:
+        """Another tuple in that place, once all its items are known."""
+        parts = buffer_names(name, self.lists[name])
+        lines: list[ast.stmt] = []
+        for k, item in enumerate(items):
+            lines.append(ast.Assign([ast.Name(f"{self.last}{k}", ast.Store())], self.visit(item)))
+        for k, part in enumerate(parts):
+            to = ast.Subscript(ast.Name(part, ast.Load()), copy_tree(place), ast.Store())
+            lines.append(ast.Assign([to], ast.Name(f"{self.last}{k}", ast.Load())))
+        lines = [ast.copy_location(line, node) for line in lines]
+        return [ast.fix_missing_locations(line) for line in lines]
+
+    def _popped(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+        last = ast.BinOp(self._count(name, node), ast.Sub(), ast.Constant(1))
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        left = ast.Call(ast.Name(POP_CALL, ast.Load()), [self._count(name, node)], [])
+        return [*self._taken(name, targets, last, node), self._counted(name, left, node)]
+
+    def _taken(
+        self, name: str, targets: Sequence[ast.expr], at: ast.expr, node: ast.stmt
+    ) -> list[ast.stmt]:
+        parts = buffer_names(name, self.lists[name])
+        if len(parts) != len(targets):
+            return [node]
+        lines: list[ast.stmt] = []
+        for part, target in zip(parts, targets, strict=True):
+            value = ast.Subscript(ast.Name(part, ast.Load()), copy_tree(at), ast.Load())
+            line = ast.copy_location(ast.Assign([self.visit(target)], value), node)
+            lines.append(ast.fix_missing_locations(line))
+        return lines
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
+        found = list_method_call(node.value)
+        if found is None or found[0] not in self.lists or not isinstance(node.value, ast.Call):
+            return self.generic_visit(node)
+        name = found[0]
+        match found[1], node.value.args:
+            case "append", [item]:
+                return self._push(name, item, node)
+            case "extend", [ast.List(elts=items)]:
+                return [self._push(name, e, node) for e in items]
+            case "clear", []:
+                return self._counted(name, ast.Constant(0), node)
+            case "pop", []:
+                last: list[ast.expr] = [ast.Name(self.last, ast.Store())]
+                items = last * max(self.lists[name], 1)
+                return self._popped(name, ast.Tuple(items, ast.Store()), node)
+        return self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        name = _assigned_name(node) or ""
+        match node.op, node.value:
+            case ast.Add(), ast.List(elts=items) if name in self.lists:
+                return [self._push(name, e, node) for e in items]
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[of], keywords=[]) if self._list(of):
+                return self._count(self._list(of), node)
+        return self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        match node:
+            case ast.Subscript(
+                value=ast.Subscript(value=of, slice=at), slice=ast.Constant(value=int(k))
+            ) if self._list(of) and 0 <= k < self.lists[self._list(of)]:
+                part = ast.Name(f"{self._list(of)}.{k}", ast.Load())
+                new = ast.Subscript(part, self.visit(at), node.ctx)
+                return ast.fix_missing_locations(ast.copy_location(new, node))
+        return self.generic_visit(node)
+
+    def _test(self, e: ast.expr) -> ast.expr:
+        """`e`, of which only its truth is asked."""
+        if isinstance(e, ast.BoolOp):
+            e.values = [*map(self._test, e.values)]
+        if not self._list(e):
+            return e
+        some = ast.Compare(self._count(self._list(e), e), [ast.Gt()], [ast.Constant(0)])
+        return ast.fix_missing_locations(ast.copy_location(some, e))
+
+    def _tested(self, node: ast.While | ast.If | ast.IfExp) -> ast.AST:
+        node.test = self._test(node.test)
+        return self.generic_visit(node)
+
+    visit_While = visit_If = visit_IfExp = _tested
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        if isinstance(node.op, ast.Not):
+            node.operand = self._test(node.operand)
+        return self.generic_visit(node)

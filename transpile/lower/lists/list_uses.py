@@ -1,0 +1,162 @@
+"""How core Python uses a list: escapes, the only consumer, slices that need no copy.
+
+A slice of a list is a copy in Python. It may be read in the list itself while neither changes.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...analysis.liveness import is_replay_guard
+from ...frontend.ast_walk import display_leaves, walk_nodes
+
+__all__ = [
+    "only_consumer", "uncopied_slices", "does_not_escape", "escaping_uses", "escaping_uses_by_name",
+]
+
+
+def only_consumer(tree: ast.AST, name: str) -> ast.Call | None:
+    """The call whose first argument is all that the list `name`, once filled, is used for."""
+    nodes = list(ast.walk(tree))
+    grown = {
+        n.func.value
+        for n in nodes
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "append"
+    }
+    uses = [
+        n
+        for n in nodes
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        if n not in grown
+    ]
+    if len(uses) != 1:
+        return None
+    for n in nodes:
+        match n:
+            case ast.Call(args=[first, *_]) if first is uses[0]:
+                return n
+            case ast.Assign(targets=[ast.Name(id=other)], value=value) if value is uses[0]:
+                bound = [m for m in nodes if isinstance(m, ast.Name) and m.id == other]
+                again = sum(isinstance(m.ctx, ast.Store) for m in bound)
+                return only_consumer(tree, other) if again == 1 else None
+    return None
+
+
+def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
+    """Such slices in `tree`, among those that names are given to; of arrays, too."""
+    out: set[ast.Subscript] = set()
+    for block in _statement_lists(tree):
+        for k, s in enumerate(block):
+            match s:
+                case ast.Assign(
+                    targets=[ast.Name(id=name)],
+                    value=ast.Subscript(value=of, slice=ast.Slice()) as value,
+                ) if (base := _base_name(of)) and _is_uncopied(
+                    name, base, of, block[k + 1 :], tree
+                ):
+                    out.add(value)
+    return out
+
+
+def _is_uncopied(
+    name: str, base: str, of: ast.expr, rest: Sequence[ast.stmt], tree: ast.FunctionDef
+) -> bool:
+    if escaping_uses(name, tree) or name in _item_stores([tree]):
+        return False
+    reads = [k for k, s in enumerate(rest) if _count_loads(name, [s])]
+    near = rest[: reads[-1] + 1] if reads else []
+    where: Sequence[ast.AST] = (
+        near if _count_loads(name, near) == _count_loads(name, [tree]) else [tree]
+    )
+    changed = _item_stores(where)
+    own = isinstance(of, ast.Name) and not _may_be_row(base, tree)
+    names = (
+        n for node in where for n in ast.walk(node) if isinstance(n, ast.Name) and _is_store(n)
+    )
+    bound = {n.id for n in names} & {base, f"#{base}"}
+    return not bound and not (changed & {base} if own else changed)
+
+
+def _count_loads(name: str, nodes: Sequence[ast.AST]) -> int:
+    names = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
+    return sum(n.id == name and not _is_store(n) for n in names)
+
+
+def _may_be_row(name: str, tree: ast.AST) -> bool:
+    """Whether that name may be given to what lies in another list."""
+    values = (
+        n.value for n in ast.walk(tree) if isinstance(n, ast.Assign) and _assigns_name(n, name)
+    )
+    return any(isinstance(v, (ast.Name, ast.Subscript, ast.IfExp)) for v in values)
+
+
+def _assigns_name(s: ast.Assign, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for t in s.targets for n in ast.walk(t))
+
+
+def _item_stores(nodes: Sequence[ast.AST]) -> set[str]:
+    """The names of what has items that are set."""
+    inside = (n for node in nodes for n in ast.walk(node))
+    return {_base_name(n) for n in inside if isinstance(n, ast.Subscript) and _is_store(n)}
+
+
+def _is_store(n: ast.Name | ast.Subscript) -> bool:
+    return not isinstance(n.ctx, ast.Load)
+
+
+def _base_name(e: ast.expr) -> str:
+    while isinstance(e, ast.Subscript):
+        e = e.value
+    return e.id if isinstance(e, ast.Name) else ""
+
+
+def _statement_lists(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    for n in ast.walk(tree):
+        for block in (getattr(n, "body", None), getattr(n, "orelse", None)):
+            if isinstance(block, list):
+                yield block
+
+
+def does_not_escape(
+    name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
+) -> bool:
+    """Whether `name` is only asked for its items and its length, so that no other name has them;
+    or ``returned``, once, or ``sliced``.
+    """
+    return not escaping_uses(name, tree, returned=returned, sliced=sliced)
+
+
+def escaping_uses(
+    name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
+) -> list[ast.Name]:
+    """Where `name` stands for more than its items and its length; or is ``sliced``."""
+    return escaping_uses_by_name(tree, returned=returned, sliced=sliced).get(name, [])
+
+
+def escaping_uses_by_name(
+    tree: ast.AST, *, returned: bool = False, sliced: bool = False
+) -> dict[str, list[ast.Name]]:
+    """The same of every name."""
+    allowed, python = set[ast.AST](), set[ast.AST]()
+    names: list[ast.Name] = []
+    for n in walk_nodes(tree):
+        match n:
+            case ast.Name():
+                names.append(n)
+            case ast.If(body=body) if is_replay_guard(n):
+                python.update(walk_nodes(*body))
+            case ast.Subscript(value=ast.Name() as array, slice=part):
+                if not isinstance(part, ast.Tuple) and (sliced or not isinstance(part, ast.Slice)):
+                    allowed.add(array)
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as array]):
+                allowed.add(array)
+            case ast.Return(value=ast.expr() as value) if returned:
+                first = {e.id: e for e in [*display_leaves(value)][::-1] if isinstance(e, ast.Name)}
+                allowed.update(first.values())
+    out: dict[str, list[ast.Name]] = {}
+    for n in sorted(names, key=lambda n: (n.lineno, n.col_offset)):
+        if n not in python and n not in allowed and not isinstance(n.ctx, ast.Store):
+            out.setdefault(n.id, []).append(n)
+    return out

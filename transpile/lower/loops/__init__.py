@@ -1,0 +1,1 @@
+"""Lower loops: trip counts, loop-carried values, exits and values after the loop."""

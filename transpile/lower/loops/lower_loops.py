@@ -1,0 +1,79 @@
+"""Lower `for i in range(...)` and `while` to canonical loops."""
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import NoReturn
+
+from loopir.nodes import Call, Var
+
+from ...frontend.refusal import refuse
+from ...types.linear_form import ENDLESS, LENGTH, LinearForm, int_constant
+from ...types.typed_values import TRUE, Num
+from ...types.value_types import Opaque
+from ..state.symbol_values import LoopFrame, Unbound
+from .loop_exits import break_index
+from .loop_types import Bodies
+
+__all__ = ["Loops"]
+
+
+class Loops(Bodies):
+    """Lowers loops."""
+
+    def _no_range(self, over: ast.expr) -> NoReturn:
+        """Refuses; a name in it whose type has no loops is to blame before all else."""
+        for name in (node for node in ast.walk(over) if isinstance(node, ast.Name)):
+            ty = self.arguments.get(name.id)
+            if isinstance(ty, Opaque):
+                refuse(ty.code, f"`{name.id}` is of type {ty}", name)
+        ty = self.arguments.get(over.id) if isinstance(over, ast.Name) else None
+        which = f", which is of type {ty}," if ty else ""
+        refuse(
+            "LOWER_UNSUPPORTED", f"a loop over `{ast.unparse(over)}`{which} is not compiled", over
+        )
+
+    def loop(self, node: ast.For | ast.While, live: frozenset[str]) -> None:
+        if node.orelse:
+            refuse("LOWER_UNSUPPORTED", "an `else` of this loop is not compiled", node)
+        if isinstance(node, ast.While):
+            self._while(node, live)
+        else:
+            self._for(node, live)
+
+    def _while(self, node: ast.While, live: frozenset[str]) -> None:
+        """Its condition is known before each iteration: before the loop, and at an iteration's end.
+        """
+        b = self.b
+        go = b.bind(self.test(node.test), "go")
+        trips = Var(b.name("trips"), "i64")
+        var = Var(b.name("k"), "i64")
+        b.intervals[trips] = b.intervals[var] = ENDLESS
+        self.body(LoopFrame(node, var, None, trips, LinearForm.of(trips), go, exits=True), live)
+
+    def _for(self, node: ast.For, live: frozenset[str]) -> None:
+        if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
+            self._no_range(node.iter)
+        if self.known(node.iter.func) is not builtins.range or node.iter.keywords:
+            self._no_range(node.iter)
+        domain = self.range_of(node.iter)
+        b, trips, count = self.b, domain.trips, domain.count
+        var = Var(b.name(node.target.id), "i64")
+        b.intervals[var] = (0, max(0, min(b.high(count), LENGTH[1]) - 1))
+        some = TRUE if b.low(count) >= 1 else Call("gt", (trips, int_constant(0)), "bool")
+        exits = break_index(node.body) is not None
+        self.body(LoopFrame(node, var, domain.at, trips, count, some, exits), live)
+        if exits:
+            if node.target.id not in live:
+                b.env[node.target.id] = Unbound()
+            return
+        last = domain.at(count + LinearForm({}, -1))
+        before = b.env.get(node.target.id)
+        if some == TRUE:
+            b.env[node.target.id] = last
+        elif isinstance(before, Num) and before.python_int:
+            ir = b.bind(Call("select", (some, last.ir, before.ir), "i64"), node.target.id)
+            ends = (*last.interval, *before.interval)
+            b.env[node.target.id] = b.integer_num(ir, (min(ends), max(ends)))
+        else:
+            b.env[node.target.id] = Unbound(last, some)

@@ -1,0 +1,1 @@
+"""Lower scalar expressions: operators, conversions, tagged unions and calls."""

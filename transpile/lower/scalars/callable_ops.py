@@ -1,0 +1,108 @@
+"""Tables of known functions: the op of each callable, lane-mask functions, library functions.
+
+A library function (LAPACK, pocketfft, NumPy's sorts) stays a call of NumPy.
+"""
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from loopir.nodes import Call, Const, Expr
+from loopir.op_table import OPS, Op
+
+from ... import ops
+from ...frontend.name_resolution import is_native
+
+__all__ = [
+    "COMPARISONS", "MATH", "OPERATORS", "OPS_FUNCTIONS", "UFUNCS", "MASK_OPS", "LIBRARY_METHODS",
+    "library_of",
+]
+
+
+def _table(module: Any, prefix: str) -> dict[Any, Op]:
+    """What the rows' names stand for in `module`; not what somebody has put in their place."""
+    out: dict[Any, Op] = {}
+    for op in OPS.values():
+        names = [s.removeprefix(prefix) for s in op.spellings if s.startswith(prefix)]
+        for value in (getattr(module, name, None) for name in names):
+            if getattr(value, "__name__", None) in names and is_native(value):
+                out[value] = op
+    return out
+
+
+OPS_FUNCTIONS = {getattr(ops, op.name): op for op in OPS.values() if hasattr(ops, op.name)}
+
+UFUNCS = _table(np, "numpy.") | OPS_FUNCTIONS
+MATH = _table(math, "math.")
+OPERATORS: dict[str, type[ast.operator]] = {
+    "add": ast.Add,
+    "sub": ast.Sub,
+    "mul": ast.Mult,
+    "div": ast.Div,
+    "floordiv": ast.FloorDiv,
+    "mod": ast.Mod,
+    "bitand": ast.BitAnd,
+    "bitor": ast.BitOr,
+    "bitxor": ast.BitXor,
+    "pow": ast.Pow,
+    "shl": ast.LShift,
+    "shr": ast.RShift,
+}
+COMPARISONS = {
+    "lt": ast.Lt,
+    "le": ast.LtE,
+    "gt": ast.Gt,
+    "ge": ast.GtE,
+    "eq": ast.Eq,
+    "ne": ast.NotEq,
+}
+
+
+def _has_bit(mask: Expr, k: Expr) -> Expr:
+    return _any_set(_bits("bitand", _bits("shr", mask, k), Const(1, mask.dtype)))
+
+
+def _any_set(mask: Expr) -> Expr:
+    return Call("ne", (mask, Const(0, mask.dtype)), "bool")
+
+
+def _all_set(mask: Expr, n: Expr) -> Expr:
+    return Call("eq", (_bits("bitand", mask, _first_lanes(n)), _first_lanes(n)), "bool")
+
+
+def _mask_not(mask: Expr, n: Expr) -> Expr:
+    return _bits("bitand", Call("invert", (mask,), mask.dtype), _first_lanes(n))
+
+
+def _first_lanes(n: Expr) -> Expr:
+    """The first `n` lanes; a shift by too many leaves nothing, of which one less is all."""
+    one = Const(1, n.dtype)
+    return _bits("sub", _bits("shl", one, n), one)
+
+
+def _bits(op: str, a: Expr, b: Expr) -> Expr:
+    return Call(op, (a, b), a.dtype)
+
+
+MASK_OPS: dict[object, Callable[..., Expr]] = {
+    ops.has_bit: _has_bit, ops.any_set: _any_set, ops.all_set: _all_set, ops.mask_not: _mask_not,
+}
+
+
+_MODULES = {"numpy.linalg": "LAPACK", "numpy.fft": "pocketfft"}
+_SORTS: tuple[Any, ...] = (
+    np.argpartition, np.argsort, np.lexsort, np.partition, np.searchsorted, np.sort, np.unique,
+)
+LIBRARY_METHODS = ("argpartition", "argsort", "partition", "searchsorted", "sort")
+"""Methods of arrays that sort, or ask what is sorted."""
+
+
+def library_of(function: object) -> str | None:
+    """Who computes `function`; None where it is no library's."""
+    if any(function is f for f in _SORTS):
+        return "NumPy"
+    return _MODULES.get(getattr(function, "__module__", None) or "")

@@ -1,0 +1,186 @@
+"""Scalar conversions: truth, a common dtype, the type of a result, an array's element dtype.
+
+Conversions raise and warn where those of NumPy do.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from loopir.nodes import Call, Const, Expr
+
+from ...frontend.refusal import refuse
+from ...types.linear_form import INT64, int_constant
+from ...types.typed_values import (
+    FALSE,
+    TRUE,
+    Num,
+    bool_op,
+    cast,
+    fits_dtype,
+    probe_result,
+    probe_results,
+)
+from ...types.value_types import ScalarType
+from ..state.float_exceptions import SilentException
+from ..state.ir_builder import IRBuilder
+
+__all__ = [
+    "convert_operand", "result_depends_on_case", "dual_result_types", "to_operand_dtype",
+    "round_to_float", "truth_value", "with_result_type", "to_compute_dtype", "as_array_item",
+]
+
+_ROUNDS_TO_INF = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103}
+"""The least double that is infinite as one of these."""
+
+
+def truth_value(n: Num) -> Expr:
+    """``bool(n)``."""
+    if n.dtype == "bool":
+        return n.ir
+    if isinstance(n.ir, Const):
+        return TRUE if n.ir.value else FALSE
+    return Call("ne", (n.ir, Const(0, n.dtype)), "bool")
+
+
+def with_result_type(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
+    """`ir` with the type that NumPy or Python gave for `operands`."""
+    if not ty.weak:
+        return Num(ir, strong=ty.dtype)
+    if any(n.either for n in operands):
+        weak: Expr = TRUE
+        for n in operands:
+            weak = bool_op("and", weak, n.weak_now)
+        return Num(ir, ty.dtype, ty.dtype, weak)
+    return Num(ir, weak=ty.dtype)
+
+
+def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
+    """`n` as an operand of dtype `dtype`, as NumPy converts it.
+
+    Where a Python int does not fit, Python raises.
+    """
+    if not n.exact and n.dtype != dtype:
+        refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
+    to = DTYPES[dtype]
+    e: Expr
+    if n.weak == "i64" and to.kind in "iu" and dtype != "i64" and n.dtype != dtype:
+        lo, hi = n.range
+        if lo < to.low or hi > to.high:
+            if isinstance(n.ir, Const) and n.strong is None:
+                refuse(
+                    "LOWER_TYPE",
+                    f"the Python int {n.ir.value} is out of bounds for {to.numpy}",
+                    node,
+                )
+            e = b.bind(n.ir)
+            top = TRUE if to.high > INT64[1] else Call("le", (e, int_constant(to.high)), "bool")
+            e = cast(e, "i64")
+            b.require(
+                bool_op("and", Call("ge", (e, int_constant(to.low)), "bool"), top),
+                "GUARD_INT_RANGE",
+                node,
+            )
+            return cast(e, dtype)
+    return to_operand_dtype(b, n, dtype, node)
+
+
+def round_to_float(b: IRBuilder, e: Expr, dtype: str, node: ast.AST) -> Expr:
+    """`e` as a float `dtype`; NumPy warns where a number is too large for it."""
+    if _may_overflow_to_inf(e.dtype, dtype) and not fits_dtype(e, dtype):
+        return b.warned("mul", (e,), cast(e, dtype), "cast", node, ("over",))
+    return cast(e, dtype)
+
+
+def _may_overflow_to_inf(source: str, dtype: str) -> bool:
+    """Whether some numbers of `source` are too large for the float `dtype`."""
+    of, to = DTYPES[source], DTYPES[dtype]
+    if of.kind == "f":
+        return of.bits > to.bits
+    return of.high > float(np.finfo(to.numpy).max)
+
+
+def to_compute_dtype(e: Expr) -> Expr:
+    """`e` in the dtype that operations on it compute in."""
+    return cast(e, DTYPES[e.dtype].wide or e.dtype)
+
+
+def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
+    """`n` in the dtype of its operation. A Python float that is one for the whole call, and too
+    large for the dtype, is Python's to warn of.
+    """
+    if n.dtype != "f64" or dtype not in _ROUNDS_TO_INF or not b.invariant(n.ir):
+        if DTYPES[dtype].kind == "f":
+            return round_to_float(b, n.ir, dtype, node)
+        if DTYPES[n.dtype].kind == "f":
+            b.silent.append(SilentException("invalid"))
+        return cast(n.ir, dtype)
+    if not fits_dtype(n.ir, dtype):
+        size = Call("abs", (n.ir,), "f64")
+        small = bool_op("not", Call("ge", (size, Const(_ROUNDS_TO_INF[dtype], "f64")), "bool"))
+        infinite = Call("gt", (size, Const(float(np.finfo(np.float64).max), "f64")), "bool")
+        b.guard(bool_op("or", small, infinite), "GUARD_FLOAT_STATUS", node, anyway=True)
+    return cast(n.ir, dtype)
+
+
+def dual_result_types(
+    function: Callable[..., Any], operands: tuple[Num, ...]
+) -> tuple[ScalarType | None, ScalarType | None]:
+    """The result types with every operand that may be either taken as NumPy's, and as Python's."""
+    strong = probe_result(function, *(replace(n, weak=None) if n.strong else n for n in operands))
+    weak = probe_result(function, *(replace(n, strong=None) if n.weak else n for n in operands))
+    return strong, weak
+
+
+def result_depends_on_case(function: Callable[..., Any], *operands: Num) -> bool:
+    """Whether the dtype of the operation depends on which of its types an operand has."""
+    if not any(n.either for n in operands):
+        return False
+    dtypes = {ty and ty.dtype for ty in probe_results(function, *operands)}
+    return None in dtypes or len(dtypes) > 1 or not all(n.exact for n in operands)
+
+
+def as_array_item(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
+    """The value that ``a[i] = n`` stores in an array of `dtype`.
+
+    Into an integer array NumPy converts by ``int(n)`` and raises where that does not fit; only
+    unsigned arrays wrap, and only NumPy's integers.
+    """
+    to, kind = DTYPES[dtype], DTYPES[n.dtype].kind
+    if n.dtype == dtype:
+        return n.ir
+    if dtype == "bool":
+        return truth_value(n)
+    if to.kind == "f":
+        return to_operand_dtype(b, n, dtype, node)
+    if kind == "f":
+        e = to_compute_dtype(n.ir)
+        whole = b.bind(Call("trunc", (e,), e.dtype))
+        ok = bool_op(
+            "and",
+            Call("ge", (whole, Const(float(to.low), e.dtype)), "bool"),
+            Call("lt", (whole, Const(float(to.high + 1), e.dtype)), "bool"),
+        )
+        ok = b.bind(ok, "fits")
+        b.require(ok, "GUARD_INT_RANGE", node)
+        return cast(Call("select", (ok, whole, Const(0.0, e.dtype)), e.dtype), dtype)
+    if n.weak == "i64" or (kind == "u" and to.kind == "u"):
+        return convert_operand(b, n, dtype, node) if n.weak else cast(n.ir, dtype)
+    return _convert_int(b, n, dtype, node)
+
+
+def _convert_int(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
+    to, of = DTYPES[dtype], DTYPES[n.dtype]
+    if to.kind == "u" or (to.low <= of.low and of.high <= to.high):
+        return cast(n.ir, dtype)
+    e = b.bind(n.ir)
+    if of.high > to.high:
+        b.require(Call("le", (e, Const(to.high, n.dtype)), "bool"), "GUARD_INT_RANGE", node)
+    if of.low < to.low:
+        b.require(Call("ge", (e, Const(to.low, n.dtype)), "bool"), "GUARD_INT_RANGE", node)
+    return cast(e, dtype)

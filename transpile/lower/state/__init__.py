@@ -1,0 +1,1 @@
+"""The state of one lowering: the IR builder, path conditions, value ranges, symbol values."""

@@ -1,0 +1,213 @@
+"""Floating-point exceptions: where an operation raises, and which warnings NumPy would give.
+
+`status_raised` tells it from operands and result, `in_domain` from the operands of a `math`
+function; `WarningSources` keeps the account of the operations that may warn.
+"""
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import field
+from functools import reduce
+
+from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import record
+from loopir.nodes import Call, Check, Const, Expr, Guard, If, Load, Store
+from loopir.op_table import OPS
+
+from ...call_plan import StatusSource
+from ...frontend.inlined_at import is_step, origin_number
+from ...frontend.source import span_of
+from ...types.linear_form import int_constant
+from ...types.typed_values import FALSE, TRUE, bool_op
+from .path_conditions import PathConditions
+
+__all__ = ["status_raised", "in_domain", "SilentException", "WarningSources"]
+
+_DIVISIONS = ("div", "floordiv", "mod")
+
+
+def status_raised(status: str, op: str, operands: tuple[Expr, ...], value: Expr) -> Expr:
+    """Whether `op` on `operands`, which gave `value`, raised the class `status` of np.errstate.
+
+    A NaN out of none is invalid, an infinity out of numbers an overflow or, at a pole, a division.
+    Underflow leaves no trace.
+    """
+    match status:
+        case "invalid":
+            none = (bool_op("not", _float_test("isnan", x)) for x in operands)
+            return reduce(_and, none, _float_test("isnan", value))
+        case "divide":
+            return bool_op("and", _made_infinite(value, operands), _at_pole(op, operands))
+        case "over":
+            return bool_op(
+                "and", _made_infinite(value, operands), bool_op("not", _at_pole(op, operands))
+            )
+        case _:
+            return FALSE
+
+
+def _made_infinite(value: Expr, operands: tuple[Expr, ...]) -> Expr:
+    return reduce(_and, (_float_test("isfinite", x) for x in operands), _float_test("isinf", value))
+
+
+def _at_pole(op: str, operands: tuple[Expr, ...]) -> Expr:
+    """Where `op` would be infinite without limits to its numbers."""
+    zero = Call("eq", (operands[-1], Const(0.0, operands[-1].dtype)), "bool")
+    if op in _DIVISIONS:
+        return zero
+    if op == "pow":
+        return Call("eq", (operands[0], Const(0.0, operands[0].dtype)), "bool")
+    return TRUE if "divide" in OPS[op].raises else FALSE
+
+
+def _float_test(kind: str, x: Expr) -> Expr:
+    if DTYPES[x.dtype].kind != "f":
+        return TRUE if kind == "isfinite" else FALSE
+    return Call(kind, (x,), "bool")
+
+
+def _and(a: Expr, b: Expr) -> Expr:
+    return bool_op("and", a, b)
+
+
+_EXP_LIMIT = 709.78  # a little below the first number whose power overflows
+
+_INF = Const(math.inf, "f64")
+
+
+def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
+    """What holds where `op` does not raise: tested ahead, not read off the flags after the loop.
+
+    For ``pow`` and what is made of products: that a finite result comes of finite operands.
+    """
+    x = operands[0]
+    match op:
+        case "sqrt":
+            return _negate("lt", x, Const(0.0, "f64"))
+        case "log" | "log2" | "log10":
+            return _negate("le", x, Const(0.0, "f64"))
+        case "log1p":
+            return _negate("le", x, Const(-1.0, "f64"))
+        case "asin" | "acos":
+            return _negate("lt", Const(1.0, "f64"), _magnitude(x))
+        case "atanh":
+            return _negate("le", Const(1.0, "f64"), _magnitude(x))
+        case "acosh":
+            return _negate("lt", x, Const(1.0, "f64"))
+        case "atan" | "atan2" | "asinh" | "hypot":
+            return TRUE
+        case "fmod":
+            special = (_compare("ne", e, e) for e in operands)
+            return reduce(lambda a, b: bool_op("or", a, b), special, _compare("eq", result, result))
+        case "exp":
+            return bool_op(
+                "or", _negate("lt", Const(_EXP_LIMIT, "f64"), x), _compare("eq", x, _INF)
+            )
+        case "sin" | "cos" | "tan":
+            return _compare("ne", _magnitude(x), _INF)
+        case _:
+            infinite = (_negate("lt", _magnitude(e), _INF) for e in operands)
+            return reduce(
+                lambda a, b: bool_op("or", a, b), infinite, _compare("lt", _magnitude(result), _INF)
+            )
+
+
+def _magnitude(x: Expr) -> Expr:
+    return Call("abs", (x,), "f64")
+
+
+def _compare(op: str, a: Expr, b: Expr) -> Expr:
+    return Call(op, (a, b), "bool")
+
+
+def _negate(op: str, a: Expr, b: Expr) -> Expr:
+    return bool_op("not", _compare(op, a, b))
+
+
+_CLASS = {
+    "divide": "divide by zero",
+    "over": "overflow",
+    "under": "underflow",
+    "invalid": "invalid value",
+}
+
+
+@record(frozen=True, slots=True)
+class SilentException:
+    """An operation that warns of nothing, though it may raise `status`; not where ``quiet`` holds,
+    if that is known before the first statement.
+    """
+
+    status: str
+    quiet: Guard | None = None
+
+
+@record
+class WarningSources(PathConditions):
+    """``told``: the array of a kernel that tells which of its ``sources`` have raised.
+
+    ``silent``: what may raise, and is not one of them.
+    """
+
+    sources: list[StatusSource] = field(default_factory=list)
+    silent: list[SilentException] = field(default_factory=list)
+    told: str | None = None
+
+    def check(self, cond: Expr, status: str) -> None:
+        """Where `cond` fails NumPy would warn: `status` is a class of np.errstate."""
+        cond = self.on_path(cond)
+        if cond != TRUE:
+            self.emit(Check(cond, status))
+
+    def source(
+        self, status: str, spelled: str | None, node: ast.AST, raised: Expr, *, certain: bool = True
+    ) -> None:
+        """Notes that NumPy may warn, under its name for an operation; None: only Python knows how.
+
+        ``raised`` tells whether it does; where the value may not matter, it is computed anyway.
+        """
+        if self.path is not None:
+            self.silent.append(SilentException(status))
+        place = span_of(node)
+        message = f"{_CLASS[status]} encountered in {spelled}" if spelled else ""
+        line = place.line if place else 0
+        known = certain and bool(spelled) and not is_step(node)
+        self.sources.append(StatusSource(status, message, line, known, origin_number(node)))
+        if self.told is not None:
+            self._tell(raised)
+
+    def warned(
+        self,
+        op: str,
+        operands: tuple[Expr, ...],
+        value: Expr,
+        spelled: str | None,
+        node: ast.AST,
+        statuses: tuple[str, ...] | None = None,
+        *,
+        certain: bool = True,
+    ) -> Expr:
+        """`value`, which is `op` on the operands and may warn: of all that `op` may, by default."""
+        telling = self.told is not None
+        if telling:
+            operands, value = tuple(map(self.bind, operands)), self.bind(value)
+        for status in OPS[op].raises if statuses is None else statuses:
+            by = status_raised(status, op, operands, value) if telling else TRUE
+            self.source(status, spelled, node, by, certain=certain)
+        return value
+
+    def in_vain(self, before: int) -> None:
+        """Notes that what the sources but the first `before` raise may be of no operation."""
+        self.silent += [SilentException(s.status) for s in self.sources[before:]]
+
+    def _tell(self, raised: Expr) -> None:
+        """Notes when the latest source raised first: as the how-manieth of all."""
+        assert self.told is not None
+        if self.path is not None:
+            raised = bool_op("and", self.path, raised)
+        count, mine = (Load(self.told, (int_constant(k),), "i64") for k in (0, len(self.sources)))
+        first = bool_op("and", raised, Call("eq", (mine, int_constant(0)), "bool"))
+        more = Call("add", (count, int_constant(1)), "i64")
+        both = Store(self.told, count.index, more), Store(self.told, mine.index, count)
+        self.emit(If(first, both))

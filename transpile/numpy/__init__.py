@@ -1,0 +1,1 @@
+"""NumPy functions and whole-array expressions as AST macros: Python loops over the elements."""

@@ -1,0 +1,1 @@
+"""New arrays: literals, fills, random arrays, comprehensions, concatenation."""

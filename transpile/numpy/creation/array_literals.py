@@ -1,0 +1,293 @@
+"""Array literals: lists and tuples where NumPy takes an array, and the cross product.
+
+``np.array([s, t])`` element by element, ``X[i] = s, t``; ``np.convolve(x, [1, 0, -1])`` with
+an array of it.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...frontend.ast_names import mentions_none
+from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import UFUNC, fires_on, named
+from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ..array_nests import allocate_array, loop_nest
+from ..array_views import View, broadcast_views, element_at, is_unit_length, view_of
+from ..call_arguments import numpy_function_name
+
+__all__ = [
+    "cross_product", "array_literal", "array_literal_temporary", "literal_store",
+    "literal_argument",
+]
+
+
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.array, np.asarray])
+def array_literal(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Stores, after all elements are known.
+
+        u = np.array([s, t, 1.0])
+        u = np.array([u[1], u[0]])
+    →
+        u = np.empty(3, np.float64)
+        u[0] = s
+        u[1] = t
+        u[2] = 1.0
+        _e = u[1]
+        _e_1 = u[0]
+        u = np.empty(2, np.float64)
+        u[0] = _e
+        u[1] = _e_1
+    """
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[display]) as value
+        ) if cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"):
+            return cx.whole(lambda: _literal_stores(name, value, display, cx))
+    return None
+
+
+@fires_on(ast.Assign, targets=ast.Subscript, value=(ast.Tuple, ast.List))
+def literal_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Numbers that a row or a slice takes one by one.
+
+        X[i] = s, t
+    →
+        _row = X[i]
+        if len(_row) != 2:
+            "Python's to answer"
+            X[i] = (s, t)
+        else:
+            _row[0] = s
+            _row[1] = t
+    """
+    match node:
+        case ast.Assign(
+            targets=[ast.Subscript() as target],
+            value=ast.Tuple(elts=[_, _, *_] as elts) | ast.List(elts=[_, _, *_] as elts),
+        ) if cx.fact(target).rank == 1 and all(cx.fact(e).rank == 0 for e in elts):
+            return cx.whole(lambda: _store_items(target, elts, cx))
+    return None
+
+
+def _store_items(
+    target: ast.Subscript, elts: Sequence[ast.expr], cx: Context
+) -> list[ast.stmt] | None:
+    fact = cx.fact(target)
+    if fact.array is None or not fact.owner or not cx.means("len"):
+        return None  # what is read there is no view of an array
+    values = [
+        e if isinstance(e, (ast.Constant, ast.Name)) else bind_fresh(e, "e", cx) for e in elts
+    ]
+    row = cx.expr("ROW", ROW=cx.fresh("row"))
+    lines = cx.code("ROW = X[AT]", ROW=row, X=target.value, AT=target.slice)
+    whole = cx.code("TARGET = E", TARGET=target, E=ast.Tuple(values, ast.Load()))
+    items = [
+        line
+        for k, e in enumerate(values)
+        for line in cx.code("ROW[K] = E", ROW=row, K=ast.Constant(k), E=e)
+    ]
+    other = cx.expr("len(ROW) != N", ROW=row, N=ast.Constant(len(values)))
+    return [*lines, *guarded([other], whole[0], items, cx)]
+
+
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.cross])
+def cross_product(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Of vectors of three elements; others, and what is read while it is made, are NumPy's.
+
+        u = np.cross(x, y)
+    →
+        if x.shape[0] != 3 or y.shape[0] != 3:
+            "Python's to answer"
+            u = np.cross(x, y)
+        else:
+            u = np.empty(3, np.float64)
+            u[0] = np.subtract(np.multiply(x[1], y[2]), np.multiply(x[2], y[1]))
+            u[1] = np.subtract(np.multiply(x[2], y[0]), np.multiply(x[0], y[2]))
+            u[2] = np.subtract(np.multiply(x[0], y[1]), np.multiply(x[1], y[0]))
+    """
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=func, args=[a, b], keywords=[]) as value,
+        ) if cx.is_numpy(func, "cross") and mentions_none(value, [name]):
+            return cx.whole(lambda: _cross_loop(node, name, value, (a, b), cx))
+    return None
+
+
+@fires_on(ast.Call, calls=[np.array, np.asarray, np.cross])
+def array_literal_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Such an array has a name.
+
+        s = len(np.array([s, t]))
+    →
+        _a = np.empty(2, np.float64)
+        _a[0] = s
+        _a[1] = t
+        s = len(_a)
+    """
+    match node:
+        case ast.Call(func=func, args=[_, *_]) if any(
+            cx.is_numpy(func, name) for name in ("array", "asarray", "cross")
+        ):
+            name = cx.fresh("a")
+            (take,) = cx.code("NAME = E", NAME=name, E=node)
+            new = array_literal(take, cx) or cross_product(take, cx)
+            return None if new is None else cx.made(name, lambda: new)
+    return None
+
+
+def _literal_stores(
+    name: str, value: ast.Call, display: ast.expr, cx: Context
+) -> list[ast.stmt] | None:
+    ty = cx.fact(value).array
+    elements = _literal_elements(display) if isinstance(display, (ast.List, ast.Tuple)) else None
+    known = ty is not None and elements and all(cx.fact(e).rank == 0 for _, e in elements)
+    if not known or ty is None or elements is None or any(k.arg != "dtype" for k in value.keywords):
+        return None
+    shape = [ast.Constant(max(at[k] for at, _ in elements) + 1) for k in range(ty.rank)]
+    if not all(mentions_none(e, [name]) for _, e in elements):
+        elements = [(at, bind_fresh(e, "e", cx)) for at, e in elements]
+    lines = [allocate_array(name, shape, ty.dtype, cx)]
+    for at, e in elements:
+        lines += _store_at(name, [ast.Constant(k) for k in at], e, cx)
+    return lines
+
+
+def _literal_elements(e: ast.expr) -> list[tuple[tuple[int, ...], ast.expr]]:
+    """What a display, maybe of displays, has at each place; only as NumPy takes it is it asked."""
+    if not isinstance(e, (ast.List, ast.Tuple)):
+        return [((), e)]
+    return [((k, *at), x) for k, part in enumerate(e.elts) for at, x in _literal_elements(part)]
+
+
+def _cross_loop(
+    s: ast.Assign, name: str, value: ast.Call, operands: tuple[ast.expr, ast.expr], cx: Context
+) -> list[ast.stmt] | None:
+    ty, known = cx.fact(value).array, all(cx.fact(e).array for e in operands)
+    if ty is None or ty.rank > 2 or not known or not all(cx.fact(e).rank for e in operands):
+        return None
+    views = [of for e in operands if (of := view_of(e, cx)) is not None]
+    if len(views) < 2:
+        return None
+    if any(is_unit_length(of.shape[-1]) for of in views):
+        return None
+    lengths = [of.shape[-1] for of in views if not _is_three(of.shape[-1])]
+    a, b = views
+    elements = [_cross_component(a, b, k, cx) for k in range(3)]
+    checks = [*elements[0].checks, *(cx.expr("N != 3", N=n) for n in lengths)]
+    rows = elements[0].shape
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        of = enumerate(elements)
+        return [s for k, e in of for s in _store_at(name, [*at, ast.Constant(k)], e.at(at), cx)]
+
+    lines = [
+        allocate_array(name, [*rows, ast.Constant(3)], ty.dtype, cx),
+        *loop_nest(rows, body, cx),
+    ]
+    return guarded(checks, s, lines, cx)
+
+
+def _cross_component(a: View, b: View, k: int, cx: Context) -> View:
+    """Of the products of two vectors, or of each two of several, the component `k`."""
+    def product(parts: list[ast.expr]) -> ast.expr:
+        text = "NP.subtract(NP.multiply(AX, BY), NP.multiply(AY, BX))"
+        return cx.expr(text, NP=cx.numpy, **dict(zip(("AX", "BY", "AY", "BX"), parts, strict=True)))
+
+    x, y = (k + 1) % 3, (k + 2) % 3
+    parts = [_component(a, x), _component(b, y), _component(a, y), _component(b, x)]
+    return broadcast_views(parts, product, cx)
+
+
+def _component(of: View, k: int) -> View:
+    return View(of.shape[:-1], lambda at: of.at([*at, ast.Constant(k)]), of.checks)
+
+
+def _is_three(n: ast.expr) -> bool:
+    return isinstance(n, ast.Constant) and n.value == 3
+
+
+def _store_at(name: str, at: Sequence[ast.expr], e: ast.expr, cx: Context) -> list[ast.stmt]:
+    place = element_at(ast.Name(name, ast.Load()), at, cx)
+    return cx.code("PLACE = E", PLACE=place, E=e)
+
+
+_UNARY_FUNCTIONS = """
+    all amax amin any argmax argmin average count_nonzero cumprod cumsum diff ediff1d linalg.norm
+    max mean min nanmax nanmean nanmin nansum prod ptp std sum var
+"""
+_BINARY_FUNCTIONS = """
+    convolve correlate cross digitize dot inner kron outer searchsorted take trapezoid vdot
+"""
+_ARRAY_ARGUMENT_COUNT = {
+    **dict.fromkeys(_UNARY_FUNCTIONS.split(), 1),
+    **dict.fromkeys(_BINARY_FUNCTIONS.split(), 2),
+    "interp": 3,
+    "where": 3,
+}
+"""So many of the first arguments are arrays."""
+
+_ARRAY_METHODS = {"convolve", "dot", "searchsorted", "take"}
+
+
+@fires_on(ast.Call, calls=[UFUNC, *named(_ARRAY_METHODS), *named(_ARRAY_ARGUMENT_COUNT)])
+@fires_on(ast.BinOp, left=(ast.List, ast.Tuple))
+@fires_on(ast.BinOp, right=(ast.List, ast.Tuple))
+def literal_argument(node: ast.AST, cx: Context) -> ast.expr | None:
+    """An array is made of it, which NumPy does as well.
+
+        s = np.max([s, t])
+        y = np.take(x, [0, 2])
+    →
+        _a = np.empty(2, np.float64)
+        _a[0] = s
+        _a[1] = t
+        _max = _a[0]
+        for _i in range(2):
+            _max = np.maximum(_max, _a[_i])
+        s = _max
+        _a_2 = np.empty(2, np.int64)
+        _a_2[0] = 0
+        _a_2[1] = 2
+        _a_1 = np.empty(2, np.float64)
+        for _i_1 in range(2):
+            _a_1[_i_1] = x[_a_2[_i_1]]
+        y = _a_1
+    """
+    match node:
+        case ast.Call(args=args) if any(map(_is_display, args[: _array_argument_count(node, cx)])):
+            last = _array_argument_count(node, cx)
+            new = [_literal_as_array(e, cx) if k < last else e for k, e in enumerate(args)]
+            call = ast.Call(node.func, new, node.keywords)
+            return ast.copy_location(call, node) if new != args else None
+        case ast.BinOp(left=left, op=op, right=right) if _is_display(left) or _is_display(right):
+            if not (cx.fact(left).array or cx.fact(right).array):
+                return None
+            sides = _literal_as_array(left, cx), _literal_as_array(right, cx)
+            new_op = ast.copy_location(ast.BinOp(sides[0], op, sides[1]), node)
+            return new_op if sides != (left, right) else None
+    return None
+
+
+def _array_argument_count(call: ast.Call, cx: Context) -> int:
+    """How many of the arguments are arrays."""
+    name, function = numpy_function_name(call.func, cx), cx.resolve(call.func)
+    if isinstance(function, np.ufunc):
+        return function.nin
+    if not name and isinstance(call.func, ast.Attribute) and function is None:
+        of = cx.fact(call.func.value).array if call.func.attr in _ARRAY_METHODS else None
+        return 1 if of is not None else 0
+    return _ARRAY_ARGUMENT_COUNT.get(name, 0)
+
+
+def _is_display(e: ast.expr) -> bool:
+    return isinstance(e, (ast.List, ast.Tuple)) and bool(e.elts)
+
+
+def _literal_as_array(e: ast.expr, cx: Context) -> ast.expr:
+    """What NumPy makes of `e`, if that is known."""
+    made = cx.expr("NP.array(E)", NP=cx.numpy, E=e) if _is_display(e) else e
+    return made if cx.fact(made).array is not None else e

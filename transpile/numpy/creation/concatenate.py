@@ -1,0 +1,141 @@
+"""``np.concatenate``, ``stack`` and their kin: an array that is filled part by part."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...frontend.int_exprs import integer_constant
+from ...frontend.macros.macro_context import Context, add_ints
+from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.replay_guards import guarded
+from ..array_nests import allocate_array, loop_nest
+from ..array_views import View, element_at, is_viewable, operands_by_index
+from ..call_arguments import numpy_function_name
+
+__all__ = ["concatenate_arrays"]
+
+_JOINING = (
+    "append", "array", "column_stack", "concatenate", "dstack", "hstack", "stack", "vstack",
+)
+
+
+class _Join(NamedTuple):
+    """``parts`` one after the other along ``axis``; ``new``: an axis of its own for each."""
+
+    parts: list[ast.expr]
+    axis: int
+    new: bool
+
+
+@fires_on(ast.Call, calls=named(_JOINING))
+def concatenate_arrays(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Parts of a number that the source tells.
+
+        w = np.concatenate((x, y))
+    →
+        _a = np.empty(x.shape[0] + y.shape[0], np.float64)
+        for _i in range(x.shape[0]):
+            _a[_i] = x[_i]
+        for _i_1 in range(y.shape[0]):
+            _a[_i_1 + x.shape[0]] = y[_i_1]
+        w = _a
+    """
+    join = _parse_join(node, cx)
+    if join is None:
+        return None
+    assert isinstance(node, ast.expr)
+    name = cx.fresh("a")
+    return cx.made(name, lambda: _join_loops(name, node, join, cx))
+
+
+def _parse_join(node: ast.AST, cx: Context) -> _Join | None:
+    match node:
+        case ast.Call(func=func, args=[ast.Tuple(elts=parts) | ast.List(elts=parts), *rest]):
+            name = numpy_function_name(func, cx)
+        case ast.Call(func=func, args=[x, y, *rest]) if numpy_function_name(func, cx) == "append":
+            name, parts = "append", [x, y]
+        case _:
+            return None
+    given = [*rest, *(k.value for k in node.keywords if k.arg == "axis")]
+    known = len(rest) + len(node.keywords) == len(given) <= 1
+    if not known or not parts or not all(cx.fact(p).array for p in parts):
+        return None
+    parts = _parts_of_rank(name, parts, cx)
+    ranks = {cx.fact(p).rank or 0 for p in parts}
+    axis = integer_constant(given[0] if given else None, None if name == "append" else 0)
+    if len(ranks) != 1 or (given and name not in ("append", "concatenate", "stack")):
+        return None
+    rank = ranks.pop()
+    if axis is None and rank == 1 and not given:
+        axis = 0
+    return None if axis is None else _join_axis(name, parts, rank, axis)
+
+
+def _join_axis(name: str, parts: list[ast.expr], rank: int, axis: int) -> _Join | None:
+    match name, rank:
+        case "concatenate" | "append", _ if -rank <= axis < rank:
+            return _Join(parts, axis % rank, new=False)
+        case "stack", _ if -rank <= axis <= rank:
+            return _Join(parts, axis % (rank + 1), new=True)
+        case "array", _:
+            return _Join(parts, 0, new=True)
+        case "vstack", _:
+            return _Join(parts, 0, new=rank == 1)
+        case "hstack", _:
+            return _Join(parts, min(rank, 2) - 1, new=False)
+        case "column_stack", 1 | 2:
+            return _Join(parts, 1, new=rank == 1)
+        case "dstack", 2:
+            return _Join(parts, 2, new=True)
+    return None
+
+
+def _parts_of_rank(name: str, parts: list[ast.expr], cx: Context) -> list[ast.expr]:
+    """Vectors among matrices are rows of them, or columns."""
+    text = {"vstack": "P[None, :]", "column_stack": "P[:, None]"}.get(name)
+    ranks = [cx.fact(p).rank for p in parts]
+    if text is None or set(ranks) != {1, 2}:
+        return parts
+    return [cx.expr(text, P=p) if r == 1 else p for p, r in zip(parts, ranks, strict=True)]
+
+
+def _join_loops(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast.stmt] | None:
+    ty = cx.fact(node).array
+    viewable = all(is_viewable(cx.fact(p)) for p in join.parts)
+    if ty is None or not viewable or ty.unit not in (0, ty.rank - 1):
+        return None
+    parts = operands_by_index(join.parts, cx)
+    known = [_with_axis(p, join.axis) if join.new else p for p in parts]
+    if ty.rank > 2 and {p.order for p in parts} != {"C"}:
+        return None  # the axes of what is joined lie in an order of their own
+    first, back = known[0], ty.rank > 1 and ty.unit == 0
+    checks = [c for p in known for c in p.checks]
+    for p in known[1:]:
+        for k, (n, m) in enumerate(zip(first.shape, p.shape, strict=True)):
+            if k != join.axis and ast.dump(n) != ast.dump(m):
+                checks.append(cx.expr("A != B", A=n, B=m))
+    lines, start = [], cx.expr("0")
+    for p in known:
+        lines += _copy_part(name, p, join.axis, start, back, cx)
+        start = add_ints(start, p.shape[join.axis], cx)
+    shape = [*first.shape[: join.axis], start, *first.shape[join.axis + 1 :]]
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    whole = [allocate_array(name, shape, ty.dtype, cx, backward=back), *lines]
+    return guarded(checks, original, whole, cx)
+
+
+def _with_axis(p: View, axis: int) -> View:
+    shape = (*p.shape[:axis], ast.Constant(1), *p.shape[axis:])
+    return View(shape, lambda at: p.at([*at[:axis], *at[axis + 1 :]]), p.checks)
+
+
+def _copy_part(
+    name: str, p: View, axis: int, start: ast.expr, back: bool, cx: Context
+) -> list[ast.stmt]:
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        place = [add_ints(i, start, cx) if k == axis else i for k, i in enumerate(at)]
+        target = element_at(ast.Name(name, ast.Load()), place, cx)
+        return cx.code("TARGET = E", TARGET=target, E=p.at(at))
+
+    return loop_nest(p.shape, body, cx, back)

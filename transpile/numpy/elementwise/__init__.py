@@ -1,0 +1,1 @@
+"""Elementwise expressions, and assignment of whole arrays."""

@@ -1,0 +1,92 @@
+"""``np.arange`` of ints and ``np.linspace`` as functions of the index, without an array."""
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from ...frontend.int_exprs import integer_constant
+from ...frontend.language.iterables import arange_as_range, clamped_length, stream_of
+from ...frontend.macros.macro_context import Context, subtract_ints
+from ...frontend.macros.replay_guards import bind_fresh
+from ...types.value_types import ScalarType
+from ..array_views import View
+
+__all__ = ["is_numeric_sequence", "sequence_view"]
+
+_PYTHON_NUMBERS = {ScalarType("i64", weak=True), ScalarType("f64", weak=True), ScalarType("f64")}
+_LINSPACE_PARAMETERS = ("start", "stop", "num", "endpoint")
+
+
+def is_numeric_sequence(e: ast.expr, cx: Context) -> bool:
+    """Whether `sequence_view` knows the elements of `e`."""
+    return arange_as_range(e, cx) is not None or _linspace_arguments(e, cx) is not None
+
+
+def sequence_view(e: ast.expr, cx: Context) -> View | None:
+    """`e` as a function of the subscript; None where it is no sequence of numbers."""
+    if arange_as_range(e, cx) is not None:
+        return _arange(e, cx)
+    given = _linspace_arguments(e, cx)
+    return None if given is None else _linspace(given, cx)
+
+
+def _arange(e: ast.expr, cx: Context) -> View | None:
+    whole = stream_of(e, cx, ())
+    if whole is None:
+        return None
+    cx.before(*whole.setup)
+    length = clamped_length(whole.length, cx)
+
+    def at(i: ast.expr) -> ast.expr:
+        element = whole.at(i)
+        assert isinstance(element, ast.expr)
+        return element
+
+    return View((length,), lambda index: at(index[0]))
+
+
+def _linspace_arguments(e: ast.expr, cx: Context) -> dict[str, ast.expr] | None:
+    """The arguments of a call of linspace that gives doubles."""
+    match e:
+        case ast.Call(func=func, args=args) if cx.resolve(func) is np.linspace and len(args) <= 4:
+            given = dict(zip(_LINSPACE_PARAMETERS, args, strict=False))
+            given |= {k.arg: k.value for k in e.keywords if k.arg}
+        case _:
+            return None
+    end = given.setdefault("endpoint", ast.Constant(True))
+    num = given.setdefault("num", ast.Constant(50))
+    known = isinstance(end, ast.Constant) and isinstance(end.value, bool) and cx.fact(num).is_int
+    if not known or set(given) != set(_LINSPACE_PARAMETERS):
+        return None
+    types = cx.fact(given["start"]).types, cx.fact(given["stop"]).types
+    return given if all(t and t <= _PYTHON_NUMBERS for t in types) else None
+
+
+def _linspace(given: dict[str, ast.expr], cx: Context) -> View:
+    """As NumPy computes it: the step first, then ``i * step + start``; the last is `stop` itself.
+
+    One number has no step, and a step of zero is computed otherwise: those are Python's.
+    """
+    num, closed = given["num"], getattr(given["endpoint"], "value", False)
+    start, stop = (
+        bind_fresh(cx.expr("NP.float64(E)", NP=cx.numpy, E=given[k]), k, cx)
+        for k in ("start", "stop")
+    )
+    last = subtract_ints(num, ast.Constant(1), cx)
+    parts = last if closed else num
+    least = ast.Constant(2 if closed else 1)
+    checks = [cx.expr("N < K", N=num, K=least)] if (integer_constant(num) or 0) < 2 else []
+    if checks:
+        parts = cx.expr("max(N, 1)", N=parts)
+    text = "NP.divide(NP.subtract(B, A), N)"
+    step = bind_fresh(cx.expr(text, NP=cx.numpy, A=start, B=stop, N=parts), "step", cx)
+    checks.append(cx.expr("STEP == 0.0", STEP=step))
+    text = "NP.add(NP.multiply(I, STEP), A)"
+    if closed:
+        text = f"B if I == LAST else {text}"
+
+    def at(i: ast.expr) -> ast.expr:
+        return cx.expr(text, NP=cx.numpy, I=i, STEP=step, A=start, B=stop, LAST=last)
+
+    return View((num,), lambda index: at(index[0]), tuple(checks))

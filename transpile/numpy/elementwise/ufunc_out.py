@@ -1,0 +1,165 @@
+"""``out=`` and ``where=`` of ufuncs and other functions: results stored in an existing array."""
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from ...frontend.ast_walk import is_none
+from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import UFUNC, fires_on, named
+from ...frontend.macros.replay_guards import bind_fresh
+from ...types.value_types import ELEMENTS
+from ..array_views import scalar_view
+from ..call_arguments import bind_arguments, constant_flag, numpy_function_name
+from .array_assignment import store_elements
+
+__all__ = ["ufunc_out", "fill_elements"]
+
+_WRITING = ("copyto", "fill_diagonal", "place", "put", "putmask")
+"""Functions that write into their first argument, and give None."""
+
+
+@fires_on(ast.Call, calls=[UFUNC])
+@fires_on(ast.Call, when=lambda node, _: any(k.arg == "out" for k in node.keywords))
+def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What is computed is stored; with `where`, that of some.
+
+        np.multiply(x, 2.0, out=y)
+        np.divide(1.0, x, out=y, where=x != 0.0)
+    →
+        if y.shape[0] != x.shape[0]:
+            "Python's to answer"
+            y[...] = np.multiply(x, 2.0)
+        else:
+            for _i in range(y.shape[0]):
+                y[_i] = np.multiply(x[_i], 2.0)
+        y
+        if y.shape[0] != x.shape[0]:
+            "Python's to answer"
+            np.divide(1.0, x, out=y, where=x != 0.0)
+        else:
+            for _i_1 in range(y.shape[0]):
+                if np.not_equal(x[_i_1], 0.0):
+                    y[_i_1] = np.divide(1.0, x[_i_1])
+        y
+    """
+    match node:
+        case ast.Call(func=func, args=args, keywords=keywords):
+            ufunc = cx.resolve(func)
+        case _:
+            return None
+    given = {k.arg: k.value for k in keywords}
+    known = isinstance(ufunc, np.ufunc) and ufunc.nout == 1 and not ufunc.signature
+    if known and isinstance(ufunc, np.ufunc) and len(args) == ufunc.nin + 1 and "out" not in given:
+        *args, given["out"] = args
+    out, where = given.pop("out", None), given.pop("where", None)
+    if out is None or is_none(out) or None in given or cx.fact(out).array is None:
+        return None
+    bare = ast.Call(func, list(args), [ast.keyword(k, v) for k, v in given.items()])
+    ast.copy_location(bare, node)
+    if not known and not (where is None and _out_matches(bare, out, given, cx)):
+        return None
+    if known and (given or not _out_accepts(bare, out, cx)):
+        return None
+    name = out if isinstance(out, ast.Name) else bind_fresh(out, "out", cx)
+    if known and where is None:
+        cx.before(*cx.code("OUT[...] = E", OUT=name, E=bare))
+        return name
+    (original,) = cx.code("E", E=node)
+    exact = 0 if known else cx.fact(out).rank or 0
+    lines = cx.whole(lambda: store_elements(original, name, bare, cx, where=where, exact=exact))
+    if lines is None:
+        return None
+    cx.before(*lines)
+    return name
+
+
+@fires_on(ast.Return, ast.Expr, value=ast.Call, calls=[".fill", *named(_WRITING)])
+def fill_elements(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """All elements, or some, become others.
+
+        x.fill(s)
+        np.copyto(x, y, where=x < y)
+    →
+        for _i in range(x.shape[0]):
+            x[_i] = s
+        if x.shape[0] != y.shape[0]:
+            "Python's to answer"
+            np.copyto(x, y, where=x < y)
+        else:
+            for _i_1 in range(x.shape[0]):
+                if np.less(x[_i_1], y[_i_1]):
+                    x[_i_1] = y[_i_1]
+    """
+    match node:
+        case ast.Return(value=ast.Call() as call) if _is_statement_call(call, cx):
+            return [*cx.code("E", E=call), *cx.code("return None")]
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=x, attr="fill") as func, args=[y],
+                                     keywords=[])):
+            if cx.resolve(func) is None and cx.fact(x).array and cx.fact(y).rank == 0:
+                return cx.code("X[...] = Y", X=x, Y=y)
+        case ast.Expr(value=ast.Call() as call) if (
+            (given := bind_arguments(call, cx, {"fill_diagonal": "x y wrap"})) is not None
+        ):
+            x, value = given["x"], given.get("y")
+            of = cx.fact(x).rank == 2 and isinstance(x, ast.Name) and (
+                constant_flag(given.get("wrap"), False) is False)
+            if of and value is not None and cx.fact(value).rank == 0 and _same_types(x, value, cx):
+                return cx.whole(lambda: _fill_diagonal(x, value, cx))
+        case ast.Expr(value=ast.Call(func=func, args=[x, y],
+                                     keywords=[ast.keyword(arg="where", value=where)])):
+            if numpy_function_name(func, cx) == "copyto" and _same_types(x, y, cx):
+                return cx.whole(lambda: store_elements(node, x, y, cx, where=where))
+        case ast.Expr(value=ast.Call(func=func, args=[x, where, y], keywords=[])):
+            alike = cx.fact(y).rank == 0 and cx.fact(where).rank == cx.fact(x).rank
+            known = numpy_function_name(func, cx) in ("putmask", "place") and _same_types(x, y, cx)
+            if known and alike:
+                exact = cx.fact(x).rank or 0
+                return cx.whole(lambda: store_elements(node, x, y, cx, where=where, exact=exact))
+    return None
+
+
+def _is_statement_call(call: ast.Call, cx: Context) -> bool:
+    """Whether it only writes, and gives None."""
+    match call.func:
+        case ast.Attribute(value=x, attr="fill") if cx.resolve(call.func) is None:
+            return cx.fact(x).array is not None
+    return numpy_function_name(call.func, cx) in _WRITING
+
+
+def _fill_diagonal(x: ast.expr, y: ast.expr, cx: Context) -> list[ast.stmt]:
+    text = "for I in range(min(X.shape[0], X.shape[1])): X[I, I] = Y"
+    return cx.code(text, I=cx.fresh("i"), X=x, Y=scalar_view(y, cx).at(()))
+
+
+def _same_types(x: ast.expr, y: ast.expr, cx: Context) -> bool:
+    """Whether the elements of `x` can be those of `y`, without another word."""
+    of, types = cx.fact(x).array, cx.fact(y).types
+    if of is None or not types:
+        return False
+    kinds = {"b": "b", "i": "bi", "u": "b", "f": "bif"}.get(ELEMENTS[of.dtype].kind, "")
+    return all(
+        t.dtype == of.dtype or (getattr(t, "weak", False) and ELEMENTS[t.dtype].kind in kinds)
+        for t in types
+    )
+
+
+def _out_accepts(bare: ast.expr, out: ast.expr, cx: Context) -> bool:
+    """Whether `out` takes what a ufunc gives: by a cast of the same kind."""
+    fact, into = cx.fact(bare), cx.fact(out).array
+    if into is None or fact.rank is None or fact.rank > into.rank or not fact.types:
+        return False
+    to = ELEMENTS[into.dtype].numpy
+    return all(np.can_cast(ELEMENTS[t.dtype].numpy, to, "same_kind") for t in fact.types)
+
+
+def _out_matches(
+    bare: ast.expr, out: ast.expr, given: dict[str | None, ast.expr], cx: Context
+) -> bool:
+    """Whether a function that is no ufunc gives just such an array as `out`."""
+    fact, into = cx.fact(bare).array, cx.fact(out).array
+    return (
+        fact is not None and into is not None and "keepdims" not in given
+        and (fact.dtype, fact.rank) == (into.dtype, into.rank)
+    )

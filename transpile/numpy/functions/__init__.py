@@ -1,0 +1,1 @@
+"""Named NumPy functions: identities, and loops from templates."""

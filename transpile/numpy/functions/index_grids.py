@@ -1,0 +1,249 @@
+"""Index grids and repeated elements: meshgrid, indices, triu_indices, kron, vander, repeat.
+
+Loops that fill one array or two; ``np.repeat`` with an array of counts among them.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ...frontend.int_exprs import integer_constant
+from ...frontend.macros.macro_context import Context, Part, add_ints
+from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...types.value_types import ELEMENTS
+from ..array_nests import allocate_array, dtype_expr, loop_nest
+from ..array_views import element_at, view_of
+from ..call_arguments import BoundArguments, constant_flag
+from .histogram import PairExpansion
+from .searchsorted import LoopExpansion, bound_operand
+
+__all__ = ["GRID_PAIRS", "GRID_LOOPS", "REPEAT_LOOPS"]
+
+
+def _meshgrid(
+    given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+) -> list[ast.stmt] | None:
+    """Of two vectors: one along each row, the other along each column, or likewise turned."""
+    sparse, indexing = constant_flag(given.get("sparse"), False), given.get("indexing")
+    way = indexing.value if isinstance(indexing, ast.Constant) else None if indexing else "xy"
+    if "y" not in given.given or sparse is not False or way not in ("xy", "ij"):
+        return None
+    operands = [given["x"], given["y"]]
+    if not all(cx.fact(e).rank == 1 and cx.fact(e).array for e in operands):
+        return None
+    x, y = (bound_operand(e, cx) for e in operands)
+    n, m = (cx.expr("X.shape[0]", X=e) for e in (x, y))
+    lines: list[ast.stmt] = []
+    for name, e, axis in zip(names, (x, y), (1, 0) if way == "xy" else (0, 1), strict=True):
+        ty = cx.fact(e).array
+        assert ty is not None
+        shape = (m, n) if way == "xy" else (n, m)
+        lines += [
+            allocate_array(name, shape, ty.dtype, cx),
+            *_fill_along_axis(name, shape, e, axis, cx),
+        ]
+    return lines
+
+
+def _fill_along_axis(
+    name: str, shape: Sequence[ast.expr], of: ast.expr, axis: int, cx: Context
+) -> list[ast.stmt]:
+    """With the elements of a vector along an axis."""
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        place = element_at(ast.Name(name, ast.Load()), at, cx)
+        return cx.code("PLACE = X[I]", PLACE=place, X=of, I=at[axis])
+
+    return loop_nest(shape, body, cx)
+
+
+_TRIANGLE_LOOP = """
+    AT = 0
+    for I in range(N):
+        for J in range(FIRST, LAST):
+            ROWS[AT] = I
+            COLUMNS[AT] = J
+            AT = AT + 1
+"""
+
+
+def _triangle_indices(first: str, last: str, below: bool) -> PairExpansion:
+    """The places above a diagonal, or below it."""
+
+    def way(
+        given: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
+    ) -> list[ast.stmt] | None:
+        sizes = [given["n"], given.get("k") or ast.Constant(0), given.get("m") or given["n"]]
+        if not all(cx.fact(e).is_int for e in sizes):
+            return None
+        n, k, m = (e if isinstance(e, ast.Constant) else bound_operand(e, cx) for e in sizes)
+        parts: dict[str, Part] = {h.upper(): cx.fresh(h) for h in ("i", "j", "at")}
+        parts |= {"N": n, "M": m, "K": k, "NP": cx.numpy, "ROWS": names[0], "COLUMNS": names[1]}
+        parts |= {"FIRST": cx.expr(first, **parts), "LAST": cx.expr(last, **parts)}
+        count = _count_above_diagonal(n, m, add_ints(k, ast.Constant(1), cx) if below else k, cx)
+        if below:
+            count = cx.expr("N * M - COUNT", COUNT=count, **parts)
+        count = bind_fresh(count, "count", cx)
+        checks = [cx.expr("N < 0", N=e) for e in (n, m) if (integer_constant(e, None) or 0) < 1]
+        lines = [allocate_array(name, [count], "i64", cx) for name in names]
+        (original,) = cx.code("A, B = E", A=names[0], B=names[1], E=node)
+        return guarded(checks, original, [*lines, *cx.code(_TRIANGLE_LOOP, **parts)], cx)
+
+    return way
+
+
+def _count_above_diagonal(n: ast.expr, m: ast.expr, k: ast.expr, cx: Context) -> ast.expr:
+    """How many places of `n` times `m` are on the k-th diagonal, or above it: of some rows all, of
+    those that follow one less from row to row.
+    """
+    parts = {"N": n, "M": m, "K": k}
+    whole = bind_fresh(cx.expr("min(max(-K, 0), N)", **parts), "whole", cx)
+    some = bind_fresh(cx.expr("max(min(M - K, N), W)", W=whole, **parts), "some", cx)
+    text = "W * M + (S - W) * (M - K) - (S * (S - 1) - W * (W - 1)) // 2"
+    return cx.expr(text, W=whole, S=some, **parts)
+
+
+def _indices(
+    given: BoundArguments, name: str, node: ast.Call, cx: Context
+) -> list[ast.stmt] | None:
+    """Along each axis of a matrix how far along it is."""
+    shape, to = given["dimensions"], cx.fact(node).array
+    match shape:
+        case ast.Tuple(elts=[_, _] as lengths) | ast.List(elts=[_, _] as lengths):
+            pass
+        case ast.Attribute(attr="shape", value=ast.Name() as x) if cx.fact(x).rank == 2:
+            lengths = [cx.expr("X.shape[K]", X=x, K=ast.Constant(k)) for k in range(2)]
+        case _:
+            return None
+    if to is None or to.rank != 3 or not all(cx.fact(n).is_int for n in lengths):
+        return None
+    n, m = (e if isinstance(e, ast.Constant) else bound_operand(e, cx) for e in lengths)
+    into, of = ast.Name(name, ast.Load()), dtype_expr(to.dtype, cx)
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        return cx.code("X[0, I, J] = T(I)\nX[1, I, J] = T(J)", X=into, I=at[0], J=at[1], T=of)
+
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    checks = [cx.expr("N < 0", N=e) for e in (n, m) if (integer_constant(e, None) or -1) < 0]
+    whole = [
+        allocate_array(name, (ast.Constant(2), n, m), to.dtype, cx),
+        *loop_nest((n, m), body, cx),
+    ]
+    return guarded(checks, original, whole, cx)
+
+
+def _kron(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+    """Each element by all of the other array."""
+    made, b = cx.fact(node).array, given.get("b")
+    if b is None or made is None or made.rank > 2:
+        return None
+    views = [view_of(e, cx) for e in (given["a"], b)]
+    known = [v for v in views if v is not None and v.order == "C" and len(v.shape) == made.rank]
+    if len(known) < 2:
+        return None
+    left, right = known
+    shape = [cx.expr("N * M", N=n, M=m) for n, m in zip(left.shape, right.shape, strict=True)]
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        outer, inner = at[: made.rank], at[made.rank :]
+        place = [cx.expr("I * M + J", I=i, M=m, J=j)
+                 for i, m, j in zip(outer, right.shape, inner, strict=True)]
+        return cx.code("PLACE = NP.multiply(A, B)", NP=cx.numpy, A=left.at(outer),
+                       B=right.at(inner), PLACE=element_at(ast.Name(name, ast.Load()), place, cx))
+
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    lines = [
+        allocate_array(name, shape, made.dtype, cx),
+        *loop_nest((*left.shape, *right.shape), body, cx),
+    ]
+    return guarded([*left.checks, *right.checks], original, lines, cx)
+
+
+_POWER_LOOP = """
+    for I in range(X.shape[0]):
+        V = T(X[I])
+        ACC = T(1)
+        for K in range(N):
+            NAME[I, PLACE] = ACC
+            ACC = NP.multiply(ACC, V)
+"""
+
+
+def _vander(given: BoundArguments, name: str, node: ast.Call, cx: Context) -> list[ast.stmt] | None:
+    """Powers, each of them the one before times the number."""
+    made, rising = cx.fact(node).array, constant_flag(given.get("increasing"), False)
+    x = bound_operand(given["x"], cx)
+    n = given.get("N") or cx.expr("X.shape[0]", X=x)
+    if made is None or made.dtype == "f16" or rising is None or not cx.fact(n).is_int:
+        return None
+    parts: dict[str, Part] = {h.upper(): cx.fresh(h) for h in ("i", "k", "v", "acc")}
+    parts |= {
+        "X": x,
+        "N": n if isinstance(n, ast.Constant) else bound_operand(n, cx),
+        "NP": cx.numpy,
+    }
+    parts |= {"NAME": name, "T": dtype_expr(made.dtype, cx)}
+    parts["PLACE"] = cx.expr("K" if rising else "N - 1 - K", **parts)
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    lengths = [cx.expr("X.shape[0]", **parts), cx.expr("N", **parts)]
+    lines = [allocate_array(name, lengths, made.dtype, cx), *cx.code(_POWER_LOOP, **parts)]
+    return guarded([cx.expr("N < 0", **parts)], original, lines, cx)
+
+
+GRID_LOOPS: dict[str, tuple[str, LoopExpansion]] = {
+    "indices": ("dimensions dtype", _indices),
+    "kron": ("a b", _kron),
+    "vander": ("x N increasing", _vander),
+}
+GRID_PAIRS: dict[str, tuple[str, PairExpansion]] = {
+    "meshgrid": ("x y indexing sparse", _meshgrid),
+    "tril_indices": ("n k m", _triangle_indices("0", "min(max(I + K + 1, 0), M)", below=True)),
+    "triu_indices": ("n k m", _triangle_indices("min(max(I + K, 0), M)", "M", below=False)),
+}
+
+
+_REPEAT_LOOP = """
+    NAME = NP.empty(TOTAL, T)
+    AT = 0
+    for I in range(A.shape[0]):
+        for J in range(int(K[I])):
+            NAME[AT] = A[I]
+            AT = AT + 1
+"""
+_TOTAL_LOOP = """
+    TOTAL = 0
+    LEAST = 0
+    for I in range(K.shape[0]):
+        TOTAL = TOTAL + int(K[I])
+        LEAST = min(LEAST, int(K[I]))
+"""
+
+
+def _repeat_by_counts(
+    given: BoundArguments, name: str, node: ast.Call, cx: Context
+) -> list[ast.stmt] | None:
+    """Of vectors of one length; a count below zero raises."""
+    times = given.get("repeats")
+    of, by = cx.fact(given["a"]).array, cx.fact(times).array if times is not None else None
+    known = of is not None and by is not None and (of.rank, by.rank) == (1, 1)
+    if times is None or of is None or by is None or not known or by.dtype == "u64":
+        return None
+    axis = integer_constant(given.get("axis"), 0)
+    if ELEMENTS[by.dtype].kind not in "iub" or axis not in (0, -1):
+        return None
+    holes = ("total", "least", "at", "i", "j")
+    parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in holes}
+    parts |= {
+        "A": bound_operand(given["a"], cx),
+        "K": bound_operand(times, cx),
+        "NAME": name,
+        "NP": cx.numpy,
+    }
+    checks = [cx.expr(e, **parts) for e in ("LEAST < 0", "A.shape[0] != K.shape[0]")]
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    lines = cx.code(_REPEAT_LOOP, T=dtype_expr(of.dtype, cx), **parts)
+    return [*cx.code(_TOTAL_LOOP, **parts), *guarded(checks, original, lines, cx)]
+
+
+REPEAT_LOOPS: dict[str, tuple[str, LoopExpansion]] = {
+    "repeat": ("a repeats axis", _repeat_by_counts)
+}

@@ -1,0 +1,1 @@
+"""Indexing: views, canonical subscripts, loops over subscripts, structured arrays."""

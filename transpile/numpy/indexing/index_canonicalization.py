@@ -1,0 +1,196 @@
+"""Canonical subscripts: ``x[i][j]`` as ``x[i, j]``, lists as index arrays, rows unpacked."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...analysis.expression_facts import may_be_bool
+from ...frontend.ast_names import bound_names, mentions_none
+from ...frontend.int_exprs import integer_constant
+from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import fires_on
+from ...frontend.macros.replay_guards import guarded
+from ...types.value_types import ELEMENTS, ScalarType
+
+__all__ = ["list_index_arrays", "merge_subscripts", "unpack_row"]
+
+
+@fires_on(ast.Subscript, value=ast.Attribute, when=lambda node, _: node.value.attr == "flat")
+@fires_on(ast.Subscript, value=ast.Subscript)
+@fires_on(ast.Call, calls=[len], when=lambda node, _: isinstance(node.args[0], ast.Attribute))
+def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
+    """One subscript instead of a row view and its subscript. Errors of range name another axis.
+
+        s = X[i][j]
+        X[i][j] = s
+        s = X.flat[i]
+    →
+        s = X[i, j]
+        X[i, j] = s
+        s = X[i // X.shape[1], i % X.shape[1]]
+    """
+    match node:
+        case ast.Subscript(value=ast.Attribute(value=array, attr="flat"), slice=k):
+            return _flat_element(node, array, k, cx)
+        case ast.Call(args=[ast.Attribute(value=ast.Name() as array, attr="flat")], keywords=[]):
+            known = cx.builtin(node) == "len" and cx.fact(array).array
+            return cx.expr("X.size", X=array) if known else None
+        case ast.Subscript(value=ast.Subscript(value=array, slice=i), slice=j):
+            pass
+        case _:
+            return None
+    rows, columns = _int_items(i), _int_items(j)
+    rank = cx.fact(array).rank
+    if not rank or len(rows) + len(columns) > rank:
+        return None
+    if not all(cx.fact(e).rank == 0 and not may_be_bool(e) for e in (*rows, *columns)):
+        return None
+    both = ast.Tuple([*rows, *columns], ast.Load())
+    return ast.copy_location(ast.Subscript(array, both, node.ctx), node)
+
+
+def _flat_element(node: ast.Subscript, x: ast.expr, k: ast.expr, cx: Context) -> ast.expr | None:
+    """The `k`-th element in C order; where there is none, its row is out of range as well."""
+    rank = cx.fact(x).rank or 0
+    known = cx.fact(x).array and cx.fact(k).is_int and isinstance(x, ast.Name)
+    if not known or not (isinstance(k, ast.Name) or integer_constant(k, None) is not None):
+        return None
+    rest = [cx.expr("X.shape[K]", X=x, K=ast.Constant(axis)) for axis in range(1, rank)]
+    places: list[ast.expr] = []
+    for n in reversed(rest):
+        places.insert(0, cx.expr("K % N", K=k, N=n))
+        k = cx.expr("K // N", K=k, N=n)
+    at = ast.Tuple([k, *places], ast.Load()) if places else k
+    return ast.copy_location(ast.Subscript(x, at, node.ctx), node)
+
+
+@fires_on(ast.AugAssign, target=ast.Subscript)
+@fires_on(ast.Subscript, slice=(ast.Call, ast.List, ast.Tuple))
+def list_index_arrays(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
+    """Arrays in the place of lists of ints, and along an axis each in that of np.ix_.
+
+        x[[i, j]] = s
+        X[np.ix_(k, k)] = s
+    →
+        _a = np.empty(2, np.int64)
+        _a[0] = i
+        _a[1] = j
+        for _i in range(2):
+            x[_a[_i]] = s
+        if k.shape[0] < 1:
+            "Python's to answer"
+            X[k[:, None], k] = s
+        else:
+            for _i_1 in range(k.shape[0]):
+                for _i_2 in range(k.shape[0]):
+                    X[k[_i_1], k[_i_2]] = s
+    """
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+        target = _index_as_arrays(node.target, cx)
+        if target is None:
+            return None
+        new = ast.AugAssign(ast.copy_location(target, node.target), node.op, node.value)
+        return [ast.copy_location(new, node)]
+    return _index_as_arrays(node, cx) if isinstance(node, ast.Subscript) else None
+
+
+def _index_as_arrays(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
+    if cx.fact(node.value).array is None:
+        return None
+    items = _int_items(node.slice)
+    match node.slice:
+        case ast.Call(func=func, args=[_, *_] as args, keywords=[]) if cx.resolve(func) is np.ix_:
+            new = _open_mesh(args, cx)
+        case _ if any(map(_is_list_index, items)):
+            array = "NP.array(E)"
+            new = [cx.expr(array, NP=cx.numpy, E=i) if _is_list_index(i) else i for i in items]
+            lists = (i.elts for i in items if isinstance(i, ast.List))
+            if not all(_is_int(e, cx) for elements in lists for e in elements):
+                return None
+        case _:
+            return None
+    if not new:
+        return None
+    index = ast.Tuple(new, ast.Load()) if len(new) > 1 else new[0]
+    return ast.copy_location(ast.Subscript(node.value, index, node.ctx), node)
+
+
+def _is_list_index(item: ast.expr) -> bool:
+    return isinstance(item, ast.List) and bool(item.elts)
+
+
+def _is_int(e: ast.expr, cx: Context) -> bool:
+    """Whether it is an int of Python's or NumPy's."""
+    types = cx.fact(e).types
+    return bool(types) and all(
+        isinstance(t, ScalarType) and ELEMENTS[t.dtype].kind in "iu" for t in types
+    )
+
+
+def _open_mesh(args: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
+    """Vectors of ints, each along an axis of its own; none where they are others."""
+    kinds = {ELEMENTS[t.dtype].kind for a in args for t in cx.fact(a).types}
+    if not all(cx.fact(a).array and cx.fact(a).rank == 1 for a in args) or not kinds <= {"i", "u"}:
+        return []
+    after = len(args) - 1
+    return [cx.expr(f"A[:{', None' * (after - k)}]" if k < after else "A", A=a)
+            for k, a in enumerate(args)]
+
+
+def _int_items(e: ast.expr) -> list[ast.expr]:
+    return e.elts if isinstance(e, ast.Tuple) else [e]
+
+
+@fires_on(ast.Assign, targets=(ast.Tuple, ast.List))
+def unpack_row(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """Of another length it is Python's to refuse.
+
+        s, t = X[0]
+        for u, v in X:
+            s = s + u * v
+    →
+        _row = X[0]
+        if len(_row) != 2:
+            "Python's to answer"
+            s, t = _row
+        else:
+            s = _row[0]
+            t = _row[1]
+        for _i in range(len(X)):
+            _row_1 = X[_i]
+            if len(_row_1) != 2:
+                "Python's to answer"
+                u, v = _row_1
+            else:
+                u = _row_1[0]
+                v = _row_1[1]
+            s = s + u * v
+    """
+    match node:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
+            value=value,
+        ) if all(isinstance(t, ast.Name) for t in targets) and (
+            cx.fact(value).rank if isinstance(value, (ast.Name, ast.Subscript)) else
+            cx.fact(value).array
+        ):
+            pass
+        case _:
+            return None
+    if not cx.means("len") or cx.fact(value).items is not None:
+        return None
+    names = bound_names(*targets)
+    row, lines = value, list[ast.stmt]()
+    if not (isinstance(value, ast.Name) and mentions_none(value, names)):
+        row = ast.Name(cx.fresh("row"), ast.Load())
+        lines = cx.code("ROW = E", ROW=row, E=value)
+    whole = cx.code("TARGET = ROW", TARGET=node.targets[0], ROW=row)
+    items = [
+        line
+        for k, target in enumerate(targets)
+        for line in cx.code("TARGET = ROW[K]", TARGET=target, ROW=row, K=ast.Constant(k))
+    ]
+    other = cx.expr("len(ROW) != N", ROW=row, N=ast.Constant(len(targets)))
+    return [*lines, *guarded([other], whole[0], items, cx)]

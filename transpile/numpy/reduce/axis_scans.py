@@ -1,0 +1,292 @@
+"""Prefix scans and arg-reductions along an axis: ``np.cumsum``, ``np.argmin`` and their kin."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Container, Sequence
+
+import numpy as np
+
+from loopir.lazy_dataclass import record
+
+from ...frontend.ast_walk import is_none
+from ...frontend.int_exprs import integer_constant
+from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.replay_guards import guarded
+from ...types.value_types import ELEMENTS, PARTS
+from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index
+from ..array_views import element_at, is_unit_length, view_of
+
+__all__ = ["ARG_REDUCTIONS", "SCANS", "array_arg_reduction", "array_scan"]
+
+SCANS: dict[str, tuple[str, float | None]] = {
+    "cumsum": ("add", 0), "cumprod": ("multiply", 1),
+    "add.accumulate": ("add", 0), "multiply.accumulate": ("multiply", 1),
+    "minimum.accumulate": ("minimum", None), "maximum.accumulate": ("maximum", None),
+}
+"""The function that takes in one element, and what it starts from: None for the first element."""
+
+ARG_REDUCTIONS = {"argmin": "<", "argmax": ">"}
+_ON_BOOLS = {"minimum": "logical_and", "maximum": "logical_or"}
+
+
+@fires_on(ast.Call, calls=named(SCANS))
+def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
+    """What a fold has come to at each element. Float sums start from -0.0, which adds nothing.
+
+        y = np.cumsum(x)
+        y = np.maximum.accumulate(x)
+    →
+        _cumsum = np.empty(x.shape[0], np.float64)
+        _acc = np.float64(-0.0)
+        for _i in range(x.shape[0]):
+            _acc = np.add(_acc, x[_i])
+            _cumsum[_i] = _acc
+        y = _cumsum
+        if x.shape[0] < 1:
+            "Python's to answer"
+            _accumulate = np.maximum.accumulate(x)
+        else:
+            _accumulate = np.empty(x.shape[0], np.float64)
+            _acc_1 = x[0]
+            for _i_1 in range(x.shape[0]):
+                _acc_1 = np.maximum(_acc_1, x[_i_1])
+                _accumulate[_i_1] = _acc_1
+        y = _accumulate
+    """
+    return _expand_call(node, SCANS, _scan_loop, cx)
+
+
+@fires_on(ast.Call, calls=named(ARG_REDUCTIONS))
+def array_arg_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Where the first NaN is; else the first of the least.
+
+        i = np.argmin(x)
+    →
+        if x.shape[0] < 1:
+            "Python's to answer"
+            _argmin = np.argmin(x)
+        else:
+            _best = x[0]
+            _at = 0
+            _nan = False
+            for _i in range(x.shape[0]):
+                _v = x[_i]
+                if _v < _best:
+                    _best = _v
+                    _at = _i
+                if _v != _v:
+                    _nan = True
+            if _nan:
+                _at = -1
+                for _i_1 in range(x.shape[0]):
+                    _v = x[_i_1]
+                    if _at < 0 and _v != _v:
+                        _at = _i_1
+            _argmin = np.int64(_at)
+        i = _argmin
+    """
+    return _expand_call(node, ARG_REDUCTIONS, _arg_reduction_loop, cx)
+
+
+@record(frozen=True, slots=True)
+class _AxisCall:
+    """A call of NumPy's function or method ``name`` along an axis of ``length``, whose elements are
+    ``at(i)`` and may hold NaNs; its results are of ``dtype``. That at `i` goes to ``place(i)``.
+    """
+
+    name: str
+    length: ast.expr
+    at: Callable[[ast.expr], ast.expr]
+    nans: bool
+    dtype: str
+    place: Callable[[ast.expr], ast.expr]
+
+
+def _expand_call(
+    node: ast.AST, names: Container[str], make: Callable[[_AxisCall, Context], list[ast.stmt]],
+    cx: Context,
+) -> ast.expr | None:
+    """A fresh name for what `node` calls, if it is one of `names`, by the statements of `make`."""
+    name, array, axis = _axis_call(node, cx) if isinstance(node, ast.Call) else ("", None, 0)
+    if array is None or name not in names:
+        return None
+    assert isinstance(node, ast.Call)
+    out = cx.fresh(name.rpartition(".")[2])
+    if axis is None:
+        return cx.made(out, lambda: _flat_arg_reduction(node, name, array, out, cx))
+    return cx.made(out, lambda: _axis_loops(node, name, array, axis, out, make, cx))
+
+
+def _axis_loops(
+    node: ast.Call, name: str, array: ast.expr, axis: int, out: str,
+    make: Callable[[_AxisCall, Context], list[ast.stmt]], cx: Context,
+) -> list[ast.stmt] | None:
+    """Statements that leave the result under the name `out`: one run for each place beside `axis`.
+    """
+    of, fact = view_of(array, cx), cx.fact(node)
+    types, given = ([t.dtype for t in cx.fact(e).types] for e in (node, array))
+    if of is None or len(types) != 1 or ((fact.rank or 0) > 1 and "?" in (of.order, fact.order)):
+        return None
+    nans = any(ELEMENTS[t].kind == "f" for t in given)
+    checks = [*of.checks]
+    if SCANS.get(name, (name, None))[1] is None or types[0] in PARTS:
+        checks.append(cx.expr("N < 1", N=of.shape[axis]))
+    rest = (*of.shape[:axis], *of.shape[axis + 1 :])
+    whole = ast.Name(out, ast.Load())
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        def along(i: ast.expr) -> list[ast.expr]:
+            return [*at[:axis], i, *at[axis:]]
+
+        def place(i: ast.expr) -> ast.expr:
+            places = along(i) if name in SCANS else at
+            return element_at(whole, places, cx) if places else whole
+
+        def scalar(i: ast.expr) -> ast.expr:
+            return _element_of_types(of.at(along(i)), given, cx)
+
+        return make(_AxisCall(name, of.shape[axis], scalar, nans, types[0], place), cx)
+
+    lines = loop_nest(rest, body, cx, of.order == "F")
+    if fact.rank:
+        shape, back = of.shape if name in SCANS else rest, fact.order == "F"
+        lines.insert(0, allocate_array(out, shape, types[0], cx, backward=back))
+    (original,) = cx.code("OUT = E", OUT=out, E=node)
+    return guarded(checks, original, lines, cx)
+
+
+def _element_of_types(e: ast.expr, types: Sequence[str], cx: Context) -> ast.expr:
+    """The element `e` of an array; `where` gives 0-d arrays."""
+    chosen = isinstance(e, ast.Call) and cx.is_numpy(e.func, "where") and len(types) == 1
+    return cx.expr("T(E)", T=dtype_expr(types[0], cx), E=e) if chosen else e
+
+
+def _axis_call(node: ast.Call, cx: Context) -> tuple[str, ast.expr | None, int | None]:
+    """The name of NumPy's function or method that `node` calls, the array it takes, if any, and the
+    axis that it goes along; None: along all.
+    """
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="accumulate"), args=[array, *args]) if (
+            isinstance(ufunc := cx.resolve(owner), np.ufunc)
+        ):
+            name = f"{ufunc.__name__}.accumulate" if cx.is_numpy(owner, ufunc.__name__) else ""
+        case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if (
+            cx.resolve(node.func) is None
+        ):
+            pass
+        case ast.Call(func=func, args=[array, *args]):
+            name = getattr(cx.resolve(func), "__name__", "")
+            name = name if cx.is_numpy(func, name) else ""
+        case _:
+            return "", None, 0
+    given = [*args, *(k.value for k in node.keywords if k.arg == "axis")]
+    axes = [e for e in given if not is_none(e) or name.endswith("accumulate")]
+    known = len(given) == len(args) + len(node.keywords) < 2 and cx.fact(array).array is not None
+    rank = cx.fact(array).rank or 0
+    default = 0 if rank == 1 or name.endswith("accumulate") else None
+    axis = integer_constant(axes[0] if axes else None, default)
+    if known and not axes and name in ARG_REDUCTIONS and rank > 1:
+        return name, array, None
+    if not known or axis is None or not -rank <= axis < rank:
+        return "", None, 0
+    return name, array, axis % rank
+
+
+def _scan_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
+    function, start = SCANS[call.name]
+    if call.dtype == "bool":
+        function = _ON_BOOLS.get(function, function)
+    first, head = call.at(ast.Constant(0)), "for I in range(N):"
+    if call.dtype in PARTS:  # there is no number that changes none
+        head = "FIRST_PLACE = ACC\n        for I in range(1, N):"
+    elif start is not None:
+        zero = -0.0 if ELEMENTS[call.dtype].kind == "f" and not start else start
+        first = cx.expr("T(V)", T=dtype_expr(call.dtype, cx), V=cx.expr(repr(zero)))
+    text = f"""
+        ACC = FIRST
+        {head}
+            ACC = NP.{function}(ACC, E)
+            PLACE = ACC
+    """
+    i = ast.Name(cx.fresh("i"), ast.Load())
+    return cx.code(
+        text, NP=cx.numpy, N=call.length, ACC=cx.fresh("acc"), FIRST=first, I=i, E=call.at(i),
+        PLACE=call.place(i), FIRST_PLACE=call.place(ast.Constant(0)),
+    )
+
+
+def _arg_reduction_loop(call: _AxisCall, cx: Context) -> list[ast.stmt]:
+    def at(index: Sequence[ast.expr]) -> ast.expr:
+        return call.at(index[0])
+
+    lines, place = _arg_reduction_search(call.name, [call.length], at, call.nans, cx)
+    text = "PLACE = T(AT)"
+    return [*lines, *cx.code(text, PLACE=call.place(place), T=dtype_expr(call.dtype, cx), AT=place)]
+
+
+def _flat_arg_reduction(
+    node: ast.Call, name: str, array: ast.expr, out: str, cx: Context
+) -> list[ast.stmt] | None:
+    """The place in C order, whatever that of memory is."""
+    of, fact = view_of(array, cx), cx.fact(node)
+    if of is None or len(fact.types) != 1:
+        return None
+    given = [t.dtype for t in cx.fact(array).types]
+    nans = any(ELEMENTS[t].kind == "f" for t in given)
+
+    def at(index: Sequence[ast.expr]) -> ast.expr:
+        return _element_of_types(of.at(index), given, cx)
+
+    lines, place = _arg_reduction_search(name, of.shape, at, nans, cx)
+    (type_,) = (t.dtype for t in fact.types)
+    lines += cx.code("OUT = T(AT)", OUT=out, T=dtype_expr(type_, cx), AT=place)
+    (original,) = cx.code("OUT = E", OUT=out, E=node)
+    unsure = [cx.expr("N < 1", N=n) for n in of.shape if not is_unit_length(n)]
+    return guarded([*of.checks, *unsure], original, lines, cx)
+
+
+def _arg_reduction_search(
+    name: str, shape: Sequence[ast.expr], at: Callable[[Sequence[ast.expr]], ast.expr],
+    nans: bool, cx: Context,
+) -> tuple[list[ast.stmt], ast.expr]:
+    """Statements that look at the elements of an array of `shape`, and the name of the place."""
+    nan, place, v, best = (ast.Name(cx.fresh(n), ast.Load()) for n in ("nan", "at", "v", "best"))
+
+    def each(text: str, index: Sequence[ast.expr]) -> list[ast.stmt]:
+        i = row_major_index(index, shape, cx)
+        return cx.code(text, V=v, E=at(index), I=i, AT=place, BEST=best, NAN=nan)
+
+    def step(index: Sequence[ast.expr]) -> list[ast.stmt]:
+        return each(_BEST_STEP.format(ARG_REDUCTIONS[name]) + (_NAN_STEP if nans else ""), index)
+
+    def seek(index: Sequence[ast.expr]) -> list[ast.stmt]:
+        return each(_FIRST_NAN_STEP, index)
+
+    lines = cx.code(
+        "BEST = FIRST\nAT = 0", BEST=best, FIRST=at([ast.Constant(0)] * len(shape)), AT=place
+    )
+    if nans:
+        lines += cx.code("NAN = False", NAN=nan)
+    lines += loop_nest(shape, step, cx)
+    if nans:
+        text = "if NAN:\n    AT = -1\n    SEEK"
+        lines += cx.code(text, NAN=nan, AT=place, SEEK=loop_nest(shape, seek, cx))
+    return lines, place
+
+
+_BEST_STEP = """
+V = E
+if V {} BEST:
+    BEST = V
+    AT = I
+"""
+_NAN_STEP = """
+if V != V:
+    NAN = True
+"""
+_FIRST_NAN_STEP = """
+V = E
+if AT < 0 and V != V:
+    AT = I
+"""

@@ -1,0 +1,168 @@
+"""Matrix and vector products (``@``, dot, inner, outer) as loop nests of sums of products."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import fires_on
+from ...frontend.macros.replay_guards import guarded
+from ...types.value_types import PARTS, ScalarType
+from ..array_nests import allocate_array, dtype_expr, loop_nest
+from ..array_views import View, broadcast_subscripts, broadcast_views, element_at, view_of
+
+__all__ = ["outer_product", "matrix_product"]
+
+
+class _Product(NamedTuple):
+    """``left`` and ``right``, summed over the last axis of one and, but for an inner product, the
+    last but one of the other. ``stacked``: axes before these two are those of stacks of matrices.
+    """
+
+    left: ast.expr
+    right: ast.expr
+    inner: bool = False
+    stacked: bool = False
+
+
+@fires_on(ast.BinOp, op=ast.MatMult)
+@fires_on(ast.Call, calls=[".dot", np.dot, np.inner, np.matmul, np.vdot])
+def matrix_product(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Each element is a sum of products.
+
+        s = x @ y
+        U = X.T @ X
+    →
+        if x.shape[0] != y.shape[0]:
+            "Python's to answer"
+            _dot = x @ y
+        else:
+            _dot = np.float64(0)
+            for _k in range(x.shape[0]):
+                _dot = np.add(_dot, np.multiply(x[_k], y[_k]))
+        s = _dot
+        _dot_1 = np.empty((X.shape[1], X.shape[1]), np.float64)
+        for _i in range(X.shape[1]):
+            for _i_1 in range(X.shape[1]):
+                _acc = np.float64(0)
+                for _k_1 in range(X.shape[0]):
+                    _acc = np.add(_acc, np.multiply(X[_k_1, _i], X[_k_1, _i_1]))
+                _dot_1[_i, _i_1] = _acc
+        U = _dot_1
+    """
+    product = _parse_product(node, cx)
+    if product is None:
+        return None
+    assert isinstance(node, ast.expr)
+    name = cx.fresh("dot")
+    cx.steps()
+    return cx.made(name, lambda: _product_loops(name, node, product, cx))
+
+
+@fires_on(ast.Call, calls=[np.outer])
+def outer_product(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Each element by each.
+
+        U = np.outer(x, y)
+    →
+        _a = np.empty((x.shape[0], y.shape[0]), np.float64)
+        for _i in range(x.shape[0]):
+            for _i_1 in range(y.shape[0]):
+                _a[_i, _i_1] = np.multiply(x[_i], y[_i_1])
+        U = _a
+    """
+    match node:
+        case ast.Call(func=func, args=[a, b], keywords=[]) if cx.is_numpy(func, "outer"):
+            if _as_vector(a, cx) and _as_vector(b, cx):
+                cx.steps()  # NumPy's warning is of a line of its own
+                return cx.expr("NP.multiply(A[:, None], B[None, :])", NP=cx.numpy, A=a, B=b)
+    return None
+
+
+def _as_vector(e: ast.expr, cx: Context) -> bool:
+    ty = cx.fact(e).array
+    return ty is not None and ty.rank == 1
+
+
+def _parse_product(node: ast.AST, cx: Context) -> _Product | None:
+    match node:
+        case ast.BinOp(left=a, op=ast.MatMult(), right=b):
+            return _Product(a, b, stacked=True)
+        case ast.Call(func=func, args=[a, b], keywords=[]):
+            if cx.is_numpy(func, "inner"):
+                return _Product(a, b, inner=True)
+            vdot = cx.is_numpy(func, "vdot") and _as_vector(a, cx) and _as_vector(b, cx)
+            if vdot and any(t.dtype in PARTS for t in cx.fact(a).types):
+                return _Product(cx.expr("NP.conj(A)", NP=cx.numpy, A=a), b)
+            if cx.is_numpy(func, "matmul"):
+                return _Product(a, b, stacked=True)
+            return _Product(a, b) if vdot or cx.is_numpy(func, "dot") else None
+        case ast.Call(func=ast.Attribute(value=a, attr="dot") as func, args=[b], keywords=[]):
+            return _Product(a, b) if cx.resolve(func) is None else None
+    return None
+
+
+def _product_loops(name: str, node: ast.expr, p: _Product, cx: Context) -> list[ast.stmt] | None:
+    """Statements that leave the product under `name`."""
+    arrays, types = (cx.fact(p.left).array, cx.fact(p.right).array), cx.fact(node).types
+    if len(types) != 1 or not all(ty and ty.rank for ty in arrays):
+        return None
+    if next(iter(types)).dtype == "f16":
+        return None  # NumPy's partial sums have more bits
+    a, b = view_of(p.left, cx), view_of(p.right, cx)
+    if a is None or b is None:
+        return None
+    (out,) = types
+    across = len(b.shape) - (1 if p.inner or len(b.shape) == 1 else 2)
+    of_a, of_b = (max(len(v.shape) - 2, 0) if p.stacked else 0 for v in (a, b))
+    stacks = [View(a.shape[:of_a], a.at), View(b.shape[:of_b], b.at)]
+    if max(of_a, of_b) > 1 and {a.order, b.order} != {"C"}:
+        return None  # NumPy stacks the results in the order of these
+    both = broadcast_views(stacks, lambda e: e[0], cx)
+    rows = a.shape[of_a:-1]
+    columns = tuple(n for k, n in enumerate(b.shape) if k >= of_b and k != across)
+    checks = [*a.checks, *b.checks, *both.checks]
+    checks.append(cx.expr("A != B", A=a.shape[-1], B=b.shape[across]))
+    if ast.dump(a.shape[-1]) == ast.dump(b.shape[across]):
+        checks.pop()
+    (original,) = cx.code("NAME = E", NAME=name, E=node)
+    cx.folds(out.dtype)
+
+    def terms(acc: str, at: list[ast.expr]) -> list[ast.stmt]:
+        k = ast.Name(cx.fresh("k"), ast.Load())
+        stack, own = at[: len(both.shape)], at[len(both.shape) :]
+        other = [*broadcast_subscripts(b.shape[:of_b], stack), *own[len(rows) :]]
+        other.insert(across, k)
+        left = a.at([*broadcast_subscripts(a.shape[:of_a], stack), *own[: len(rows)], k])
+        return _inner_sum(acc, left, b.at(other), k, a.shape[-1], out.dtype, cx)
+
+    if isinstance(out, ScalarType):
+        return guarded(checks, original, terms(name, []), cx)
+    shape = (*both.shape, *rows, *columns)
+
+    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        acc = cx.fresh("acc")
+        place = element_at(ast.Name(name, ast.Load()), at, cx)
+        return [*terms(acc, list(at)), *cx.code("PLACE = ACC", PLACE=place, ACC=acc)]
+
+    lines = [allocate_array(name, shape, out.dtype, cx), *loop_nest(shape, body, cx)]
+    return guarded(checks, original, lines, cx)
+
+
+def _inner_sum(
+    acc: str, left: ast.expr, right: ast.expr, k: ast.expr, length: ast.expr, type_: str,
+    cx: Context,
+) -> list[ast.stmt]:
+    add, multiply = ("logical_or", "logical_and") if type_ == "bool" else ("add", "multiply")
+    return cx.code(
+        f"""
+        ACC = T(ZERO)
+        for K in range(N):
+            ACC = NP.{add}(ACC, NP.{multiply}(A, B))
+        """,
+        ACC=acc, T=dtype_expr(type_, cx), ZERO=ast.Constant(False if type_ == "bool" else 0),
+        K=k, N=length, NP=cx.numpy, A=left, B=right,
+    )  # fmt: skip

@@ -1,0 +1,124 @@
+"""Python's ``random.Random``: its methods as plain Python.
+
+The state is that of `mersenne_twister`; ``spare``: whether a second normal number waits, and
+which. Where Python would raise, or draws otherwise, they raise.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..ops import popcount
+from .integer_argument import integer_argument
+from .mersenne_twister import next_double, next_two_doubles, next_word
+
+__all__ = [
+    "choice", "expovariate", "gauss", "getrandbits", "lognormvariate", "normalvariate", "randint",
+    "random", "randrange", "uniform",
+]
+
+
+def random(words: Any, at: Any) -> float:
+    """As ``random.Random.random``."""
+    return next_double(words, at)
+
+
+def uniform(words: Any, at: Any, a: Any, b: Any) -> Any:
+    """As ``random.Random.uniform``."""
+    return a + (b - a) * next_double(words, at)
+
+
+def getrandbits(words: Any, at: Any, k: Any) -> int:
+    """As ``random.Random.getrandbits``."""
+    count = integer_argument(k)
+    if count < 1 or count > 62:
+        raise ValueError("number of bits")
+    value = taken = 0
+    while taken < count:
+        bits = next_word(words, at)
+        if count - taken < 32:
+            bits >>= 32 - (count - taken)
+        value |= bits << taken
+        taken += 32
+    return value
+
+
+def _below(words: Any, at: Any, n: int) -> int:
+    """An int in [0, n)."""
+    mask = n | n >> 1
+    mask |= mask >> 2
+    mask |= mask >> 4
+    mask |= mask >> 8
+    mask |= mask >> 16
+    count = int(popcount(np.int64(mask | mask >> 32)))
+    r = n
+    while r >= n:
+        r = getrandbits(words, at, count)
+    return r
+
+
+def randint(words: Any, at: Any, a: Any, b: Any) -> int:
+    """As ``random.Random.randint``."""
+    first, last = integer_argument(a), integer_argument(b)
+    if last < first:
+        raise ValueError("empty range")
+    return first + _below(words, at, last - first + 1)
+
+
+def gauss(words: Any, at: Any, spare: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    """As ``random.Random.gauss``. G. E. P. Box and M. E. Muller, Ann. Math. Statist. 29 (1958)."""
+    if spare[0]:
+        z = float(spare[1])
+        spare[0] = 0.0
+    else:
+        u, v = next_two_doubles(words, at)
+        angle = u * 6.283185307179586
+        radius = math.sqrt(-2.0 * math.log(1.0 - v))
+        z = math.cos(angle) * radius
+        spare[0] = 1.0
+        spare[1] = math.sin(angle) * radius
+    return mu + z * sigma
+
+
+def lognormvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    """As ``random.Random.lognormvariate``."""
+    return math.exp(normalvariate(words, at, mu, sigma))
+
+
+def choice(words: Any, at: Any, seq: Any) -> Any:
+    """As ``random.Random.choice``."""
+    return seq[_below(words, at, len(seq))]
+
+
+def normalvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    """As ``random.Random.normalvariate``. A. J. Kinderman and J. F. Monahan, ACM TOMS 3 (1977)."""
+    z = 0.0
+    while True:
+        u, v = next_two_doubles(words, at)
+        v = 1.0 - v
+        z = 1.7155277699214135 * (u - 0.5) / v
+        if z * z / 4.0 <= -math.log(v):
+            break
+    return mu + z * sigma
+
+
+def expovariate(words: Any, at: Any, lambd: Any = 1.0) -> Any:
+    """As ``random.Random.expovariate``."""
+    return -math.log(1.0 - next_double(words, at)) / lambd
+
+
+def randrange(words: Any, at: Any, start: Any, stop: Any = None, step: Any = 1) -> int:
+    """As ``random.Random.randrange``."""
+    if stop is None:
+        first, end = 0, integer_argument(start)
+    else:
+        first, end = integer_argument(start), integer_argument(stop)
+    by = integer_argument(step)
+    if by == 0:
+        raise ValueError("zero step")
+    count = (end - first + by - (1 if by > 0 else -1)) // by
+    if count <= 0:
+        raise ValueError("empty range")
+    return first + by * _below(words, at, count)

@@ -1,0 +1,99 @@
+"""Missed-fusion remarks for functions that stay Python: effects that keep their loops apart.
+
+`fusion_legality` decides for loops that are lowered; those have effects on arrays only.
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from loopir.lazy_dataclass import record
+
+from ..diagnostics import Label, Rejection
+from ..frontend.ast_walk import child_blocks
+from ..frontend.name_resolution import Scope
+from ..frontend.source import span_of
+from ..types.effects import Effect, effectful_calls
+from ..types.value_types import ArgType
+
+__all__ = ["effect_rejections"]
+
+_CODES = {
+    Effect.RNG: "FUSE_REJECT_EFFECTS_RNG",
+    Effect.IO: "FUSE_REJECT_EFFECTS_UNKNOWN",
+    Effect.UNKNOWN: "FUSE_REJECT_EFFECTS_UNKNOWN",
+}
+
+
+@record(frozen=True, slots=True)
+class _Loop:
+    """A loop and the ``with np.errstate`` around it, as text."""
+
+    node: ast.For
+    policy: str
+
+
+def effect_rejections(
+    tree: ast.FunctionDef, scope: Scope, types: Mapping[str, ArgType]
+) -> tuple[Rejection, ...]:
+    """Why neighbouring loops of a function that stays Python could not have been joined."""
+    found: list[Rejection] = []
+    for block in _blocks(tree):
+        loops = list(_loops(block, scope))
+        for first, second in pairwise(loops):
+            if first is not None and second is not None:
+                found += _blockers(first, second, scope, types)
+    return tuple(found)
+
+
+def _blocks(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.With):
+            yield from child_blocks(node)
+
+
+def _loops(block: Sequence[ast.stmt], scope: Scope, policy: str = "") -> Iterator[_Loop | None]:
+    """The loops of a block in order, None for anything else; an errstate is looked into."""
+    for stmt in block:
+        match stmt:
+            case ast.For():
+                yield _Loop(stmt, policy)
+            case ast.With(items=items, body=body) if all(_is_errstate(i, scope) for i in items):
+                yield from _loops(body, scope, ", ".join(ast.unparse(i) for i in items))
+            case _:
+                yield None
+
+
+def _is_errstate(item: ast.withitem, scope: Scope) -> bool:
+    call = item.context_expr
+    return isinstance(call, ast.Call) and scope.resolve(call.func) is np.errstate
+
+
+def _blockers(
+    first: _Loop, second: _Loop, scope: Scope, types: Mapping[str, ArgType]
+) -> Iterator[Rejection]:
+    for loop in (first, second):
+        for effect, call in effectful_calls(loop.node, scope, types):
+            if effect in _CODES:
+                why = f"`{ast.unparse(call.func)}` {effect.value}"
+                yield _rejection(_CODES[effect], first, second, why, call)
+    if first.policy != second.policy:
+        here, there = (_policy_text(loop) for loop in (second, first))
+        why = f"it runs under {here}, the other under {there}"
+        yield _rejection("FUSE_REJECT_GUARD_POLICY", first, second, why, None)
+
+
+def _rejection(
+    code: str, first: _Loop, second: _Loop, why: str, at: ast.Call | None
+) -> Rejection:
+    span = span_of(at) if at is not None else None
+    labels = (Label(span, "called here"),) if span is not None else ()
+    message = f"cannot join the loop at line {first.node.lineno}: {why}"
+    return Rejection(code, message, span_of(second.node), labels)
+
+
+def _policy_text(loop: _Loop) -> str:
+    return f"`{loop.policy}`" if loop.policy else "the caller's error state"

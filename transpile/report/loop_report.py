@@ -1,0 +1,269 @@
+"""Report and LoopInfo: what was compiled and how, what was refused and why, with excerpts."""
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, fields
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loopir.lazy_dataclass import record
+from loopir.nodes import Span
+
+from ..diagnostics import Rejection
+from .styled_text import StyledRow, as_html, as_plain, as_rich, styled_row
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.text import Text
+
+__all__ = ["Mark", "source_excerpt", "LoopInfo", "Report", "rejection_rows"]
+
+_NEAR = 1  # up to this many lines between two marked ones are shown, more become an ellipsis
+
+
+@record(frozen=True, slots=True)
+class Mark:
+    """What is written under a span; nothing is, where there is no text."""
+
+    span: Span
+    text: str
+    style: str
+
+
+def source_excerpt(lines: Mapping[int, str], marks: Sequence[Mark]) -> list[StyledRow]:
+    """The marked lines of `lines` (numbered from 1), a row under a line for each of its marks."""
+    shown = _shown({m.span.line for m in marks} & set(lines), lines)
+    gutter = max((len(str(number)) for number in shown), default=0) + 3
+    rows: list[StyledRow] = []
+    before = None
+    for number in shown:
+        if before is not None and number > before + 1:
+            rows.append(styled_row(("⋮".rjust(gutter), "gutter")))
+        rows.append(styled_row((f"{number:>{gutter}} │ ", "gutter"), _expanded(lines[number])))
+        for mark in sorted((m for m in marks if m.span.line == number), key=_column):
+            rows.extend(_under(lines[number], mark, gutter))
+        before = number
+    return rows
+
+
+def _shown(marked: set[int], lines: Mapping[int, str]) -> list[int]:
+    """Marked lines and what lies in short gaps between them."""
+    wanted = sorted(marked)
+    between = {
+        n
+        for a, b in pairwise(wanted)
+        if b - a - 1 <= _NEAR
+        for n in range(a + 1, b)
+    }
+    return sorted(marked | (between & set(lines)))
+
+
+def _column(mark: Mark) -> int:
+    return mark.span.col
+
+
+def _under(text: str, mark: Mark, gutter: int) -> Iterator[StyledRow]:
+    if not mark.text:
+        return
+    start, stop = _columns(text, mark.span)
+    pad = " " * start
+    bar = " " * gutter + " │ "
+    line = "─" * max(1, stop - start) + "  "
+    yield styled_row((bar, "gutter"), pad, (line, mark.style), (mark.text, mark.style))
+
+
+def _columns(line: str, span: Span) -> tuple[int, int]:
+    """Where on the screen `span` starts and stops on its first line.
+
+    Columns of ``ast`` count UTF-8 bytes; on the screen a tab is four columns and some characters
+    are two.
+    """
+    raw = line.encode()
+    end = span.end_col if span.end_line == span.line else len(line.rstrip().encode())
+    start, stop = (_width(raw[:col].decode(errors="ignore")) for col in (span.col, end))
+    return start, stop
+
+
+def _width(text: str) -> int:
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    narrow = sum(bool(unicodedata.combining(c)) for c in text)
+    return len(_expanded(text)) + wide - narrow
+
+
+def _expanded(line: str) -> str:
+    return line.rstrip("\r\n").replace("\t", "    ")
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class LoopInfo:
+    """One loop of the compiled code.
+
+    ``what``: map, fold, filter, scan, …; ``lanes``: elements in a vector, None for scalar code;
+    ``fused_with``: lines of the loops that share its pass over memory; ``bytes`` and ``flops``: for
+    one iteration; ``apart``: bytes that they would move as loops of their own.
+    """
+
+    span: Span
+    what: str
+    lanes: int | None = None
+    isa: str = "scalar"
+    fused_with: tuple[int, ...] = ()
+    bytes: int = 0
+    apart: int = 0
+    flops: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> int:
+        """The line of the loop's ``for`` in the user's file."""
+        return self.span.line
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The account of one function under one call signature; ``print`` it, or show it in Jupyter.
+
+    ``accepted``: every loop is compiled. ``fused``: fusions done. ``vectorized``: loops that run in
+    vectors. ``guards``: what is tested before the first store. ``regions``: how many stretches of
+    the body are compiled. ``temporaries``: arrays that are never allocated. ``names``: what the
+    function's own names hold: ``f64[:, :]``, ``float``, ``f64 or int``. ``assumed``: where the
+    types come from when no call gave them. ``stats``: the calls so far, None where there were none.
+    """
+
+    function: str
+    path: str
+    line: int
+    signature: str
+    target: str
+    accepted: bool
+    rejections: tuple[Rejection, ...] = ()
+    fused: int = 0
+    vectorized: int = 0
+    guards: tuple[str, ...] = ()
+    regions: int = 0
+    loops: tuple[LoopInfo, ...] = ()
+    temporaries: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    assumed: str | None = None
+    stats: Mapping[str, object] | None = None
+    source: Mapping[int, str] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return as_plain(_report_rows(self))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        yield from as_rich(_report_rows(self), options.max_width)
+
+    def _repr_html_(self) -> str:
+        return as_html(_report_rows(self))
+
+    def to_json(self) -> str:
+        """The report as a JSON object."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields but ``source``, as JSON has them; spans are four numbers."""
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "source"}
+        out: dict[str, Any] = _as_json(shown)
+        for entry, rejection in zip(out["rejections"], self.rejections, strict=True):
+            entry["line"] = rejection.line
+        return out
+
+
+def _as_json(value: Any) -> Any:
+    match value:
+        case Span():
+            return [value.line, value.col, value.end_line, value.end_col]
+        case Mapping():
+            return {str(k): _as_json(v) for k, v in value.items()}
+        case tuple() | list():
+            return [_as_json(v) for v in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return {f.name: _as_json(getattr(value, f.name)) for f in fields(value)}
+
+
+def rejection_rows(
+    rejection: Rejection, path: str, source: Mapping[int, str]
+) -> Iterator[StyledRow]:
+    """One rejection: code and place, the lines it speaks of with the message under them, hints."""
+    where = Path(path).name + (f":{rejection.line}" if rejection.line else "")
+    yield styled_row((rejection.code, "code"), "  ", (where, "place"))
+    marks = [Mark(label.span, label.text, "second") for label in rejection.labels]
+    if rejection.span is not None and rejection.span.line in source:
+        marks.append(Mark(rejection.span, rejection.message, "mark"))
+    else:
+        yield styled_row("   ", (rejection.message, "mark"))
+    yield from source_excerpt(source, marks)
+    for name, text in (("note", rejection.note), ("help", rejection.help)):
+        for number, line in enumerate((text or "").splitlines()):
+            yield styled_row("   ", (f"{name}: " if number == 0 else "      ", "hint"), line)
+
+
+def _report_rows(report: Report) -> Iterator[StyledRow]:
+    yield styled_row(
+        (report.function, "title"), report.signature, "  ",
+        (f"{Path(report.path).name}:{report.line}", "place"),
+    )
+    if report.assumed:
+        yield styled_row("   ", (report.assumed, "faint"))
+    yield _verdict(report)
+    yield from _loop_rows(report.loops)
+    if report.names:
+        yield styled_row(
+            "   types: ", "; ".join(f"{name} {held}" for name, held in report.names.items())
+        )
+    if report.temporaries:
+        yield styled_row("   never allocated: ", ", ".join(report.temporaries))
+    if report.guards:
+        yield styled_row("   guards: ", "; ".join(report.guards))
+    if report.stats is not None:
+        yield styled_row("   calls: ", ", ".join(_stat(k, v) for k, v in report.stats.items()))
+    for rejection in report.rejections:
+        yield styled_row()
+        yield from rejection_rows(rejection, report.path, report.source)
+
+
+def _verdict(report: Report) -> StyledRow:
+    if not report.regions:
+        return styled_row("   ", ("runs as Python", "bad"))
+    word, style = ("compiled", "good") if report.accepted else ("compiled in part", "bad")
+    counts = [
+        _count(len(report.loops), "loop"),
+        f"{report.vectorized} vectorised",
+        _count(report.fused, "fusion"),
+    ]
+    if report.regions > 1:
+        counts.insert(0, _count(report.regions, "region"))
+    return styled_row("   ", (word, style), f" for {report.target}: {', '.join(counts)}")
+
+
+def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[StyledRow]:
+    digits = max((len(str(loop.line)) for loop in loops), default=0)
+    words = max((len(loop.what) for loop in loops), default=0)
+    for loop in loops:
+        vector = f"{loop.lanes} lanes, {loop.isa}" if loop.lanes else "scalar"
+        less = f" instead of {loop.apart}" if loop.apart > loop.bytes and loop.fused_with else ""
+        cost = f"{loop.bytes} B{less} and {_count(loop.flops, 'flop')} an element"
+        parts = [cost] if loop.bytes else []
+        if loop.fused_with:
+            lines = ", ".join(map(str, loop.fused_with))
+            parts.insert(0, f"one pass with line{'s' * (len(loop.fused_with) > 1)} {lines}")
+        yield styled_row(
+            f"   line {loop.line:>{digits}}  {loop.what:<{words}}  ",
+            (vector, "good" if loop.lanes else "bad"), "  ", "; ".join((*parts, *loop.notes)),
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _stat(name: str, value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"{name} {', '.join(f'{v} × {k}' for k, v in value.items()) or 'none'}"
+    return f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"

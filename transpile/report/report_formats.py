@@ -1,0 +1,105 @@
+"""Machine-readable reports: JSON, SARIF 2.1.0, and annotations for GitHub Actions."""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from loopir.nodes import Span
+
+from ..diagnostics import CODES, Rejection
+from .loop_report import Report
+
+__all__ = ["to_github", "to_json", "to_sarif"]
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def to_json(reports: Sequence[Report]) -> str:
+    """An array of one object a report."""
+    return json.dumps([report.to_dict() for report in reports], indent=2)
+
+
+def to_sarif(reports: Sequence[Report]) -> str:
+    """A SARIF log: a rule for each code that occurs, a result for each rejection.
+
+    Columns of SARIF count characters from 1.
+    """
+    found = [(report, rejection) for report in reports for rejection in report.rejections]
+    used = sorted({rejection.code for _, rejection in found})
+    driver = {"name": "transpile", "rules": [_rule(code) for code in used]}
+    results = [_result(report, rejection) for report, rejection in found]
+    run = {"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def to_github(reports: Sequence[Report]) -> str:
+    """A line a rejection, which GitHub shows beside the source line."""
+    return "\n".join(
+        _annotation(report, rejection) for report in reports for rejection in report.rejections
+    )
+
+
+def _rule(code: str) -> dict[str, Any]:
+    page = CODES[code]
+    return {
+        "id": code,
+        "shortDescription": {"text": page.title},
+        "fullDescription": {"text": page.why},
+    }
+
+
+def _result(report: Report, rejection: Rejection) -> dict[str, Any]:
+    result = {
+        "ruleId": rejection.code,
+        "level": "warning",
+        "message": {"text": _sentence(rejection)},
+        "locations": [_location(report, rejection.span)],
+    }
+    related = [
+        _location(report, label.span) | {"message": {"text": label.text}}
+        for label in rejection.labels
+        if label.text
+    ]
+    return result | ({"relatedLocations": related} if related else {})
+
+
+def _location(report: Report, span: Span | None) -> dict[str, Any]:
+    region = {"startLine": report.line}
+    if span is not None:
+        region = {
+            "startLine": span.line,
+            "startColumn": _column(report, span.line, span.col),
+            "endLine": span.end_line,
+            "endColumn": _column(report, span.end_line, span.end_col),
+        }
+    return {"physicalLocation": {"artifactLocation": {"uri": report.path}, "region": region}}
+
+
+def _column(report: Report, line: int, col: int) -> int:
+    text = report.source.get(line)
+    return 1 + (col if text is None else len(text.encode()[:col].decode(errors="ignore")))
+
+
+def _sentence(rejection: Rejection) -> str:
+    parts = (rejection.message, rejection.note, rejection.help)
+    return "; ".join(part.replace("\n", " ") for part in parts if part)
+
+
+def _annotation(report: Report, rejection: Rejection) -> str:
+    place = {"file": report.path, "line": report.line, "title": rejection.code}
+    if rejection.span is not None:
+        place["line"] = rejection.span.line
+        place["endLine"] = rejection.span.end_line
+    keys = ",".join(f"{name}={_escaped(str(value), ',:')}" for name, value in place.items())
+    return f"::warning {keys}::{_escaped(_sentence(rejection))}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """Percent-encoded as the log's commands ask for."""
+    return "".join(_escapes(text, "%\r\n" + more))
+
+
+def _escapes(text: str, special: str) -> Iterator[str]:
+    for char in text:
+        yield f"%{ord(char):02X}" if char in special else char

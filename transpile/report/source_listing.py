@@ -1,0 +1,185 @@
+"""Annotated listing: Python line by line beside its Loop IR, C and assembly."""
+from __future__ import annotations
+
+import html
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from loopir.ir_printer import text_lines as lines_of
+from loopir.ir_traversal import source_line
+from loopir.lazy_dataclass import record
+from loopir.nodes import Kernel
+
+from ..frontend.source import Source
+
+__all__ = ["Listed", "Listing", "join_listings", "make_listing"]
+
+_MARK = re.compile(r"\s*/\* line (\d+) \*/")
+_FILE = re.compile(r'\s*\.file\s+(\d+)\s.*"([^"]*)"')
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
+_CODE = re.compile(r"\s+[a-z]|\.L\d+:|tp_[\w.]+:")
+_PYTHON, _NONE = "of_python", "of_none"  # the files of which the assembler is told
+_WIDTHS = (("Python", "24em"), ("Loop IR", "26em"), ("C", "34em"), ("assembly", "24em"))
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A line of Python and the lines that come of it; line 0 is what comes of none."""
+
+    number: int
+    python: str = ""
+    loopir: tuple[str, ...] = ()
+    c: tuple[str, ...] = ()
+    asm: tuple[str, ...] = ()
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A function line by line, with what each became: ``print`` it, or show it in Jupyter.
+
+    What comes of several lines stands beside the first of them; C compilers may put an instruction
+    beside another line than the one it serves. ``lines``: in the order of the file, then what comes
+    of none.
+    """
+
+    function: str
+    path: str
+    target: str
+    lines: tuple[Listed, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        yield f"{self.function}  {Path(self.path).name}  for {self.target}"
+        for line in self.lines:
+            yield f"{line.number or '':>5} │ {line.python}".rstrip()
+            for name, texts in (("ir", line.loopir), ("c", line.c), ("asm", line.asm)):
+                yield from (f"  {name:>3} ┊ {text}" for text in texts)
+
+    def _repr_html_(self) -> str:
+        """A table: a row for each line of Python."""
+        heads = "".join(
+            f'<th style="text-align:left;min-width:{width}">{name}</th>' for name, width in _WIDTHS
+        )
+        title = html.escape(f"{self.function}, {Path(self.path).name}, for {self.target}")
+        rows = "\n".join(f"<tr>{''.join(_cells(line))}</tr>" for line in self.lines)
+        return (
+            f'<table style="border-collapse:collapse"><caption>{title}</caption>\n'
+            f"<tr><th></th>{heads}</tr>\n{rows}\n</table>"
+        )
+
+    def page(self) -> str:
+        """The table as a page of its own."""
+        head = f'<meta charset="utf-8"><title>{html.escape(self.function)}</title>'
+        return f"<!doctype html>\n<html>{head}<body>\n{self._repr_html_()}\n</body></html>\n"
+
+
+def _cells(line: Listed) -> Iterator[str]:
+    style = "vertical-align:top;text-align:left;border-top:1px solid #8884;padding:0 .6em"
+    yield f'<td style="{style};opacity:.6">{line.number or ""}</td>'
+    for texts in ((line.python,), line.loopir, line.c, line.asm):
+        text = html.escape("\n".join(texts))
+        yield f'<td style="{style}"><pre style="margin:0;line-height:1.25">{text}</pre></td>'
+
+
+def make_listing(
+    source: Source, kernel: Kernel, c: str, target: str, assembled: Callable[[str], str]
+) -> Listing:
+    """Of the function in `source`: `kernel` is what is left after all passes, `c` has marks, and
+    ``assembled`` makes assembly, with the lines it comes from, of C.
+    """
+    return _by_line(
+        source,
+        target,
+        _of_kernel(kernel),
+        _of_c(c),
+        _of_assembly(assembled(_with_line_directives(c))),
+    )
+
+
+def join_listings(source: Source, target: str, parts: Sequence[Listing]) -> Listing:
+    """Of the function in `source`, of which these are regions."""
+    lines = [line for part in parts for line in part.lines]
+    columns = (
+        [(line.number, text) for line in lines for text in getattr(line, column)]
+        for column in ("loopir", "c", "asm")
+    )
+    return _by_line(source, target, *columns)
+
+
+def _by_line(source: Source, target: str, *columns: Iterable[tuple[int, str]]) -> Listing:
+    """Lines of Loop IR, C and assembly, each with the line of Python that it comes of."""
+    first, last = source.tree.lineno, source.tree.end_lineno or source.tree.lineno
+    found = []
+    for column in columns:
+        by_number = defaultdict[int, list[str]](list)
+        for number, text in column:
+            by_number[number if first <= number <= last else 0].append(text)
+        found.append(by_number)
+    loopir, c, asm = found
+    lines = (
+        Listed(
+            number=n,
+            python=source.lines[n - 1] if n else "",
+            loopir=tuple(loopir[n]), c=tuple(c[n]), asm=tuple(asm[n]),
+        )
+        for n in (*range(first, last + 1), 0)
+    )
+    return Listing(function=source.qualname, path=source.path, target=target, lines=tuple(lines))
+
+
+def _of_kernel(kernel: Kernel) -> Iterator[tuple[int, str]]:
+    for text, node in lines_of(kernel):
+        yield 0 if isinstance(node, Kernel) else source_line(node), text
+
+
+def _of_c(c: str) -> Iterator[tuple[int, str]]:
+    """The functions, without what stands before them."""
+    here, inside = 0, False
+    for text in c.splitlines():
+        inside = inside or "int64_t tp_body(" in text
+        if (mark := _MARK.match(text)) is not None:
+            here = int(mark[1])
+        elif inside and text:
+            yield here, text
+
+
+def _with_line_directives(c: str) -> str:
+    """`c` whose lines claim to stand where they come from."""
+    out, here = [], 0
+    for text in c.splitlines():
+        if (mark := _MARK.match(text)) is not None:
+            here = int(mark[1])
+            out.append(f'#line {here or 1} "{_PYTHON if here else _NONE}"')
+            continue
+        out.append(text)
+        if here:
+            out.append(f'#line {here} "{_PYTHON}"')
+    return "\n".join(out) + "\n"
+
+
+def _of_assembly(text: str) -> Iterator[tuple[int, str]]:
+    """The instructions, and labels that are jumped to. Those of functions that were written out
+    stand beside what is next: there they are mostly used.
+    """
+    files, here, waiting = dict[str, str](), 0, list[str]()
+    for line in text.splitlines():
+        if (file := _FILE.match(line)) is not None:
+            files[file[1]] = file[2]
+        elif (place := _LOC.match(line)) is not None:
+            name = files.get(place[1], "")
+            if name in (_PYTHON, _NONE):
+                here = int(place[2]) if name == _PYTHON else 0
+                yield from ((here, text) for text in waiting)
+                waiting.clear()
+            else:
+                here = -1
+        elif _CODE.match(line) and here >= 0:
+            here = here if line[0].isspace() or line.startswith(".L") else 0
+            yield here, line.expandtabs(4)
+        elif _CODE.match(line):
+            waiting.append(line.expandtabs(4))
+    yield from ((0, text) for text in waiting)

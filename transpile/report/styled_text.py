@@ -1,0 +1,104 @@
+"""Styled rows of text: laid out once, shown as plain text, in a terminal's colours, or as HTML."""
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["STYLES", "Piece", "StyledRow", "as_html", "as_plain", "as_rich", "styled_row"]
+
+
+class _Style(NamedTuple):
+    """What a style is on a terminal and in a browser."""
+
+    rich: str
+    css: str
+
+
+STYLES: dict[str, _Style] = {
+    "": _Style(rich="", css=""),
+    "title": _Style(rich="bold", css="font-weight:bold"),
+    "code": _Style(rich="bold red", css="font-weight:bold;color:#c0392b"),
+    "place": _Style(rich="cyan", css="color:#16808a"),
+    "gutter": _Style(rich="dim", css="opacity:.6"),
+    "mark": _Style(rich="bold red", css="font-weight:bold;color:#c0392b"),
+    "second": _Style(rich="bold blue", css="font-weight:bold;color:#2c5fa8"),
+    "good": _Style(rich="green", css="color:#2e8540"),
+    "bad": _Style(rich="red", css="color:#c0392b"),
+    "hint": _Style(rich="bold", css="font-weight:bold"),
+    "faint": _Style(rich="dim", css="opacity:.6"),
+}
+
+
+class Piece(NamedTuple):
+    """A stretch of text in one style, a key of ``STYLES``."""
+
+    text: str
+    style: str = ""
+
+
+StyledRow = tuple[Piece, ...]
+
+
+def styled_row(*parts: str | tuple[str, str]) -> StyledRow:
+    """A row of plain strings and ``(text, style)`` pairs."""
+    return tuple(Piece(p) if isinstance(p, str) else Piece(*p) for p in parts)
+
+
+def as_plain(rows: Iterable[Sequence[Piece]]) -> str:
+    """The text alone, no trailing blanks, no newline at the end."""
+    return "\n".join("".join(piece.text for piece in r).rstrip() for r in rows)
+
+
+def as_rich(rows: Iterable[StyledRow], width: int) -> Iterator[Text]:
+    """``rich`` texts that the console colours where it can, folded at `width` columns."""
+    from rich.text import Text
+
+    for r in rows:
+        for line in _folded(r, width):
+            styled = ((piece.text, STYLES[piece.style].rich) for piece in line)
+            yield Text.assemble(*styled, no_wrap=True, overflow="fold")
+
+
+def _folded(r: StyledRow, width: int) -> list[list[Piece]]:
+    """The row broken between words; what follows hangs under the beginning of its last piece."""
+    if sum(len(piece.text) for piece in r) <= width:
+        return [list(r)]
+    hang = sum(len(piece.text) for piece in r[:-1])
+    if hang > width // 2:
+        hang = width // 4
+    bar = r[0] if r and r[0].style == "gutter" else Piece("")
+    margin = [bar, Piece(" " * (hang - len(bar.text)))]
+    lines, used = [[Piece("")]], 0
+    for word in _words(r, width - hang):
+        if used + len(word.text) > width:
+            lines.append([*margin])
+            used = hang
+            if word.text.isspace():
+                continue
+        lines[-1].append(word)
+        used += len(word.text)
+    return lines
+
+
+def _words(r: StyledRow, longest: int) -> Iterator[Piece]:
+    """Words and the blanks between them; a word longer than a line can be is cut."""
+    for piece in r:
+        for word in re.findall(r"\s+|\S+", piece.text):
+            for start in range(0, len(word), longest):
+                yield Piece(word[start : start + longest], piece.style)
+
+
+def as_html(rows: Iterable[Sequence[Piece]]) -> str:
+    """A ``<pre>`` element."""
+    body = "\n".join("".join(_span(piece) for piece in r) for r in rows)
+    return f'<pre style="line-height:1.25;white-space:pre-wrap">{body}</pre>'
+
+
+def _span(piece: Piece) -> str:
+    text, css = html.escape(piece.text), STYLES[piece.style].css
+    return f'<span style="{css}">{text}</span>' if css else text

@@ -1,0 +1,130 @@
+"""Compiled variant: one kernel of a specialization, for what the function's global names mean."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from functools import reduce
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.lazy_dataclass import record
+from targets.abi.load_kernel import LoadedKernel
+from targets.abi.portable_call import has_internal_overlap
+
+from ..call_plan import Argument, Contract, Field
+from ..types.typeof import parameter_names
+from ..types.value_types import ScalarType
+from .float_errors import VerdictCache, judge_recorded, judge_status
+from .native_call import native_call
+from .python_wrapper import make_guard, make_wrapper
+from .snapshot import Snapshot, any_same_memory
+from .stub_functions import Arguments
+
+__all__ = ["Variant"]
+
+FIRST_GUARD_STATUS = 1 << 8
+"""Statuses below it are bits of a kernel that ran; those above number the guard that failed."""
+
+
+Fallback = Callable[["Variant", str, Arguments], Callable[..., Any]]
+
+
+@record(slots=True, eq=False)
+class Variant:
+    """A kernel that can be called: ``fast`` takes the parameters of ``contract``.
+
+    ``call`` stands in for `function`; ``applies(values)`` tells whether the names that the contract
+    relies on still mean what they did. ``teller`` is another that tells which operations raised;
+    ``sought``: it was asked for, and is made only once. With the kernel's ``entry``, ``call`` does
+    all in C where that can be.
+    """
+
+    function: FunctionType
+    contract: Contract
+    fast: Callable[..., int]
+    applies: Callable[[Arguments], bool] = field(init=False)
+    call: Callable[..., Any] = field(init=False)
+    teller: Variant | None = None
+    entry: LoadedKernel | None = None
+    sought: bool = False
+    verdicts: VerdictCache = field(default_factory=VerdictCache)
+
+    def __post_init__(self) -> None:
+        self.applies = make_guard(self.function, self.contract)
+
+    def attach(self, other: Fallback, calls: CellType, whole: np.ndarray | None = None) -> None:
+        """Makes ``call``. What it cannot do, what `other` gives does; `calls` counts, and the
+        element of `whole` what needs no Python.
+        """
+        python = make_wrapper(
+            self.function,
+            self.contract,
+            self.fast,
+            other=lambda code, values: other(self, code, values),
+            why=self._why,
+            calls=calls,
+        )
+        count = len(parameter_names(self.function.__code__))
+
+        def ended(
+            status: int, saved: Snapshot, given: tuple[Any, ...], values: Arguments
+        ) -> Callable[..., Any] | None:
+            code = self._why(status, given, saved)
+            return None if code is None else other(self, code, values[:count])
+
+        self.call = python
+        if self.entry is not None and whole is not None:
+            made = native_call(self.function, self.contract, self.entry, python, ended, whole)
+            self.call = made or python
+
+    def _why(self, status: int, given: tuple[Any, ...], saved: Snapshot) -> str | None:
+        """What a status means: the code of a replay, "" for another signature; None: all is well.
+
+        For a replay, what the kernel has overwritten is put back where there are copies.
+        """
+        if status < 0:
+            return ""
+        contract = self.contract
+        if status >= FIRST_GUARD_STATUS:
+            return contract.guards[(status >> 8) - 1]
+        again = bool(saved) or not (contract.rewrites or self._in_place(given))
+        if contract.told is None:
+            code = judge_status(contract, self.function, status, again=again, known=self.verdicts)
+        else:
+            names = [p.name for p in contract.params]
+            code = judge_recorded(
+                contract, self.function, status, given[names.index(contract.told)]
+            )
+        for array, copy in saved if code else ():
+            array[...] = copy
+        return code
+
+    def _in_place(self, given: tuple[Any, ...]) -> bool:
+        """Whether an array that is written was also given as another, which may be read."""
+        if not self.contract.in_place:
+            return False
+        arrays = dict(zip((p.name for p in self.contract.params), given, strict=True))
+        return any_same_memory((arrays[a], arrays[b]) for a, b in self.contract.in_place)
+
+    def mismatch(self, given: Sequence[object]) -> str:
+        """Why arguments of the right types were turned down."""
+        contract = self.contract
+        values: dict[str, Any] = dict(
+            zip(parameter_names(self.function.__code__), given, strict=True)
+        )
+        arguments = [b for b in contract.bindings if isinstance(b, Argument)]
+        written = [values[b.name] for b in arguments if b.name in contract.writes]
+        fields = (b for b in contract.bindings if isinstance(b, Field) and not b.captured)
+        bound = (b for b in fields if b.name in contract.writes)
+        written += (reduce(operator.getitem, b.path, values[b.array]) for b in bound)
+        if not all(array.flags.writeable for array in written):
+            return "GUARD_READONLY"
+        if any(has_internal_overlap(array) for array in written):
+            return "GUARD_ALIAS"
+        integers = (values[b.name] for b in arguments if b.type == ScalarType("i64", weak=True))
+        if any(isinstance(v, int) and not -(1 << 63) <= v < 1 << 63 for v in integers):
+            return "GUARD_INT_RANGE"
+        return "GUARD_RAISES"  # where an array was to be made

@@ -1,0 +1,150 @@
+"""Differential checks: compiled calls against Python, and kernels against the IR interpreter.
+
+``verify=`` runs a share of calls both ways, the original on copies of the arguments.
+``TRANSPILE_CHECK=1`` verifies the IR after each stage and compares each first call.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from itertools import combinations
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_traversal import walk
+from loopir.ir_verifier import verify
+from loopir.nodes import Kernel, PredLoop, VecLoop
+from targets.abi.portable_call import complex_as_floats
+
+from ..errors import FuseError, call_signature_text, source_location
+from ..frontend.suppress_warnings import suppress_warnings
+from ..pipeline import Stages
+from ..types.typeof import call_with_values, parameter_names, type_of
+from ..types.value_types import ListType, ObjectType
+from .stub_functions import Arguments
+
+__all__ = [
+    "compare_first_call", "verify_stages", "same_results", "run_and_compare", "copy_arguments",
+]
+
+
+def verify_stages(stages: Stages, legal: Kernel) -> None:
+    """Raises VerifyError where a stage has made a kernel that is not well-formed."""
+    verify(stages.scalar, "scalar")
+    verify(stages.fusion.kernel, "scalar")
+    for _, kernel in stages.passes:
+        vectors = any(isinstance(n, (VecLoop, PredLoop)) for n in walk(kernel))
+        verify(kernel, "vector" if vectors else "scalar")
+    verify(legal, "legal")
+
+
+def compare_first_call(fast: Callable[..., int], kernel: Kernel) -> Callable[..., int]:
+    """`fast`, whose first call is compared: status and arrays, with those of the interpreter.
+
+    Raises AssertionError where they differ.
+    """
+    pending = [kernel]
+
+    def call(*args: Any) -> int:
+        if not pending:
+            return fast(*args)
+        copies = copy_arguments(args)
+        status = fast(*args)
+        if status >= 0 and copies is not None:
+            _compare(pending.pop(), args, copies, status)
+        return status
+
+    return call
+
+
+def _compare(kernel: Kernel, args: Sequence[Any], copies: list[Any], status: int) -> None:
+    names = [param.name for param in kernel.params]
+    own = {param.name for param in kernel.params if param.owned}
+    outcome = run_kernel(kernel, dict(zip(names, map(complex_as_floats, copies), strict=True)))
+    same = outcome.status == status
+    assert same, f"{kernel.name}: status {status}, but {outcome.status} as interpreted"
+    for name, ours, theirs in zip(names, args, copies, strict=True):
+        same = name in own or same_results(ours, theirs)
+        assert same, f"{kernel.name}: {name} is {ours}, but {theirs} as interpreted"
+
+
+MISMATCH = "VERIFY_MISMATCH"
+
+TOLERANCE = {4: 1e-4, 8: 1e-9}
+"""Relative, by bytes of a float: folds may be reassociated, and functions differ by some ULP."""
+
+
+def run_and_compare(function: FunctionType, values: Arguments, chosen: Callable[..., Any]) -> Any:
+    """The result of `chosen` on these values, after the original has run on copies.
+
+    Raises FuseError (VERIFY_MISMATCH) where the results, or the arrays afterwards, differ. Arrays
+    that overlap cannot be copied apart; such a call is not compared, nor is one that raises.
+    """
+    code, copies = function.__code__, copy_arguments(values)
+    if copies is None:
+        return call_with_values(chosen, code, values)
+    try:
+        with suppress_warnings():  # the call itself gives them
+            wanted = call_with_values(function, code, copies)
+    except Exception:
+        return call_with_values(chosen, code, values)
+    got = call_with_values(chosen, code, values)
+    pairs = [("the result", got, wanted)]
+    pairs += zip((f"`{name}`" for name in parameter_names(code)), values, copies, strict=True)
+    for what, ours, theirs in pairs:
+        if not same_results(ours, theirs):
+            call = call_signature_text(function, tuple(map(type_of, values)))
+            difference = _difference(what, ours, theirs)
+            message = f"{MISMATCH} at {source_location(function)}: {call}: {difference}"
+            raise FuseError(message, MISMATCH)
+    return got
+
+
+def _difference(what: str, ours: Any, theirs: Any) -> str:
+    """Of arrays of one kind, at the first element that differs."""
+    both = isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray)
+    if both and ours.shape == theirs.shape and ours.dtype == theirs.dtype:
+        pairs = ((at, ours[at], theirs[at]) for at in np.ndindex(ours.shape))
+        at, one, other = next(pair for pair in pairs if not same_results(*pair[1:]))
+        where = f"element {', '.join(map(str, at))} of {what}"
+        return f"{where} is {one!r}, but {other!r} as Python"
+    return f"{what} is {ours!r}, but {theirs!r} as Python"
+
+
+def copy_arguments(values: Sequence[Any]) -> list[Any] | None:
+    """Copies; None where arrays overlap, which copies would not, or objects hold them. An array
+    given twice stays one.
+    """
+    if any(isinstance(type_of(v), ObjectType) for v in values):
+        return None
+    arrays = {id(v): v for v in values if isinstance(v, np.ndarray)}
+    lists: dict[int, Any] = {}
+    if any(np.may_share_memory(a, b) for a, b in combinations(arrays.values(), 2)):
+        return None
+    copies = {key: a.copy(order="K") for key, a in arrays.items()}
+    return [
+        deepcopy(v, lists) if isinstance(ty, ListType) else copies.get(id(v), v)
+        for v, ty in zip(values, map(type_of, values), strict=True)
+    ]
+
+
+def same_results(a: Any, b: Any) -> bool:
+    """The same types, shapes, integers; floats within the liberties that compiled code has."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same_results, a, b))
+    if isinstance(a, (np.ndarray, np.generic, float)):
+        x, y = np.asarray(a), np.asarray(b)
+        if x.dtype != y.dtype or x.shape != y.shape:
+            return False
+        if x.dtype.names:  # bytes between fields may be anything
+            return all(same_results(x[name], y[name]) for name in x.dtype.names)
+        if x.dtype.kind != "f":
+            return x.tobytes() == y.tobytes() or bool(np.array_equal(x, y))
+        tolerance = TOLERANCE.get(x.itemsize, 0.0)
+        return bool(np.allclose(x, y, rtol=tolerance, atol=tolerance, equal_nan=True))
+    return bool(a is b or a == b)

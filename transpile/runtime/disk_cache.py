@@ -1,0 +1,178 @@
+"""Disk cache of contracts: a later process calls a kernel without compiling anything again.
+
+An entry is found by the function's code, the call signature and whatever else shaped the
+kernel. It holds the contract and the names of the shared objects. What the function's names
+stood for is kept as a description, which must still match; then `Variant.applies` decides.
+"""
+from __future__ import annotations
+
+import functools
+import logging
+import marshal
+import os
+import pickle
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from targets.abi.load_kernel import load_kernel
+from targets.build.build_errors import BuildError
+from targets.build.object_cache import (
+    OBJECT_SUFFIX,
+    RECIPE_SUFFIX,
+    find_cached,
+    hexdigest,
+    publish,
+    read_cached,
+)
+
+from ..call_plan import (
+    Contract,
+    IdentityGuard,
+    complex_params,
+    keeps_gil,
+    python_scalar_params,
+    strided_params,
+)
+from ..frontend.name_resolution import is_native
+from ..options import Options
+from ..types.fma_probe import numpy_fuses_complex_products
+from ..types.value_types import ArgType
+from .compiled_variant import Variant
+from .stub_functions import Arguments
+
+if TYPE_CHECKING:
+    from targets.abi.load_kernel import LoadedKernel
+
+__all__ = ["find_variant", "store_variant"]
+
+_log = logging.getLogger(__name__)
+
+_PACKAGES = ("transpile", "loopir", "targets")
+
+_OPS_MODULE = "transpile.ops"
+
+_TRUSTED_MODULES = ("builtins", "math", "numpy")
+"""Modules whose objects a description can be trusted to tell apart."""
+
+
+def store_variant(
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
+    contract: Contract, entry: LoadedKernel,
+) -> None:
+    """Writes the recipe of a loaded kernel, if what it rests on can be described."""
+    marks = tuple((ref.expr, _description(ref.value)) for ref in contract.refs)
+    if entry.trampoline is None or any(mark is None for _, mark in marks):
+        return
+    names = map(os.path.basename, (entry.path, entry.trampoline))
+    said = replace(contract, refs=()), marks, *names
+    try:
+        publish(pickle.dumps(said), _cache_key(function, types, options, target), RECIPE_SUFFIX)
+    except (BuildError, pickle.PicklingError, AttributeError, TypeError, ValueError) as error:
+        _log.info("no recipe for %s: %s", function.__qualname__, error)
+
+
+def find_variant(
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
+    values: Arguments,
+) -> Variant | None:
+    """The variant that an earlier process has compiled; None where there is none that applies to a
+    call with these arguments.
+    """
+    try:
+        path = find_cached(_cache_key(function, types, options, target), RECIPE_SUFFIX)
+    except ValueError:  # its code holds objects
+        return None
+    if path is None:
+        return None
+    try:
+        bare, marks, *names = pickle.loads(read_cached(path))
+    except Exception as error:  # of another time: pickle may raise anything
+        _log.info("%s cannot be read: %s", path, error)
+        return None
+    refs = [_guard_if_unchanged(function, expr, mark) for expr, mark in marks]
+    objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
+    if None in refs or None in objects:
+        return None
+    contract: Contract = replace(bare, refs=tuple(refs))
+    kernel, trampoline = objects
+    assert kernel is not None
+    try:
+        entry = load_kernel(
+            kernel, contract, weak=python_scalar_params(contract), strided=strided_params(contract),
+            paired=complex_params(contract), alone=keeps_gil(contract), known=trampoline,
+        )
+    except BuildError:
+        return None
+    variant = Variant(function, contract, entry.fast, entry=entry)
+    return variant if variant.applies(values) else None
+
+
+def _cache_key(
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str
+) -> str:
+    shaping = replace(options, on_reject="warn", verify=0.0)
+    flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
+    numpy = np.__version__, numpy_fuses_complex_products()
+    parts = [sorted(types.items()), shaping, target, flags, sys.version, numpy, _compiler_files()]
+    code = marshal.dumps(function.__code__)
+    return hexdigest(repr([*map(str, parts)]).encode() + code)
+
+
+@functools.cache
+def _compiler_files() -> tuple[tuple[str, int, int], ...]:
+    """This compiler's own files: a recipe of another version is not found."""
+    found = []
+    for package in _PACKAGES:
+        for folder, _, files in os.walk(import_module(package).__path__[0]):
+            for name in files:
+                if name.endswith((".py", ".h", ".c")):
+                    stat = os.stat(os.path.join(folder, name))
+                    found.append((name, stat.st_size, stat.st_mtime_ns))
+    return tuple(sorted(found))
+
+
+# -- what the function's names stand for
+
+def _description(value: object) -> tuple[Any, ...] | None:
+    """A description that tells `value` from any other; None where there is none."""
+    if type(value) in (int, float, bool):
+        return "number", type(value).__name__, repr(value)
+    if not is_native(value) and type(value) is not FunctionType:
+        return None
+    name, home = getattr(value, "__name__", None), getattr(value, "__module__", None)
+    if home == _OPS_MODULE and getattr(sys.modules.get(_OPS_MODULE), str(name), None) is value:
+        return "function", home, name
+    if name is None or not is_native(value):
+        return None
+    home = home or type(value).__module__
+    return (type(value).__name__, home, name) if home.split(".")[0] in _TRUSTED_MODULES else None
+
+
+def _guard_if_unchanged(
+    function: FunctionType, expr: str, mark: tuple[Any, ...]
+) -> IdentityGuard | None:
+    """What `expr` stands for now, if it is still described so."""
+    root, *attributes = expr.split(".")
+    try:
+        value = _lookup(function, root)
+        for name in attributes:
+            value = getattr(value, name)
+    except (LookupError, AttributeError, ValueError):
+        return None
+    return IdentityGuard(expr, value) if _description(value) == mark else None
+
+
+def _lookup(function: FunctionType, name: str) -> Any:
+    if name in function.__code__.co_freevars:
+        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
+        return cell.cell_contents
+    if name in function.__globals__:
+        return function.__globals__[name]
+    builtins = function.__globals__.get("__builtins__")
+    return builtins[name] if isinstance(builtins, dict) else getattr(builtins, name)

@@ -1,0 +1,316 @@
+"""Call dispatcher: selects the wrapper for a call, compiles one, or runs the original function.
+
+The installed wrapper serves the calls that fit it. A call that it cannot serve (another
+signature, a failed guard, a floating-point condition) comes to ``_other``, with its arguments
+unchanged. A region that is refused again and again backs off for a growing number of calls.
+"""
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ..call_plan import writes_captured
+from ..errors import (
+    NO_COMPILER,
+    FuseError,
+    drop_tracebacks,
+    fallback_is_error,
+    fallback_message,
+    should_warn,
+    warn,
+)
+from ..options import Options
+from ..types.typeof import parameter_names
+from ..types.value_types import Function, GeneratorType, ObjectType, WrappedFunction
+from .fork_lock import ForkSafeLock
+from .specialization import SignatureResolver, Specialization
+from .stub_functions import Arguments, backoff_stub, choosing_stub, counting_stub
+
+if TYPE_CHECKING:
+    from ..diagnostics import Rejection
+    from ..knobs import Knobs
+    from ..types.value_types import ArgType
+    from .compiled_variant import Variant
+    from .outlined_regions import OutlinedFunction
+
+__all__ = ["Dispatcher", "Backoff"]
+
+_log = logging.getLogger(__name__)
+
+SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER)
+"""Codes of rejections that no other call signature can change."""
+
+
+class Dispatcher(WrappedFunction):
+    """The calls of one function: its cases, and which wrapper is installed.
+
+    ``rests``: that it may stand aside for a while where it was of no use again and again, as a
+    region in a loop does, which would look at its arguments each time.
+    """
+
+    rests = False
+
+    def __new__(cls, function: FunctionType, options: Options) -> Any:
+        """Each has a class of its own, whose ``__call__`` is the wrapper: no frame in between."""
+        namespace = {"__module__": cls.__module__, "__doc__": cls.__doc__}
+        return object.__new__(type(cls.__name__, (cls,), namespace))
+
+    def __init__(self, function: FunctionType, options: Options) -> None:
+        self._function = function
+        self.options = options
+        self._cases: dict[tuple[ArgType, ...], Specialization] = {}
+        self._lock = ForkSafeLock()
+        self._unverified = 1.0
+        self._served: tuple[Specialization | None, int] = None, 0
+        self._resting = Backoff()
+        self._signatures = SignatureResolver(function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The first call; those after it go to what ``_install`` puts in this place."""
+        self._start()
+        return self(*args, **kwargs)
+
+    def _install(self, call: Callable[..., Any]) -> None:
+        type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
+
+    def _start(self) -> None:
+        """Every call comes to `_missed`, or is verified."""
+        choose = self._verified if self.options.verify else self._missed
+        self._install(choosing_stub(self._function, choose))
+
+    def _missed(self, values: Arguments) -> Callable[..., Any]:
+        return self._other(None, None, "", values)
+
+    def _verified(self, values: Arguments) -> Callable[..., Any]:
+        self._unverified += self.options.verify
+        chosen = self._missed(values)
+        case = self._case(values)
+        if self._unverified < 1 or chosen is self._function or case.parts:
+            return chosen  # regions are verified by themselves
+        variant = case.variant(values)
+        if variant is not None and writes_captured(variant.contract):
+            return chosen  # of which there are no copies
+        from .differential_check import run_and_compare
+
+        self._unverified -= 1
+        return lambda *args, **kwargs: run_and_compare(self._function, values, chosen)
+
+    def _other(
+        self, home: Specialization | None, hot: Variant | None, code: str, values: Arguments
+    ) -> Callable[..., Any]:
+        """What to call where a wrapper, of `hot` in `home`, could not answer.
+
+        Without a `code` it was not made for such a call.
+        """
+        case = self._case(values) if code in ("", "GUARD_SHAPE") else home  # which axes are of 1?
+        if home is not None and code and case is home:
+            if hot is not None and code == "GUARD_FLOAT_STATUS":
+                return self._told(home, hot)
+            self._rest(home)
+            return self._replay(home, code)
+        assert case is not None
+        variant = case.variant(values)
+        stale = variant is None and hot is not None and not hot.applies(values)
+        if stale and home is not None and (case is home or not _needs_argument_check(home.types)):
+            self._start()  # the next call is compiled anew
+            return self._replay(home, "GUARD_REBOUND")
+        variant = variant or self._compiled(case, values)
+        if variant is None:
+            assert case.rejection is not None
+            if case.parts is not None and not case.parts.loops:
+                return case.parts.function
+            original = self._replay(case, case.rejection.code)
+            self._rest(case)
+            return original if case.parts is None else case.parts.function
+        if variant is hot:
+            self._rest(case)
+            return self._replay(case, variant.mismatch(values))
+        if self._settled(home) and not self.options.verify:
+            self._install(variant.call)
+        return variant.call
+
+    def _rest(self, case: Specialization) -> None:
+        """Leaves the next calls to the original, or to what calls its regions where these are of
+        use; longer each time.
+        """
+        if not self.rests or self.options.verify or fallback_is_error():
+            return
+        most = self._resting.turns(sum(c.compiled for c in self._cases.values()))
+        if most:
+            parts = case.parts if case.parts and case.parts.stats.compiled else None
+            served = self._function if parts is None else parts.function
+            self._install(backoff_stub(self._function, served, case.direct, most, self._start))
+
+    def _settled(self, home: Specialization | None) -> bool:
+        """Whether the installed wrapper has not served since the last miss.
+
+        Signatures that take turns are better looked up: installing costs as much as two look-ups.
+        """
+        served = (home, home.compiled if home else 0)
+        settled, self._served = home is None or served == self._served, served
+        return settled
+
+    def _replay(self, case: Specialization, code: str) -> FunctionType:
+        """The original, unless Python is forbidden."""
+        refused = case.rejection is not None
+        if fallback_is_error() or (refused and self.options.on_reject == "raise"):
+            code = case.rejection.code if case.rejection else code
+            message = fallback_message(self._function, case.types, code, case.rejection)
+            raise FuseError(message, code) from case.error
+        case.replays[code] += 1
+        return self._function
+
+    def _told(self, home: Specialization, hot: Variant) -> Callable[..., Any]:
+        """What to call where it is not known which operation raised.
+
+        The original, which shows its warnings; if it comes to that again, a variant that tells.
+        """
+        from .float_errors import recording_helps
+
+        again = home.replays["GUARD_FLOAT_STATUS"] > 0
+        teller = None
+        if again and recording_helps(hot.contract, self._function):
+            teller = self._teller(home, hot)
+        return self._replay(home, "GUARD_FLOAT_STATUS") if teller is None else teller.call
+
+    def _teller(self, case: Specialization, hot: Variant) -> Variant | None:
+        """A variant that tells which operation raised; None where there is none to be had."""
+        with self._lock:
+            if not hot.sought:
+                from .. import knobs
+
+                hot.sought = True
+                try:
+                    hot.teller = self._made(case, knobs.read(), None)
+                except Exception as error:  # whatever went wrong, the original still runs
+                    _log.info("nothing tells what raised in %s: %s", self._function, error)
+            return hot.teller
+
+    def _case(self, values: Arguments) -> Specialization:
+        types = self._signatures.among(values, self._cases)
+        case = self._cases.get(types) or self._cases.setdefault(types, Specialization(types))
+        if _has_function_argument(types):
+            case.types = types  # of the functions themselves that were given last
+        return case
+
+    def _compiled(self, case: Specialization, values: Arguments) -> Variant | None:
+        """A new variant; None where there is a reason against it, which is then told once."""
+        if case.rejection:
+            return None
+        with self._lock:  # the imports too: see `forking`
+            from .. import knobs
+            from ..options import chosen_target
+
+            settings = knobs.read()
+            chosen_target(self.options, settings)  # a wrong word is an error, no reason
+            if case.rejection or (variant := case.variant(values)):  # another thread was first
+                return None if case.rejection else variant
+            try:
+                variant = self._made(case, settings, values)
+            except Exception as error:  # whatever went wrong, the original still runs
+                if settings.check and isinstance(error, AssertionError):
+                    raise
+                from .compile_call import rejection_of
+
+                rejection = rejection_of(error)
+                case.parts = self._parts(case, rejection)
+                case.rejection, case.error = rejection, drop_tracebacks(error)
+                self._refuse(case, rejection)
+                return None
+            case.add(variant)
+            return variant
+
+    def _made(self, case: Specialization, settings: Knobs, values: Arguments | None) -> Variant:
+        """A variant for what the function's names mean now; raises what `compile_variant` does.
+
+        Without `values`, the arguments of a call, one that tells what raised.
+        """
+        start = perf_counter()
+        types = dict(zip(parameter_names(self._function.__code__), case.types, strict=True))
+        try:
+            variant = None if values is None else self._kept(types, settings, values)
+            if variant is None:
+                from .compile_call import compile_variant
+
+                variant = compile_variant(
+                    self._function, types, self.options, settings, telling=values is None
+                )
+            variant.attach(functools.partial(self._other, case), case.calls, case.whole)
+        finally:
+            case.seconds += perf_counter() - start
+        return variant
+
+    def _parts(self, case: Specialization, rejection: Rejection) -> OutlinedFunction | None:
+        """What compiles of the function all the same; None where nothing does."""
+        from .outlined_regions import outline_function
+
+        types = dict(zip(parameter_names(self._function.__code__), case.types, strict=True))
+        try:
+            return outline_function(self._function, types, rejection, self.options)
+        except Exception:  # whatever went wrong, the original still runs
+            _log.warning("transpile failed to cut %s", self._function, exc_info=True)
+            return None
+
+    def _kept(
+        self, types: dict[str, ArgType], settings: Knobs, values: Arguments
+    ) -> Variant | None:
+        """What an earlier process has compiled, if nothing is to be seen of the compiling."""
+        if not self.options.cache or settings.debug or settings.dump or settings.check:
+            return None
+        from ..options import chosen_target
+        from .disk_cache import find_variant
+
+        target = chosen_target(self.options, settings)
+        return find_variant(self._function, types, self.options, target.full_name, values)
+
+    def _refuse(self, case: Specialization, rejection: Rejection) -> None:
+        whole = case.parts is not None and not case.parts.loops  # no loop of its runs as Python
+        if whole or fallback_is_error() or self.options.on_reject == "raise":
+            return
+        if rejection.code in SIGNATURE_INDEPENDENT:
+            self._install(counting_stub(self._function, case.direct))
+        if self.options.on_reject == "warn" and should_warn(rejection.code):
+            part = case.parts is not None
+            warn(fallback_message(self._function, case.types, rejection.code, rejection, part=part))
+
+
+def _has_function_argument(types: tuple[ArgType, ...]) -> bool:
+    return any(isinstance(t, Function) for t in types)
+
+
+def _needs_argument_check(types: Iterable[ArgType]) -> bool:
+    """Whether it is asked of arguments themselves if a variant applies."""
+    return any(
+        isinstance(t, (Function, GeneratorType))
+        or (isinstance(t, ObjectType) and _needs_argument_check(part for _, part in t.parts))
+        for t in types
+    )
+
+
+_MAX_FAILURES = 16
+"""After so many calls in a row of which none was compiled, a region rests."""
+
+_SHORTEST, _LONGEST = 6, 16
+"""For how many calls, each time twice as many: as powers of two."""
+
+
+class Backoff:
+    """Counts calls that were looked at in vain."""
+
+    def __init__(self) -> None:
+        self._vain = self._compiled = 0
+
+    def turns(self, compiled: int) -> int:
+        """After one more such call: how many of the next to leave to others; 0: none yet.
+
+        ``compiled`` is how many have been, which ends a row.
+        """
+        self._vain = self._vain + 1 if compiled == self._compiled else 1
+        self._compiled = compiled
+        if self._vain < _MAX_FAILURES:
+            return 0
+        return 1 << min(_SHORTEST + self._vain - _MAX_FAILURES, _LONGEST)

@@ -1,0 +1,208 @@
+"""Inspection without a call: report, listing and text of each stage for given types."""
+from __future__ import annotations
+
+import ast
+import contextlib
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from targets.isa.target_registry import Target
+
+from .. import knobs
+from ..diagnostics import Refused, Rejection
+from ..errors import FuseError, fallback_message
+from ..frontend.source import Source, read_source
+from ..frontend.unparse import print_python
+from ..options import Options, chosen_target
+from ..pipeline import Stages, compile_stages
+from ..report.loop_report import Report
+from ..report.report_builder import report_compiled, report_refused, report_regions
+from ..report.source_listing import Listing, join_listings
+from ..report.source_listing import make_listing as listing_of
+from ..types.typeof import parameter_names
+from ..types.value_types import ArgType
+from .compile_call import rejection_of
+from .specialization import Specialization
+
+if TYPE_CHECKING:
+    from .outlined_regions import OutlinedFunction, OutlinedRegion
+
+__all__ = ["EMIT_STAGES", "emit", "listing", "report"]
+
+EMIT_STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm")
+"""Beside these there is ``html``, a listing."""
+
+
+def report(
+    function: FunctionType,
+    types: tuple[ArgType, ...],
+    options: Options,
+    case: Specialization | None,
+) -> Report:
+    """The account of `function` for arguments of these types; `case` holds its calls."""
+    target = chosen_target(options, knobs.read())
+    named = _types_by_parameter(function, types)
+    stats = case.stats.as_dict() if case else None
+    try:
+        stages = compile_stages(function, named, options, target.model)
+        made = report_compiled(stages, target, stats)
+        rejection = case.rejection if case else _build_failure(stages, target, options)
+    except Exception as error:
+        reason = rejection_of(error)
+        parts = case.parts if case else _outlined_or_none(function, named, reason, options)
+        refused = report_refused(
+            function, _source_or_none(function), named, [reason], target, stats
+        )
+        return refused if parts is None else _report_with_regions(parts, refused)
+    if rejection is None:
+        return made
+    return report_refused(function, stages.source, named, [rejection], target, stats)
+
+
+def listing(
+    function: FunctionType,
+    types: tuple[ArgType, ...],
+    options: Options,
+    case: Specialization | None,
+) -> Listing:
+    """`function` line by line for arguments of these types; of regions those that have run, as
+    `case` holds them. Raises FuseError where nothing is compiled.
+    """
+    target = chosen_target(options, knobs.read())
+    try:
+        stages = compile_stages(
+            function, _types_by_parameter(function, types), options, target.model
+        )
+        return _compiled_listing(stages, target)
+    except Exception as error:
+        rejection = rejection_of(error)
+        parts = case.parts.parts if case and case.parts else ()
+        if made := [p.fused.listing_for(p.latest) for p in parts if p.latest is not None]:
+            return join_listings(read_source(function), target.name, made)
+        message = fallback_message(function, types, rejection.code, rejection)
+        raise FuseError(message, rejection.code) from error
+
+
+def _compiled_listing(stages: Stages, target: Target) -> Listing:
+    from targets.build.build_kernel import BuildError, NoCompiler, assembly
+
+    def assembled(c: str) -> str:
+        try:
+            return assembly(c, target, contract=stages.options.fma, lines=True)
+        except (NoCompiler, BuildError):
+            return ""  # as much as there is
+
+    c = stages.c(target, marked=True)
+    return listing_of(stages.source, stages.vector, c, target.name, assembled)
+
+
+def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options: Options) -> str:
+    """The text of one stage. Raises FuseError where there is none, ValueError for another stage."""
+    if stage not in EMIT_STAGES:
+        raise ValueError(f"no stage {stage!r} (stages: {', '.join(EMIT_STAGES)})")
+    target = chosen_target(options, knobs.read())
+    try:
+        stages = compile_stages(
+            function, _types_by_parameter(function, types), options, target.model
+        )
+        return _stage_text(stage, stages, target)
+    except Exception as error:
+        rejection = rejection_of(error)
+        parts = _outlined_or_none(
+            function, _types_by_parameter(function, types), rejection, options
+        )
+        if parts is not None and (text := _text_of_regions(stage, parts)):
+            return text
+        message = fallback_message(function, types, rejection.code, rejection)
+        raise FuseError(message, rejection.code) from error
+
+
+def _stage_text(stage: str, stages: Stages, target: Target) -> str:
+    match stage:
+        case "python":
+            return print_python(stages.python)
+        case "loopir":
+            from loopir.ir_printer import show
+
+            return show(stages.vector)
+        case "loopset":
+            from loopir.passes.nest_plans import show_nest_plans
+            from targets.legalization.legalize import describe_unrolling, legalize
+
+            reassociate = stages.options.reassociate
+            plans = show_nest_plans(stages.plain, target.model, reassociate=reassociate)
+            made = dict.fromkeys(describe_unrolling(legalize(stages.vector, target), target))
+            return "\n".join((plans, "", *made))
+        case "mlir":
+            return stages.mlir()
+        case "c":
+            return stages.c(target)
+        case _:
+            from targets.build.build_kernel import assembly
+
+            return assembly(stages.c(target), target, contract=stages.options.fma)
+
+
+def _outlined_or_none(
+    function: FunctionType, types: dict[str, ArgType], rejection: Rejection, options: Options
+) -> OutlinedFunction | None:
+    from .outlined_regions import outline_function
+
+    try:
+        return outline_function(function, types, rejection, options)
+    except Refused:
+        return None
+
+
+def _report_with_regions(parts: OutlinedFunction, refused: Report) -> Report:
+    """With what becomes of the regions: of those that ran, for the types that came last."""
+    reports = [p.fused.report_for(p.latest) for p in parts.parts if p.latest is not None]
+    waiting = [span for p in parts.parts if p.latest is None for span in p.loops]
+    return report_regions(refused, reports, waiting, whole=not parts.loops)
+
+
+def _text_of_regions(stage: str, parts: OutlinedFunction) -> str:
+    """The texts of the regions that get so far, and for ``python`` what calls them."""
+    texts = [*filter(None, (_text_of_region(stage, part) for part in parts.parts))]
+    if stage == "python":
+        texts.append(print_python(parts.tree))
+    return "\n\n".join(texts)
+
+
+def _text_of_region(stage: str, part: OutlinedRegion) -> str:
+    text = ""
+    if part.latest is not None:
+        with contextlib.suppress(FuseError):
+            text = part.fused.emit_for(stage, part.latest)
+    if stage != "python":
+        return text
+    *inner, own = ast.parse(text or print_python(part.tree)).body
+    assert isinstance(own, ast.FunctionDef)
+    own.name = part.helper
+    return "\n\n".join(map(print_python, (*inner, own)))
+
+
+def _types_by_parameter(function: FunctionType, types: tuple[ArgType, ...]) -> dict[str, ArgType]:
+    """By parameter; a call signature that is not known has none."""
+    return dict(zip(parameter_names(function.__code__), types, strict=False))
+
+
+def _source_or_none(function: FunctionType) -> Source | None:
+    try:
+        return read_source(function)
+    except Refused:
+        return None
+
+
+def _build_failure(stages: Stages, target: Target, options: Options) -> Rejection | None:
+    """Why the kernel cannot be built here; None where it can, or is for another machine."""
+    from targets.build.build_kernel import BuildError, NoCompiler, build_kernel
+    from targets.isa.target_registry import runnable_targets
+
+    if target not in runnable_targets():
+        return None
+    try:
+        build_kernel(stages.c(target), target, cache=options.cache, contract=options.fma)
+    except (NoCompiler, BuildError) as error:
+        return rejection_of(error)
+    return None

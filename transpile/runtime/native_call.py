@@ -1,0 +1,474 @@
+"""Native call: a contract compiled to rows of words, from which C performs the whole call.
+
+Three kinds of rows: arrays allocated for the call, read from the Python expression that makes
+them; argument slots, where C finds arguments, names and the items of objects; and the result.
+``np.empty((len(x), max(n - 1, 0)), np.float32)`` becomes one row for the array and one for
+each number its shape is computed from. A call that C cannot perform is left to the Python
+wrapper, as are random number generators.
+"""
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Mapping
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from targets.abi.load_kernel import LoadedKernel
+from targets.abi.native_entry import (
+    ADD,
+    ATTRIBUTE,
+    CALLED,
+    CHECKED,
+    CHOSEN,
+    EMPTY,
+    EXTENT,
+    GIVEN,
+    INTEGER,
+    ITEM,
+    ITEMS,
+    LEAST,
+    LIKE,
+    LIST,
+    LITERAL,
+    MOST,
+    MUL,
+    NUMBER,
+    PYTHON,
+    SCALAR,
+    SLOT,
+    SUB,
+    TUPLE,
+    ZEROS,
+    CallSpec,
+    DerivedValue,
+    NameBinding,
+    Pointer,
+    Program,
+    SnapshotSpec,
+    Word,
+    native_entry,
+)
+from targets.abi.sequence_conversion import SequenceSpec, converter_words
+
+from ..call_plan import (
+    Allocated,
+    Argument,
+    Binding,
+    Captured,
+    Contract,
+    ListItems,
+    ObjectMember,
+    ResultSlot,
+)
+from ..result_spec import (
+    ArrayResult,
+    ComplexResult,
+    ConstantResult,
+    ListResult,
+    NoneResult,
+    ObjectResult,
+    ResultSpec,
+    ScalarResult,
+    SelectResult,
+    TupleResult,
+    ViewResult,
+)
+from ..types.typeof import parameter_names
+from ..types.value_types import ELEMENTS
+from .float_errors import native_detects_changes
+from .result_source import (
+    complex_of_parts,
+    first_as_python,
+    first_items,
+    head_view,
+    shrunk_array,
+    strided_view,
+)
+from .snapshot import CopyPool, Snapshot
+from .stub_functions import Arguments
+
+__all__ = ["NotNative", "add_allocation", "ArgumentSlots", "OnStatus", "native_call"]
+
+_BINARY: dict[type[ast.operator], int] = {ast.Add: ADD, ast.Sub: SUB, ast.Mult: MUL}
+_ALLOCATORS: dict[str, Any] = {
+    "_np.empty": np.empty, "_np.zeros": np.zeros, "_max": max, "_min": min,
+}
+
+
+class NotNative(Exception):
+    """A call, or a part of it, that is the wrapper's."""
+
+
+def add_allocation(
+    program: Program, fresh: Allocated, places: Mapping[str, int], refs: Mapping[str, object]
+) -> int:
+    """Adds rows that make `fresh`, and tells where its own begins. `places`: where the values of
+    names stand; `refs`: what names of the source are known to mean. Raises Unfit.
+    """
+    match ast.parse(fresh.expr, mode="eval").body:
+        case ast.Call() as call:
+            return _AllocationReader(program, places, _ALLOCATORS | dict(refs)).array(call, fresh)
+    raise NotNative
+
+
+class _AllocationReader:
+    def __init__(
+        self, program: Program, places: Mapping[str, int], known: Mapping[str, object]
+    ) -> None:
+        self._program, self._places, self._known = program, places, known
+
+    def array(self, call: ast.Call, fresh: Allocated) -> int:
+        made = self._meaning(call.func)
+        given = dict(zip(("shape", "dtype"), call.args, strict=False))
+        given |= {k.arg: k.value for k in call.keywords if k.arg}
+        if len(given) < len(call.args) + len(call.keywords) or "shape" not in given:
+            raise NotNative
+        shape, dtype = given.pop("shape"), given.pop("dtype", None)
+        if given:
+            raise NotNative
+        if made is np.empty or made is np.zeros:
+            axes = shape.elts if isinstance(shape, ast.Tuple) else [shape]
+            extents = [self._integer(axis) for axis in axes]
+            descr, like = self._dtype(dtype, fresh)
+            kind = ZEROS if made is np.zeros else EMPTY
+        elif made is np.empty_like and fresh.type.rank == 1 and dtype is None:
+            kind, descr, like = LIKE, 0, self._argument(shape)
+            extents = [self._program.row(EXTENT, like, 0)]
+        else:
+            raise NotNative
+        return self._program.row(kind, descr, like, len(extents), *extents)
+
+    def _dtype(self, given: ast.expr | None, fresh: Allocated) -> tuple[Word, int]:
+        """A descr, or 0 and the place of an array that has it."""
+        wanted = ELEMENTS[fresh.type.dtype].numpy
+        match given:
+            case ast.Attribute(value=of, attr="dtype"):
+                return 0, self._argument(of)
+            case None:
+                named: Any = np.float64
+            case ast.Constant(value=str(name)):
+                named = name
+            case _:
+                named = self._meaning(given)
+        if np.dtype(named) != wanted:
+            raise NotNative
+        return Pointer(wanted), 0
+
+    def _integer(self, e: ast.expr) -> int:
+        """The row of a number."""
+        row = self._program.row
+        match e:
+            case ast.Constant(value=int(value)) if 0 <= value < 1 << 62:
+                return row(NUMBER, value, 0)
+            case ast.Name():
+                return row(INTEGER, self._argument(e), 0)
+            case ast.Subscript(
+                value=ast.Attribute(value=of, attr="shape"), slice=ast.Constant(value=int(axis))
+            ) if axis >= 0:
+                return row(EXTENT, self._argument(of), axis)
+            case ast.BinOp(left, op, right) if type(op) in _BINARY:
+                return row(_BINARY[type(op)], self._integer(left), self._integer(right))
+            case ast.Call(function, [of], []) if self._meaning(function) is len:
+                return row(EXTENT, self._argument(of), 0)
+            case ast.Call(function, [a, b], []) if self._meaning(function) is max:
+                return row(MOST, self._integer(a), self._integer(b))
+            case ast.Call(function, [a, b], []) if self._meaning(function) is min:
+                return row(LEAST, self._integer(a), self._integer(b))
+        raise NotNative
+
+    def _argument(self, e: ast.expr) -> int:
+        if isinstance(e, ast.Name) and e.id in self._places:
+            return self._places[e.id]
+        raise NotNative
+
+    def _meaning(self, e: ast.expr) -> object:
+        try:
+            return self._known[ast.unparse(e)]
+        except KeyError:
+            raise NotNative from None
+
+
+class ArgumentSlots:
+    """The places of names, in order. Raises Unfit for what only Python finds."""
+
+    def __init__(self, function: FunctionType, contract: Contract) -> None:
+        code = function.__code__
+        self._cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        self._parameters = parameter_names(code)
+        self.bindings: dict[str, Binding] = {b.name: b for b in contract.bindings}
+        self.slots: dict[str, tuple[int, str]] = {}
+        self.meanings = [self._meaning(r.expr, Pointer(r.value)) for r in contract.refs]
+        self.captured: list[NameBinding] = []
+        self.parts: list[DerivedValue] = []
+        self.places = {name: place for place, name in enumerate(self._parameters)}
+        self._count = len(self._parameters)
+        for k, p in enumerate(contract.params):
+            match self.bindings.get(p.name):
+                case ResultSlot(name, dtype):
+                    self.slots[name] = k, dtype
+                case Captured(name) | ListItems(text=name, captured=True) if (
+                    name not in self.places
+                ):
+                    self.captured.append(self._meaning(name, None))
+                    self._add(name)
+        self._take_parts(contract)
+        self.lengths = dict(self.places)
+        for b in contract.bindings:
+            if isinstance(b, ListItems):
+                self.lengths[b.text] = self.places[b.name]
+        self.fresh = [b for b in contract.bindings if isinstance(b, Allocated)]
+        for b in self.fresh:
+            self._add(b.name)
+
+    def _add(self, name: str) -> int:
+        self.places[name] = self._count
+        self._count += 1
+        return self.places[name]
+
+    def _take_parts(self, contract: Contract) -> None:
+        """Checks what objects are, and finds what they and lists hold."""
+        for shape in contract.objects:
+            number = -1 if shape.length is None else shape.length
+            self.parts.append(
+                DerivedValue(CHECKED, self._found(shape.expr), Pointer(shape.kind), number)
+            )
+        self.constants = [(self._found(r.expr), Pointer(r.value)) for r in contract.given]
+        for b in contract.bindings:
+            if isinstance(b, ObjectMember):
+                self.places[b.name] = self._found(b.text)
+        taken = [b for b in contract.bindings if isinstance(b, ListItems)]
+        put = {p.name for p in contract.params if p.written} & {b.name for b in taken}
+        if put and any(len(b.type.kinds) > 1 for b in taken):
+            raise NotNative  # what rows are one is Python's to find
+        for b in taken:
+            items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
+            row = DerivedValue(
+                ITEMS, self._found(b.text), Pointer(converter_words(items)), int(b.name in put)
+            )
+            self.parts.append(row)
+            self._add(b.name)
+
+    def _found(self, text: str) -> int:
+        """The place of what such an expression reads."""
+        if text in self.places:
+            return self.places[text]
+        match ast.parse(text, mode="eval").body:
+            case ast.Attribute(value=of, attr=name):
+                part = DerivedValue(
+                    ATTRIBUTE, self._found(ast.unparse(of)), Pointer(sys.intern(name))
+                )
+            case ast.Subscript(value=of, slice=ast.Constant(value=int(k))) if k >= 0:
+                part = DerivedValue(ITEM, self._found(ast.unparse(of)), None, k)
+            case _:
+                raise NotNative
+        self.parts.append(part)
+        return self._add(text)
+
+    def of(self, name: str) -> int:
+        """What a parameter of the kernel is given."""
+        match self.bindings.get(name):
+            case Argument() | Captured() | Allocated() | ObjectMember() | ListItems() if (
+                name in self.places
+            ):
+                return self.places[name]
+            case ResultSlot() if name in self.slots:
+                return SLOT
+        raise NotNative
+
+    def object(self, name: str) -> int:
+        """What a name of the result is."""
+        if name in self._parameters and name not in self.bindings:
+            return self.places[name]
+        return self.of(name)
+
+    def pairs(self, contract: Contract) -> list[tuple[int, int]]:
+        """Where two arrays stand that may be one."""
+        return [(self.of(a), self.of(b)) for a, b in contract.in_place]
+
+    def _meaning(self, expr: str, wanted: Pointer | None) -> NameBinding:
+        root, *attributes = expr.split(".")
+        if len(attributes) > 1 or root in self._parameters or "__" in expr:
+            raise NotNative
+        cell: CellType | None = self._cells.get(root)
+        return NameBinding(root, attributes[0] if attributes else None, cell, wanted)
+
+
+OnStatus = Callable[[int, Snapshot, tuple[Any, ...], Arguments], Callable[..., Any] | None]
+"""What a status means, given copies of what the kernel has overwritten, its arguments and the
+call's; None: the result stands.
+"""
+
+_FORMAT_LETTERS = {
+    "f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b",
+    "u32": "I", "u16": "H", "u8": "B", "bool": "?",
+}
+
+
+def native_call(
+    function: FunctionType, contract: Contract, entry: LoadedKernel, python: FunctionType,
+    ended: OnStatus, calls: np.ndarray,
+) -> Callable[..., Any] | None:
+    """The builtin in place of `python`, the wrapper, which it calls in doubt; None: there is none.
+
+    `calls` counts its results.
+    """
+    try:
+        call = _call_program(function, contract, python, ended, calls)
+    except NotNative:
+        return None
+    return native_entry(entry, call)
+
+
+def _call_program(
+    function: FunctionType, contract: Contract, python: FunctionType, ended: OnStatus,
+    calls: np.ndarray,
+) -> CallSpec:
+    code, names = function.__code__, function.__globals__
+    builtins = getattr(python, "__builtins__", None)
+    keyed = code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    wary = bool(contract.writes and contract.sources)
+    if keyed or (contract.writes and contract.snapshot) or (wary and not native_detects_changes()):
+        raise NotNative
+    if any(home.generator for home in contract.homes):
+        raise NotNative
+    if not type(names) is type(builtins) is dict:
+        raise NotNative
+    places, program = ArgumentSlots(function, contract), Program()
+    _ResultProgram(places, program).add(contract.returned)
+    refs = {ref.expr: ref.value for ref in contract.refs}
+    fresh = [add_allocation(program, b, places.lengths, refs) for b in places.fresh]
+    sources = [places.of(p.name) for p in contract.params]
+    written = [k for k, p in enumerate(contract.params) if p.name in contract.writes]
+    given = function.__defaults__ or ()
+    first = code.co_argcount - len(given)
+    count = code.co_posonlyargcount
+    shelf = CopyPool()
+
+    def over(values: Arguments) -> Arguments:
+        return tuple(values[sources[k]] for k in written)
+
+    copying = SnapshotSpec(
+        writes=written,
+        pairs=() if contract.rewrites else places.pairs(contract),
+        most=contract.copied_up_to,
+        shelf=shelf.state,
+        saves=lambda *values: shelf.copies(over(values)),
+    )
+
+    def ends(status: int, saved: Any, *values: Any) -> Callable[..., Any] | None:
+        copied = shelf.found(over(values)) if saved is True else saved or ()
+        given = tuple(None if k == SLOT else values[k] for k in sources)
+        return ended(status, copied, given, values)
+
+    return CallSpec(
+        name=function.__name__,
+        parameters=[None if i < count else p for i, p in enumerate(parameter_names(code))],
+        defaults={first + i: value for i, value in enumerate(given)},
+        constants=places.constants,
+        names=names, builtins=builtins, meanings=places.meanings, captured=places.captured,
+        parts=places.parts, fresh=fresh, sources=sources, program=program,
+        wary=wary, python=python,
+        ended=ends,
+        copying=copying if contract.copied_up_to else None,
+        calls=calls,
+    )
+
+
+class _ResultProgram:
+    """The rows of a result."""
+
+    def __init__(self, places: ArgumentSlots, program: Program) -> None:
+        self._places, self._words, self._row = places, program.words, program.row
+
+    def add(self, returned: ResultSpec) -> int:
+        """Adds the rows of `returned`, and tells where they begin."""
+        match returned:
+            case NoneResult():
+                return self._row(LITERAL, Pointer(None))
+            case ConstantResult(value):
+                return self._row(LITERAL, Pointer(value))
+            case ObjectResult(name):
+                return self._row(GIVEN, self._places.object(name))
+            case ScalarResult(slot, weak=True):
+                return self._python(slot, self._places.slots[slot][1])
+            case ScalarResult(slot, flag=None):
+                return self._scalar(slot, self._places.slots[slot][1])
+            case ScalarResult(slot, flag=str(flag), weak_dtype=weak, dtype=dtype):
+                row = self._row(CHOSEN, self._place(flag), 0, 0)
+                self._words[row + 2] = self._python(slot, weak or "f64")
+                self._words[row + 3] = self._scalar(slot, dtype or self._places.slots[slot][1])
+                return row
+            case SelectResult(flag, then, orelse):
+                row = self._row(CHOSEN, self._place(flag), 0, 0)
+                self._words[row + 2 : row + 4] = self.add(then), self.add(orelse)
+                return row
+            case TupleResult(items, display) if display not in (list, tuple):
+                return self._called(display, *items)
+            case TupleResult(items, display):
+                return self._all(LIST if display is list else TUPLE, *items)
+        return self._helped(returned)
+
+    def _helped(self, returned: ResultSpec) -> int:
+        """What a function in Python makes."""
+        match returned:
+            case ViewResult(name, (1,), (0,), (0, str(stop))):
+                return self._called(head_view, ObjectResult(name), ScalarResult(stop, weak=True))
+            case ViewResult(name, steps, axes, numbers):
+                given = (
+                    ScalarResult(n, weak=True) if isinstance(n, str) else ConstantResult(n)
+                    for n in numbers
+                )
+                return self._called(
+                    strided_view,
+                    ObjectResult(name),
+                    ConstantResult(steps),
+                    ConstantResult(axes),
+                    *given,
+                )
+            case ComplexResult(re, im):
+                return self._called(complex_of_parts, re, im)
+            case ListResult(name, None, weak, None):
+                return self._called(np.ndarray.tolist if weak else list, ObjectResult(name))
+            case ListResult(name, str(count), weak, None):
+                return self._called(
+                    first_as_python if weak else first_items,
+                    ObjectResult(name),
+                    ScalarResult(count, weak=True),
+                )
+            case ArrayResult(name, count, dtype):
+                length = ScalarResult(count, weak=True) if count else ConstantResult(None)
+                wanted = ConstantResult(ELEMENTS[dtype].numpy if dtype else None)
+                return self._called(shrunk_array, ObjectResult(name), length, wanted)
+        raise NotNative
+
+    def _called(self, function: Callable[..., Any], *items: ResultSpec) -> int:
+        row = self._row(CALLED, Pointer(function), 0)
+        self._words[row + 2] = self._all(TUPLE, *items)
+        return row
+
+    def _all(self, kind: int, *items: ResultSpec) -> int:
+        row = self._row(kind, len(items), *[0] * len(items))
+        for k, item in enumerate(items, row + 2):
+            self._words[k] = self.add(item)
+        return row
+
+    def _place(self, slot: str) -> int:
+        return self._places.slots[slot][0]
+
+    def _python(self, slot: str, dtype: str) -> int:
+        place, kept = self._places.slots[slot]
+        if not {dtype, kept} <= _FORMAT_LETTERS.keys():
+            raise NotNative
+        return self._row(PYTHON, ord(_FORMAT_LETTERS[dtype]), place, ord(_FORMAT_LETTERS[kept]))
+
+    def _scalar(self, slot: str, dtype: str) -> int:
+        place, kept = self._places.slots[slot]
+        narrow = (kept, dtype) == ("f64", "f32")
+        if kept != dtype and not narrow:
+            raise NotNative
+        return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), place, narrow)

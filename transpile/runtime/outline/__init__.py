@@ -1,0 +1,1 @@
+"""Outlining: regions of a refused function that compile become functions of their own."""

@@ -1,0 +1,420 @@
+"""Region outlining: runs of statements that may compile become functions of their own.
+
+The rest stays Python, with calls in the place of the regions:
+
+    print(len(x))                       print(len(x))
+    for i in range(len(x)):      →      t = _tp_region_2_0(x)
+        t = …                           show(t)
+    show(t)
+
+A region takes the local names that it reads, and returns those that are live after it.
+
+A NumPy call that stays Python is first hoisted out of the statement that contains it:
+
+    for i in np.argsort(x):             _tp_value = np.argsort(x)
+        s = s + i * x[i]         →      for i in _tp_value:
+                                            s = s + i * x[i]
+"""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from loopir.lazy_dataclass import record
+from loopir.nodes import Span
+
+from ...analysis.shape_rules import is_numpy_function
+from ...frontend.ast_names import COMPREHENSIONS, bound_names, names_used
+from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
+from ...frontend.source import span_of
+from .region_liveness import (
+    LiveOut,
+    NameSet,
+    assigned_after,
+    assigned_after_block,
+    live_before,
+    live_out_of_loop_body,
+    live_out_of_try,
+    live_out_of_with_body,
+    read_names,
+)
+
+__all__ = ["hoist_numpy_call", "StatementFacts", "OutlinedTree", "Region", "outline_regions"]
+
+Resolve: TypeAlias = Callable[[ast.expr], object]
+
+
+def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> ast.FunctionDef:
+    """`tree` with the call at `blamed` computed ahead of its statement, which is the same where
+    nothing runs before it there, and it runs once; `tree` itself where it is none of NumPy's.
+    """
+    new = copy_tree(tree)
+    for block in (block for n in walk_nodes(new) for block in child_blocks(n)):
+        for k, s in enumerate(block):
+            call = next((e for e in _evaluated_first(s, resolve) if span_of(e) == blamed), None)
+            own = call is getattr(s, "value", None)  # nothing else is left of the statement
+            if isinstance(call, ast.Call) and not own and is_numpy_function(resolve(call.func)):
+                name = _fresh_name(names_used(tree))
+                value = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
+                _ReplaceExpression(call, ast.copy_location(ast.Name(name, ast.Load()), call)).visit(
+                    s
+                )
+                s.lineno, s.col_offset = blamed.end_line, blamed.end_col  # it stands behind it now
+                block[k : k + 1] = [ast.fix_missing_locations(value), s]
+                return new
+    return tree
+
+
+def _fresh_name(taken: Container[str]) -> str:
+    name = "_tp_value"
+    while name in taken:
+        name += "_"
+    return name
+
+
+class _ReplaceExpression(ast.NodeTransformer):
+    def __init__(self, old: ast.expr, new: ast.expr) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def _evaluated_first(s: ast.stmt, resolve: Resolve) -> Iterator[ast.expr]:
+    """The expressions in `s` before which only names and constants are evaluated."""
+    match s:
+        case (
+            ast.Assign(value=ast.expr() as e) | ast.AnnAssign(value=ast.expr() as e)
+            | ast.AugAssign(target=ast.Name(), value=e) | ast.Return(value=ast.expr() as e)
+            | ast.Expr(value=e) | ast.For(iter=e) | ast.If(test=e)
+        ):
+            yield from _leading_operands(e, resolve)
+
+
+def _leading_operands(e: ast.expr, resolve: Resolve) -> Iterator[ast.expr]:
+    yield e
+    for part in _operands_in_order(e):
+        yield from _leading_operands(part, resolve)
+        if not _has_no_effect(part, resolve):
+            return
+
+
+def _operands_in_order(e: ast.expr) -> Sequence[ast.expr]:
+    """What is evaluated in `e` in any case, in order."""
+    match e:
+        case ast.BinOp(left=a, right=b) | ast.Subscript(value=a, slice=b):
+            return a, b
+        case ast.Compare(left=a, comparators=[b]):
+            return a, b
+        case ast.UnaryOp(operand=a) | ast.Attribute(value=a) | ast.Starred(value=a):
+            return (a,)
+        case ast.Call(func=func, args=args, keywords=keywords):
+            return func, *args, *(k.value for k in keywords)
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            return elts
+        case ast.ListComp(generators=[first, *_]) | ast.GeneratorExp(generators=[first, *_]):
+            return (first.iter,)
+        case ast.BoolOp(values=[first, *_]) | ast.IfExp(test=first):
+            return (first,)
+    return ()
+
+
+def _has_no_effect(e: ast.expr, resolve: Resolve) -> bool:
+    """Whether `e` may as well be evaluated later: it does nothing."""
+    if isinstance(e, ast.Attribute):
+        return resolve(e) is not None
+    return isinstance(e, (ast.Name, ast.Constant))
+
+
+T = TypeVar("T", bound=ast.stmt)
+
+_REGION_PREFIX = "_tp_region"
+_FRAME_INSPECTORS = {
+    "locals",
+    "vars",
+    "dir",
+    "eval",
+    "exec",
+    "super",
+    "_getframe",
+    "currentframe",
+    "stack",
+}
+"""What tells in which function it is called."""
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_DEFERRED_SCOPES = (*_SCOPES, ast.GeneratorExp)
+"""What may read names when others have bound them."""
+_NEVER_OUTLINED = (
+    *_SCOPES, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Await, ast.Import, ast.ImportFrom,
+    ast.Global, ast.Nonlocal, ast.Delete, ast.With, ast.AsyncWith, ast.AsyncFor,
+)
+"""What no region holds."""
+_LOOPS = (ast.For, ast.While, *COMPREHENSIONS)
+
+
+class StatementFacts(Protocol):
+    """What is known of the statements of a function."""
+
+    def refused(self, s: ast.stmt) -> bool:
+        """Whether it is `s`, or something in it, that does not compile."""
+
+    def arithmetic(self, s: ast.stmt) -> int:
+        """How many operations on whole arrays there are in `s`."""
+
+    def passes_on(self, s: ast.With) -> bool:
+        """Whether an exception surely leaves the statement."""
+
+    def drains(self, call: ast.Call) -> bool:
+        """Whether a generator that is given to `call` has ended with it, or is never asked again.
+        """
+
+
+@record(frozen=True, slots=True)
+class Region:
+    """A run of statements as a function, ``tree``, that takes and gives local names."""
+
+    helper: str
+    tree: ast.FunctionDef
+    first: ast.stmt
+
+
+@record(frozen=True, slots=True)
+class OutlinedTree:
+    """``tree`` calls the regions by the names of their helpers; ``loops`` are those that stay."""
+
+    tree: ast.FunctionDef
+    regions: tuple[Region, ...]
+    loops: tuple[ast.stmt, ...]
+
+
+def outline_regions(tree: ast.FunctionDef, asked: StatementFacts) -> OutlinedTree | None:
+    """`tree` with all that is worth compiling and not refused in regions.
+
+    None where there is no such thing, or where the cut might be noticed.
+    """
+    if _is_observable(tree):
+        return None
+    cutter = _RegionOutliner(tree, asked)
+    parameters = frozenset(a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
+    body = cutter.block(tree.body, parameters, LiveOut(), ends=True)
+    if not cutter.regions:
+        return None
+    around = copy_tree(tree)
+    around.body = body
+    return OutlinedTree(around, tuple(cutter.regions), tuple(cutter.loops))
+
+
+def _is_observable(tree: ast.FunctionDef) -> bool:
+    """Whether it asks for its own names, or binds another's; or has names that a class mangles."""
+    for n in walk_nodes(tree):
+        match n:
+            case ast.Nonlocal():
+                return True
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                if name in _FRAME_INSPECTORS or (name.startswith("__") and not name.endswith("__")):
+                    return True
+    return False
+
+
+class _RegionOutliner:
+    def __init__(self, tree: ast.FunctionDef, asked: StatementFacts) -> None:
+        self._name, self._asked = tree.name, asked
+        nodes = [*walk_nodes(*tree.body)]
+        drained = {a for n in nodes if isinstance(n, ast.Call) and asked.drains(n) for a in n.args}
+        inner = [n for n in nodes if isinstance(n, _DEFERRED_SCOPES) and n not in drained]
+        declared = (n.names for n in walk_nodes(tree) if isinstance(n, ast.Global))
+        self._kept = frozenset(read_names(*inner)).union(
+            *declared
+        )  # others see what they are bound to
+        arguments = (a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
+        self._local = frozenset(arguments) | bound_names(*tree.body)
+        self._within = 0
+        self.regions: list[Region] = []
+        self.loops: list[ast.stmt] = []
+
+    def block(
+        self, block: Sequence[ast.stmt], have: NameSet, ways: LiveOut, *, ends: bool = False
+    ) -> list[ast.stmt]:
+        """`block` with its regions cut out, where `have` is bound before it.
+
+        ``ends``: the function ends where it does.
+        """
+        live = live_before(block, ways)
+        out: list[ast.stmt] = []
+        start = 0
+        for k, s in enumerate(block):
+            if self._fits(s):
+                continue
+            here = assigned_after_block(block[:k], have)
+            if here is None:
+                return [*out, *block[start:]]
+            out += self._run(
+                block[start:k], assigned_after_block(block[:start], have) or have, live[k], ways
+            )
+            inside = _with_next(live[k + 1], ways)
+            out.append(self._inside(s, here, inside, ends=ends and k + 1 == len(block)))
+            start = k + 1
+        before = assigned_after_block(block[:start], have)
+        run = block[start:]
+        if before is None or not run:
+            return [*out, *run]
+        last = ends or assigned_after_block(run, before) is None
+        return out + self._run(run, before, ways.on, ways, last=last)
+
+    def _fits(self, s: ast.stmt) -> bool:
+        """Whether `s` may stand in a region."""
+        return not (
+            self._asked.refused(s)
+            or any(isinstance(n, _NEVER_OUTLINED) for n in walk_nodes(s))
+            or bound_names(s) & self._kept
+            or _leaves_loop([s])
+        )
+
+    def _inside(self, s: ast.stmt, have: NameSet, ways: LiveOut, *, ends: bool) -> ast.stmt:
+        """`s`, which stays Python, with the regions in its blocks cut out."""
+        comprehension = any(
+            isinstance(n, COMPREHENSIONS) for n in walk_nodes(*_non_block_children(s))
+        )
+        if comprehension or isinstance(s, (ast.For, ast.AsyncFor, ast.While)):
+            self.loops.append(s)
+        new = copy_tree(s)
+        match s, new:
+            case ast.If(), ast.If():
+                new.body = self.block(s.body, have, ways, ends=ends)
+                new.orelse = self.block(s.orelse, have, ways, ends=ends)
+            case ast.For() | ast.While(), ast.For() | ast.While():
+                target = bound_names(s.target) if isinstance(s, ast.For) else set()
+                self._within += 1
+                new.body = self.block(s.body, have | target, live_out_of_loop_body(s, ways))
+                self._within -= 1
+                new.orelse = self.block(s.orelse, have, ways, ends=ends)
+            case ast.With(), ast.With():
+                inside = ways if self._asked.passes_on(s) else live_out_of_with_body(ways)
+                new.body = self.block(s.body, have | bound_names(*s.items), inside)
+            case ast.Try(), ast.Try():
+                body, rest = live_out_of_try(s, ways)
+                new.body = self.block(s.body, have, body)
+                for handler, old in zip(new.handlers, s.handlers, strict=True):
+                    named = frozenset([old.name] if old.name else ())
+                    handler.body = self.block(old.body, have | named, rest)
+        return new
+
+    # -- regions
+
+    def _run(
+        self,
+        run: Sequence[ast.stmt],
+        have: NameSet,
+        live: NameSet,
+        ways: LiveOut,
+        *,
+        last: bool = False,
+    ) -> list[ast.stmt]:
+        """`run` as a call of a region, as far as that is worth it and possible.
+
+        ``last``: nothing runs behind it in the function.
+        """
+        k = next((k for k, s in enumerate(run) if _may_return(s)), None)
+        if k is not None and not last:
+            behind = live_before(run, _with_next(live, ways))
+            here = assigned_after_block(run[:k], have)
+            assert here is not None  # nothing before it leaves
+            then = assigned_after(run[k], here)
+            return [
+                *self._run(run[:k], have, behind[k], ways),
+                self._inside(run[k], here, _with_next(behind[k + 1], ways), ends=False),
+                *(self._run(run[k + 1 :], then, live, ways) if then is not None else ()),
+            ]
+        if self._is_work(run):
+            call = self._region(run, have, frozenset() if last else live, ways.caught, last=last)
+            if call is not None:
+                return [call]
+            self.loops += (s for s in run if any(isinstance(n, _LOOPS) for n in walk_nodes(s)))
+        return [*run]
+
+    def _is_work(self, run: Sequence[ast.stmt]) -> bool:
+        """Whether it is worth a call: there is a loop in it, or arithmetic of arrays."""
+        if any(isinstance(n, _LOOPS) for s in run for n in walk_nodes(s)):
+            return True
+        return not self._within and sum(map(self._asked.arithmetic, run)) > 1
+
+    def _region(
+        self, run: Sequence[ast.stmt], have: NameSet, live: NameSet, caught: NameSet, *, last: bool
+    ) -> ast.stmt | None:
+        """The call of a new region; None where a name may be unbound, or a handler sees it."""
+        assigned, after = bound_names(*run), assigned_after_block(run, have)
+        gives = frozenset(assigned & live)
+        takes = live_before(run, LiveOut(gives))[0] & self._local
+        if assigned & caught or not takes <= have or not gives <= (after or gives):
+            return None
+        helper = f"{_REGION_PREFIX}_{run[0].lineno}_{run[0].col_offset}"
+        result = (
+            [_positioned_at(ast.Return(_name_or_tuple(sorted(gives), ast.Load())), run[-1:])]
+            if gives
+            else []
+        )
+        tree = ast.parse(f"def {self._name}({', '.join(sorted(takes))}): pass").body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        tree.body = [*map(copy_tree, run), *result]
+        self.regions.append(Region(helper, _positioned_at(tree, run), run[0]))
+        call = ast.Call(ast.Name(helper, ast.Load()), [_load_name(n) for n in sorted(takes)], [])
+        if last:
+            return _positioned_at(ast.Return(call), run)
+        if gives:
+            return _positioned_at(
+                ast.Assign([_name_or_tuple(sorted(gives), ast.Store())], call), run
+            )
+        return _positioned_at(ast.Expr(call), run)
+
+
+def _with_next(live: NameSet, ways: LiveOut) -> LiveOut:
+    return LiveOut(live, ways.out, ways.again, ways.caught)
+
+
+def _load_name(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _name_or_tuple(names: Sequence[str], ctx: ast.expr_context) -> ast.expr:
+    if len(names) == 1:
+        return ast.Name(names[0], ctx)
+    return ast.Tuple([ast.Name(n, ctx) for n in names], ctx)
+
+
+def _positioned_at(node: T, run: Sequence[ast.stmt]) -> T:
+    """`node`, which stands where `run` did, with what is new in it."""
+    old = {id(n) for s in getattr(node, "body", ()) for n in ast.walk(s) if hasattr(n, "lineno")}
+    for n in ast.walk(node):
+        if isinstance(n, (ast.stmt, ast.expr, ast.arg)) and (id(n) not in old):
+            ast.copy_location(n, run[0])
+    node.end_lineno, node.end_col_offset = run[-1].end_lineno, run[-1].end_col_offset
+    return node
+
+
+def _may_return(s: ast.stmt) -> bool:
+    return any(isinstance(n, ast.Return) for n in walk_nodes(s))
+
+
+def _leaves_loop(block: Sequence[ast.stmt]) -> bool:
+    """Whether a ``break`` or ``continue`` in it is of a loop around."""
+    for s in block:
+        match s:
+            case ast.Break() | ast.Continue():
+                return True
+            case ast.For(orelse=inside) | ast.While(orelse=inside):
+                pass
+            case ast.If(body=body, orelse=orelse):
+                inside = [*body, *orelse]
+            case _:
+                continue
+        if _leaves_loop(inside):
+            return True
+    return False
+
+
+def _non_block_children(s: ast.stmt) -> Iterator[ast.AST]:
+    """What of `s` is not a block of statements."""
+    for child in ast.iter_child_nodes(s):
+        if not isinstance(child, (ast.stmt, ast.ExceptHandler)):
+            yield child

@@ -1,0 +1,119 @@
+"""Facts for outlining: types before each statement, what is refused, operations on arrays."""
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from loopir.nodes import Span
+
+from ...analysis.call_env import CallEnv
+from ...analysis.type_facts import Fact
+from ...frontend.ast_names import bound_names
+from ...frontend.ast_walk import child_blocks, walk_nodes
+from ...frontend.macros.macro_context import Context
+from ...frontend.name_resolution import Scope
+from ...random_numbers import draw_of
+from ...types.effects import Effect, effectful_calls, effects
+from ...types.value_types import ArgType
+
+__all__ = ["RegionFacts"]
+
+_NON_SWALLOWING = (np.errstate, warnings.catch_warnings, builtins.open)
+"""Context managers that swallow no exception."""
+
+_EXHAUSTING_CALLS = (
+    all, any, dict, frozenset, list, max, min, set, sorted, sum, tuple, np.fromiter, math.fsum,
+)
+
+
+class RegionFacts:
+    """The statements of `tree` for a call signature; `blamed` is where it was refused."""
+
+    def __init__(
+        self, tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, blamed: Span
+    ) -> None:
+        self._env = CallEnv(types, scope)
+        self._cx = Context(tree, self._env, {})
+        self._types, self._scope, self._blamed = types, scope, blamed
+        changed = bound_names(*tree.body)
+        self._given = {name: ty for name, ty in types.items() if name not in changed}
+        self._before: dict[ast.stmt, Mapping[str, Fact]] = {}
+        self._visit(tree.body)
+
+    def resolve(self, e: ast.expr) -> object:
+        """What a name or a chain of attributes stands for; None where that is not known."""
+        return self._cx.resolve(e)
+
+    def refused(self, s: ast.stmt) -> bool:
+        """Whether it is `s`, or something in it, that does not compile."""
+        if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
+            return True
+        start, end = (s.lineno, s.col_offset), (s.end_lineno or 0, s.end_col_offset or 0)
+        at = self._blamed
+        return start <= (at.line, at.col) and (at.end_line, at.end_col) <= end
+
+    def _draws_unknown(self, s: ast.stmt) -> bool:
+        """Whether `s` draws random numbers as only Python can."""
+        cx = self._cx
+        calls = effectful_calls(s, self._scope, self._types)
+        drawn = [call.func for effect, call in calls if effect is Effect.RNG]
+        return any(draw_of(f, self._env.type, cx.resolve) is None for f in drawn)
+
+    def arithmetic(self, s: ast.stmt) -> int:
+        """How many operations on whole arrays there are in `s`."""
+        outer, self._cx.facts.known = self._cx.facts.known, dict(self._before.get(s, {}))
+        count = sum(self._is_of_arrays(n) for n in walk_nodes(s))
+        self._cx.facts.known = outer
+        return count
+
+    def passes_on(self, s: ast.With) -> bool:
+        """Whether an exception surely leaves the statement."""
+        calls = [i.context_expr for i in s.items]
+        return all(
+            isinstance(c, ast.Call) and self._cx.resolve(c.func) in _NON_SWALLOWING for c in calls
+        )
+
+    def drains(self, call: ast.Call) -> bool:
+        """Whether a generator that is given to `call` has ended with it, or is never asked again.
+        """
+        function = self._cx.resolve(call.func)
+        return any(function is f for f in _EXHAUSTING_CALLS)
+
+    def types(self, names: Sequence[str], s: ast.stmt) -> dict[str, ArgType] | None:
+        """The types that `names` have before `s`; None where one is not known."""
+        known = self._before.get(s, {})
+        found = {
+            n: known[n].record or _single_type(known[n]) for n in names if n in known
+        } | self._given
+        given = {n: ty for n in names if (ty := found.get(n)) is not None}
+        return given if given.keys() == {*names} else None
+
+    def _is_of_arrays(self, n: ast.AST) -> bool:
+        match n:
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+                return bool(self._cx.fact(n).rank)
+            case ast.Call(args=args):
+                return any(self._cx.fact(e).rank for e in (n, *args))
+        return False
+
+    def _visit(self, block: Iterable[ast.stmt]) -> None:
+        facts = self._cx.facts
+        for s in block:
+            before = dict(facts.known)
+            self._before[s] = before
+            if isinstance(s, (ast.For, ast.While)):
+                facts.enter(s)
+            for inner in (s, *getattr(s, "handlers", ())):
+                for inside in child_blocks(inner):
+                    self._visit(inside)
+            facts.known = before
+            facts.record(s)
+
+
+def _single_type(fact: Fact) -> ArgType | None:
+    return next(iter(fact.types)) if len(fact.types) == 1 else None

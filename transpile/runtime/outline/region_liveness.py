@@ -1,0 +1,191 @@
+"""Liveness and definite assignment of local names, before and after each statement."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from loopir.lazy_dataclass import record
+
+from ...frontend.ast_names import bound_names
+
+__all__ = [
+    "NameSet", "LiveOut", "live_before", "read_names", "assigned_after", "assigned_after_block",
+    "live_out_of_loop_body", "live_out_of_try", "live_out_of_with_body",
+]
+
+NameSet = frozenset[str]
+_NO_NAMES: NameSet = frozenset()
+
+
+@record(frozen=True, slots=True)
+class LiveOut:
+    """The names that are read, or may be, where control goes next.
+
+    ``on``: to the next statement; ``out`` and ``again``: by ``break`` and ``continue``; ``caught``:
+    to a handler, from anywhere.
+    """
+
+    on: NameSet = _NO_NAMES
+    out: NameSet = _NO_NAMES
+    again: NameSet = _NO_NAMES
+    caught: NameSet = _NO_NAMES
+
+
+def read_names(*nodes: ast.AST) -> Iterator[str]:
+    """The names that `nodes` read or delete, but for those that a comprehension binds itself.
+
+    An inner function reads what it does not bind.
+    """
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load() | ast.Del()):
+                yield name
+            case ast.AugAssign(target=ast.Name(id=name)):
+                yield name
+                yield from read_names(node.value)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                first, *_ = node.generators
+                own = bound_names(*(g.target for g in node.generators))
+                yield from {*read_names(*ast.iter_child_nodes(node))} - own
+                yield from read_names(first.iter)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                body = node.body if isinstance(node.body, list) else [node.body]
+                own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+                inner = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
+                yield from inner - own
+                yield from read_names(node.args)
+                yield from read_names(*getattr(node, "decorator_list", ()))
+            case _:
+                yield from read_names(*ast.iter_child_nodes(node))
+
+
+# -- backwards
+
+
+def live_before(block: Sequence[ast.stmt], ways: LiveOut) -> list[NameSet]:
+    """For each statement the names that live before it, and at the end those behind the last."""
+    out = [ways.on]
+    for s in reversed(block):
+        out.append(
+            _live_before_statement(s, LiveOut(out[-1], ways.out, ways.again, ways.caught))
+            | ways.caught
+        )
+    return out[::-1]
+
+
+def _live_before_statement(s: ast.stmt, ways: LiveOut) -> NameSet:
+    match s:
+        case ast.Return() | ast.Raise():
+            return frozenset(read_names(s))
+        case ast.Break():
+            return ways.out
+        case ast.Continue():
+            return ways.again
+        case ast.If(test=test, body=body, orelse=orelse):
+            return _read_set(test) | live_before(body, ways)[0] | live_before(orelse, ways)[0]
+        case ast.While():
+            return live_out_of_loop_body(s, ways).on
+        case ast.For(iter=iterable) | ast.AsyncFor(iter=iterable):
+            return live_out_of_loop_body(s, ways).on | _read_set(iterable)
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            inside = live_out_of_with_body(ways)
+            return _read_set(*items) | (
+                live_before(body, inside)[0] - frozenset(bound_names(*items))
+            )
+        case ast.Try():
+            return live_before(s.body, live_out_of_try(s, ways)[0])[0]
+        case ast.Match(subject=subject, cases=cases):
+            inner = (live_before(c.body, ways)[0] for c in cases)
+            read = (_read_set(c.pattern, *_optional(c.guard)) for c in cases)
+            return ways.on.union(_read_set(subject), *inner, *read)
+        case _:
+            kept = ways.on - (frozenset(bound_names(s)) if _always_binds(s) else _NO_NAMES)
+            return kept | _read_set(s)
+
+
+def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, ways: LiveOut) -> LiveOut:
+    """Where control goes from the body of a loop."""
+    head = live_before(s.orelse, ways)[0]
+    head |= _read_set(s.test) if isinstance(s, ast.While) else _read_set(s.target)
+    target = frozenset() if isinstance(s, ast.While) else frozenset(bound_names(s.target))
+    while True:
+        inside = LiveOut(head, ways.on, head, ways.caught)
+        more = head | (live_before(s.body, inside)[0] - target)
+        if more == head:
+            return inside
+        head = more
+
+
+def live_out_of_with_body(ways: LiveOut) -> LiveOut:
+    """Where control goes from the body of a ``with``, which may swallow an exception."""
+    return LiveOut(ways.on, ways.out, ways.again, ways.caught | ways.on)
+
+
+def live_out_of_try(s: ast.Try, ways: LiveOut) -> tuple[LiveOut, LiveOut]:
+    """Where control goes from the body of a ``try``, and from its handlers and its ``else``."""
+    last = live_before(s.finalbody, ways)[0]
+    always = last if s.finalbody else _NO_NAMES
+    caught = ways.caught | always
+    ends = LiveOut(last, ways.out | always, ways.again | always, caught)
+    types = (h.type for h in s.handlers if h.type)
+    handled = (live_before(h.body, ends)[0] for h in s.handlers)
+    done = live_before(s.orelse, ends)[0]
+    here = caught.union(_read_set(*types), *handled)
+    return LiveOut(done, ends.out, ends.again, here), ends
+
+
+# -- forwards
+
+
+def assigned_after(s: ast.stmt, have: NameSet) -> NameSet | None:
+    """The names that are surely bound behind `s`, as `have` are before it; None: it never ends."""
+    match s:
+        case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+            return None
+        case ast.If(body=body, orelse=orelse):
+            return _assigned_on_both(
+                assigned_after_block(body, have), assigned_after_block(orelse, have)
+            )
+        case ast.For() | ast.AsyncFor() | ast.While() | ast.Match():
+            return have
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            return have | frozenset(bound_names(*items))
+        case ast.Try(body=body, orelse=orelse, handlers=handlers, finalbody=finalbody):
+            done = assigned_after_block([*body, *orelse], have)
+            for h in handlers:
+                done = _assigned_on_both(done, assigned_after_block(h.body, have))
+            named = {h.name for h in handlers if h.name}
+            return None if done is None else assigned_after_block(finalbody, done - named)
+        case ast.Delete():
+            return have - frozenset(n.id for n in ast.walk(s) if isinstance(n, ast.Name))
+        case _:
+            return have | frozenset(bound_names(s)) if _always_binds(s) else have
+
+
+def assigned_after_block(block: Iterable[ast.stmt], have: NameSet) -> NameSet | None:
+    known: NameSet | None = have
+    for s in block:
+        if known is None:
+            return None
+        known = assigned_after(s, known)
+    return known
+
+
+def _assigned_on_both(a: NameSet | None, b: NameSet | None) -> NameSet | None:
+    return b if a is None else a if b is None else a & b
+
+
+def _always_binds(s: ast.stmt) -> bool:
+    """Whether a simple statement binds all that it may."""
+    if isinstance(s, ast.AnnAssign):
+        return s.value is not None
+    odd = (ast.NamedExpr, ast.Delete)
+    return not any(isinstance(n, odd) for n in ast.walk(s))
+
+
+def _read_set(*nodes: ast.AST) -> NameSet:
+    return frozenset(read_names(*nodes))
+
+
+def _optional(node: ast.expr | None) -> tuple[ast.expr, ...]:
+    return () if node is None else (node,)

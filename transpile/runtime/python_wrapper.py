@@ -1,0 +1,388 @@
+"""Python wrapper of a kernel: checks, allocations, one call of the kernel, the result.
+
+The wrapper is generated as source and replaces the user's function, so that every name is
+looked up anew. For ``scale(x, k)``, which returns a new array:
+
+    nonlocal _tp_calls
+    try:
+        if not (len is _tp_r0 and _tp_type(x) is _tp_ndarray):
+            raise _tp_mismatch
+        out = _np.empty(len(x), _np.float64)
+        _tp_fits = True
+    except _tp_Exception:
+        _tp_fits = False
+    if not _tp_fits:
+        return _tp_other("", (x, k, ))(x, k)
+    _tp_status = _tp_fast(x, out, k)
+    if _tp_status:
+        _tp_code = _tp_why(_tp_status, (x, out, k, ), ())
+    if _tp_status and _tp_code is not None:
+        return _tp_other(_tp_code, (x, k, ))(x, k)
+    _tp_calls += 1
+    return out
+"""
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from targets.abi.sequence_conversion import SequenceSpec, sequence_converter
+
+from .. import random_numbers
+from ..call_plan import (
+    Allocated,
+    Argument,
+    Binding,
+    Captured,
+    ClassGuard,
+    ComplexPart,
+    Contract,
+    Field,
+    IdentityGuard,
+    ListItems,
+    ObjectMember,
+    ResultSlot,
+)
+from ..numpy.indexing.structured_arrays import field_subscript
+from ..types.typeof import global_type, type_of
+from ..types.value_types import ELEMENTS, ArrayType, ScalarType
+from .float_errors import QUIET_STATE, errors_observable, errstate
+from .result_source import result_source
+from .snapshot import (
+    INITIAL_CAPACITY,
+    Snapshot,
+    all_distinct,
+    any_same_memory,
+    copy_arrays,
+    greatest,
+    grow_capacity,
+    least,
+    total_bytes,
+)
+from .stub_functions import (
+    Arguments,
+    arguments_source,
+    forwarding_source,
+    make_condition,
+    make_stub,
+)
+
+__all__ = ["PrologueSource", "source_bindings", "make_guard", "make_wrapper"]
+
+_PROLOGUE_HELPERS: tuple[Any, ...] = (
+    abs,
+    bool,
+    float,
+    greatest,
+    int,
+    least,
+    math,
+    max,
+    min,
+    round,
+    type,
+)
+"""What `Allocated` arrays are made by."""
+
+
+_NUMBER_TYPES = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
+
+
+class _Mismatch(Exception):
+    """The call is not of the kind that the contract was made for."""
+
+
+class PrologueSource:
+    """The source of what a wrapper does first, and the values of the helper names in it."""
+
+    def __init__(self, function: FunctionType, contract: Contract) -> None:
+        code = function.__code__
+        self.contract = contract
+        self.again = forwarding_source(code)
+        self.rest = f"{arguments_source(code)})({self.again})"
+        self.helpers: dict[str, Any] = {f"_{f.__name__}": f for f in _PROLOGUE_HELPERS} | {
+            "_np": np
+        }
+        if contract.short is not None:
+            self.helpers |= {"_tp_room": [INITIAL_CAPACITY], "_tp_more": grow_capacity}
+        if any(home.generator for home in contract.homes):
+            self.helpers["_draws"] = random_numbers
+        used = {p.name for p in contract.params}
+        self.bindings = [b for b in contract.bindings if b.name in used or isinstance(b, Allocated)]
+        self.slots = [b for b in self.bindings if isinstance(b, ResultSlot)]
+        self.dtypes = {b.name: b.dtype for b in self.slots}
+
+    def helper(self, kind: str, value: Any) -> str:
+        """A name for `value`."""
+        name = f"_tp_{kind}{len(self.helpers)}"
+        self.helpers[name] = value
+        return name
+
+    def cells(self) -> dict[str, CellType]:
+        return {name: CellType(value) for name, value in self.helpers.items()}
+
+    def name(self, name: str) -> str:
+        """What the wrapper calls what it gives the kernel for `name`."""
+        match next((b for b in self.bindings if b.name == name), None):
+            case ResultSlot():
+                return f"_tps_{name}"
+            case ComplexPart():
+                return f"_tpv_{name}"
+            case _:
+                return self.object(name)
+
+    def object(self, name: str) -> str:
+        """What the wrapper calls the object bound to `name`."""
+        given = (b.name for b in source_bindings(self.bindings) if isinstance(b, Captured))
+        return f"_tpc_{name}" if name in given else name
+
+    def refs(self) -> list[str]:
+        return [f"{ref.expr} is {self.helper('r', ref.value)}" for ref in self.contract.refs]
+
+    def homes(self) -> list[str]:
+        return [f"{home.name} = {home.expr}" for home in self.contract.homes]
+
+    def before(self) -> Iterator[str]:
+        """The statements before the call of the kernel."""
+        lines = [*self.homes(), *self._conditions()]
+        given = source_bindings(self.bindings)
+        lines += (f"_tpc_{b.name} = {b.name}" for b in given if isinstance(b, Captured))
+        lines += self._held()
+        lines += self._taken()
+        fields = (b for b in self.bindings if isinstance(b, Field))
+        lines += (f"{b.name} = {b.array}{field_subscript(b.path)}" for b in fields)
+        lines += self._made()
+        lines += self._taken_apart()
+        if lines:
+            yield "try:"
+            yield from (f"    {line}" for line in lines)
+            yield "    _tp_fits = True"
+            yield f"except {self.helper('e', Exception)}:"
+            yield "    _tp_fits = False"
+            yield "if not _tp_fits:"  # not in the handler: what is raised there has a context
+            yield f"    return _tp_other('', {self.rest}"
+
+    def _conditions(self) -> Iterator[str]:
+        contract = self.contract
+        conditions = [*map(self._is_shaped, contract.objects), *map(self._is_given, contract.given)]
+        conditions += self.refs()
+        records = {b.array: b.of.dtype for b in self.bindings if isinstance(b, Field)}
+        if records:
+            of, array = self.helper("f", type), self.helper("t", np.ndarray)
+            conditions += (
+                f"{of}({name}) is {array} and {name}.dtype == {self.helper('t', dtype)}"
+                for name, dtype in records.items()
+            )
+        if any(isinstance(b, Allocated) for b in self.bindings):
+            # what is allocated is asked of arrays alone: another type's methods may do anything
+            of, array = self.helper("f", type), self.helper("t", np.ndarray)
+            bound = (b for b in self.bindings if isinstance(b, Argument))
+            names = (b.name for b in bound if isinstance(b.type, ArrayType))
+            conditions += [f"{of}({name}) is {array}" for name in names]
+        if conditions:
+            yield f"if not ({' and '.join(conditions)}):"
+            yield f"    raise {self.helper('e', _Mismatch)}"
+
+    def _is_shaped(self, shape: ClassGuard) -> str:
+        of = f"{self.helper('f', type)}({shape.expr}) is {self.helper('t', shape.kind)}"
+        if shape.length is None:
+            return of
+        return f"{of} and {self.helper('f', len)}({shape.expr}) == {shape.length}"
+
+    def _held(self) -> Iterator[str]:
+        """What objects hold, under names of its own."""
+        of, array = self.helper("f", type), self.helper("t", np.ndarray)
+        for b in self.bindings:
+            if isinstance(b, ObjectMember):
+                yield f"{b.name} = {b.text}"
+                if isinstance(b.type, ArrayType):
+                    yield f"if {of}({b.name}) is not {array}:"
+                    yield f"    raise {self.helper('e', _Mismatch)}"
+
+    def _made(self) -> Iterator[str]:
+        """The arrays that are made; their lengths are asked of numbers alone, as of arrays."""
+        made = [b for b in self.bindings if isinstance(b, Allocated)]
+        named = {n.id for b in made for n in ast.walk(ast.parse(b.expr)) if isinstance(n, ast.Name)}
+        scalars = (b for b in self.bindings if isinstance(b, Argument | Captured | ObjectMember))
+        asked = [b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in named]
+        if asked:
+            of, kinds = self.helper("f", type), self.helper("t", _NUMBER_TYPES)
+            yield f"if not ({' and '.join(f'{of}({name}) in {kinds}' for name in asked)}):"
+            yield f"    raise {self.helper('e', _Mismatch)}"
+        yield from (f"{b.name} = {b.expr}" for b in made)
+
+    def _taken(self) -> Iterator[str]:
+        """What lists hold; those of which one is written, and all in them, must be different."""
+        taken = [b for b in self.bindings if isinstance(b, ListItems)]
+        yield from (f"{b.name} = {self.mover(b, False)}({b.text})" for b in taken)
+        if any(True for _ in self.put()):
+            whole = "".join(f"{b.text}, " for b in taken)
+            inner = "".join(f"*{b.text}, " for b in taken if b.type.kinds[1:] == (list,))
+            unfit = "".join(f"{b.name} is None or " for b in taken)
+            yield f"if {unfit}not {self.helper('f', all_distinct)}(({whole}{inner})):"
+            yield f"    raise {self.helper('e', _Mismatch)}"
+
+    def put(self) -> Iterator[ListItems]:
+        """Lists that the kernel writes."""
+        written = {p.name for p in self.contract.params if p.written}
+        return (b for b in self.bindings if isinstance(b, ListItems) and b.name in written)
+
+    def mover(self, b: ListItems, back: bool) -> str:
+        items = SequenceSpec(b.type.item.dtype, b.type.item.weak, b.type.kinds)
+        return self.helper("m", sequence_converter(items, back))
+
+    def _is_given(self, ref: IdentityGuard) -> str:
+        wanted, name = self.helper("r", ref.value), ref.expr
+        if ref.value is None:
+            return f"{name} is None"
+        of = f"{self.helper('f', type)}({name}) is {self.helper('t', type(ref.value))}"
+        return f"({name} is {wanted} or ({of} and {name} == {wanted}))"
+
+    def _taken_apart(self) -> Iterator[str]:
+        """The parts of complex numbers that are what they were."""
+        parts = [b for b in self.bindings if isinstance(b, ComplexPart)]
+        for name, ty in dict.fromkeys((b.of.name, b.type) for b in parts):
+            kind = complex if ty.weak else ELEMENTS[ty.dtype].numpy.type
+            known = f"{self.helper('f', type)}({self.object(name)})"
+            yield f"if {known} is not {self.helper('t', kind)}:"
+            yield f"    raise {self.helper('e', _Mismatch)}"
+        yield from (f"_tpv_{b.name} = {self.object(b.of.name)}.{b.part}" for b in parts)
+
+
+def source_bindings(bindings: Iterable[Binding]) -> list[Binding]:
+    """The bindings, each complex number in the place of its parts."""
+    return list(dict.fromkeys(b.of if isinstance(b, ComplexPart) else b for b in bindings))
+
+
+def make_guard(function: FunctionType, contract: Contract) -> Callable[[Arguments], bool]:
+    """Tells whether the names that the contract relies on still mean what they did, in a call with
+    these arguments.
+    """
+    text = _WrapperSource(function, contract)
+    conditions = text.refs()
+    for b in source_bindings(contract.bindings):
+        match b:
+            case Captured(name, ty) | Field(array=name, of=ty, captured=True):
+                read = text.helper("f", type_of)
+                conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
+            case ListItems(_, name, ty, captured=True):
+                read = text.helper("f", global_type)
+                conditions.append(f"{read}({name}) == {text.helper('t', ty)}")
+    return make_condition(function, text.homes(), " and ".join(conditions) or "True", text.cells())
+
+
+def make_wrapper(
+    function: FunctionType,
+    contract: Contract,
+    fast: Callable[..., int],
+    *,
+    other: Callable[[str, Arguments], Callable[..., Any]],
+    why: Callable[[int, tuple[Any, ...], Snapshot], str | None],
+    calls: CellType,
+) -> FunctionType:
+    """`function` compiled: `fast` is its kernel.
+
+    ``why(status, given, saved)`` tells why the result of `fast`, given these arguments, does not
+    stand; ``other(code, values)`` is then called instead. `calls` counts the results given here.
+    """
+    text = _WrapperSource(function, contract)
+    given = {"_tp_fast": fast, "_tp_other": other, "_tp_why": why}
+    body = [*text.body()]
+    helpers = text.cells() | {name: CellType(f) for name, f in given.items()}
+    again = CellType()
+    made = make_stub(function, body, helpers | {"_tp_calls": calls, "_tp_again": again})
+    again.cell_contents = made
+    return made
+
+
+class _WrapperSource(PrologueSource):
+    """The source of one wrapper, and the values of the helper names in it."""
+
+    def body(self) -> Iterator[str]:
+        yield "nonlocal _tp_calls"
+        yield from self.before()
+        if self.slots:
+            yield from self._take_slots()
+        generators = [home.generator for home in self.contract.homes if home.generator]
+        if generators:
+            yield f"with _draws.locked({', '.join(generators)}):"
+        yield from (f"    {line}" if generators else line for line in self._call())
+        yield "if _tp_status and _tp_code is not None:"
+        if self.contract.short is not None:
+            yield f"    if _tp_more(_tp_status, {self.name(self.contract.short)}, _tp_room):"
+            yield f"        return _tp_again({self.again})"
+        yield f"    return _tp_other(_tp_code, {self.rest}"
+        yield "_tp_calls += 1"
+        yield from (home.after for home in self.contract.homes if home.after)
+        yield from (f"{self.mover(b, True)}({b.text}, {b.name})" for b in self.put())
+        result = result_source(self.contract.returned, self)
+        if self.slots:
+            yield f"_tp_result = {result}"
+            yield f"_tp_pool.append({self._slot_names()})"
+            result = "_tp_result"
+        yield f"return {result}"
+
+    def _call(self) -> Iterator[str]:
+        """The call of the kernel; what it has overwritten is as before where it does not stand."""
+        saved = self._saved()
+        if saved != "()":
+            yield f"_tp_saved = {saved}"
+            saved = "_tp_saved"
+        given = "".join(f"{self.name(p.name)}, " for p in self.contract.params)
+        yield f"_tp_status = _tp_fast({given})"
+        yield "if _tp_status:"
+        yield f"    _tp_code = _tp_why(_tp_status, ({given}), {saved})"
+
+    def _take_slots(self) -> Iterator[str]:
+        """Slots serve again and again, for making an array is the costliest part of a small fold.
+
+        Two calls never hold the same ones.
+        """
+        dtypes = [DTYPES[b.dtype].numpy for b in self.slots]
+        make = self.helper("f", lambda: tuple(np.empty((), dtype) for dtype in dtypes))
+        self.helpers["_tp_pool"] = []
+        yield "try:"
+        yield f"    {self._slot_names()} = _tp_pool.pop()"
+        yield f"except {self.helper('e', IndexError)}:"
+        yield f"    {self._slot_names()} = {make}()"
+
+    def _slot_names(self) -> str:
+        return f"({''.join(f'_tps_{b.name}, ' for b in self.slots)})"
+
+    def _saved(self) -> str:
+        """Copies of what the kernel writes, where Python may have to run after it has."""
+        contract = self.contract
+        if not contract.writes or not (contract.snapshot or contract.sources):
+            return "()"
+        written = "".join(f"{self.name(n)}, " for n in contract.writes)
+        saved = f"{self.helper('f', copy_arrays)}(({written}))"
+        if contract.snapshot:
+            return saved
+        self.helpers |= {
+            "_tp_warnings": warnings,
+            "_tp_calm": QUIET_STATE,
+            "_tp_errstate": errstate,
+        }
+        mood = "(_tp_errstate(), _tp_warnings.filters)"
+        condition = f"{mood} != _tp_calm.mood and {self.helper('f', errors_observable)}()"
+        if contract.copied_up_to and (contract.rewrites or contract.in_place):
+            condition += f" or {self._cheap(written)}"
+        return f"{saved} if {condition} else ()"
+
+    def _cheap(self, written: str) -> str:
+        """Whether the kernel overwrites what it reads, and not too much of it to copy."""
+        contract = self.contract
+        cheap = f"{self.helper('f', total_bytes)}(({written})) <= {contract.copied_up_to}"
+        pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in contract.in_place)
+        return (
+            cheap
+            if contract.rewrites
+            else f"{cheap} and {self.helper('f', any_same_memory)}(({pairs}))"
+        )

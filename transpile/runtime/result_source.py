@@ -1,0 +1,178 @@
+"""Result construction: Python source that makes the result from the arrays the kernel filled."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from loopir.nodes import assert_never
+
+from ..result_spec import (
+    ArrayResult,
+    ComplexResult,
+    ConstantResult,
+    ListResult,
+    NoneResult,
+    ObjectResult,
+    ResultSpec,
+    ScalarResult,
+    SelectResult,
+    TupleResult,
+    ViewResult,
+    ZippedResult,
+)
+from ..types.value_types import ELEMENTS
+
+__all__ = [
+    "WrapperNames", "shrunk_array", "first_items", "head_view", "result_source", "first_as_python",
+    "strided_view", "complex_of_parts",
+]
+
+_COMPLEX_TYPES: dict[type, type] = {np.float32: np.complex64, np.float64: np.complex128}
+_PYTHON_TYPES: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
+
+
+class WrapperNames(Protocol):
+    """The names of a wrapper: `dtypes` of its slots, what it calls a binding, and new ones."""
+
+    @property
+    def dtypes(self) -> Mapping[str, str]: ...
+    def name(self, name: str) -> str: ...
+    def object(self, name: str) -> str: ...
+    def helper(self, kind: str, value: Any) -> str: ...
+
+
+def result_source(returned: ResultSpec, names: WrapperNames) -> str:
+    """The expression that gives `returned`."""
+    match returned:
+        case NoneResult():
+            return "None"
+        case ConstantResult(value):
+            return names.helper("v", value)
+        case ObjectResult(name):
+            return names.object(name)
+        case ViewResult(name, (1,), (0,), (0, str(length))):
+            stop = _item_source(length, names)
+            return f"{names.helper('f', head_view)}({names.object(name)}, {stop})"
+        case ViewResult(name, steps, axes, numbers):
+            said = (_item_source(n, names) if isinstance(n, str) else str(n) for n in numbers)
+            given = ", ".join([names.object(name), str(steps), str(axes), *said])
+            return f"{names.helper('f', strided_view)}({given})"
+        case ScalarResult():
+            return _scalar_source(returned, names)
+        case ComplexResult(re, im):
+            parts = f"{result_source(re, names)}, {result_source(im, names)}"
+            return f"{names.helper('f', complex_of_parts)}({parts})"
+        case ListResult(name, count, weak, str(flags), str(dtype)):
+            python = names.helper("p", _PYTHON_TYPES[dtype])
+            part = f"[:{_item_source(count, names)}]" if count else ""
+            given = f"{name}{part}, {flags}{part}, {python}, {weak}"
+            return f"{names.helper('f', _mixed_list)}({given})"
+        case ZippedResult(items):
+            lists = ", ".join(result_source(item, names) for item in items)
+            return f"[*{names.helper('f', zip)}({lists})]"
+        case ListResult(name, count, python):
+            if count:
+                function = names.helper("f", first_as_python if python else first_items)
+                return f"{function}({name}, {_item_source(count, names)})"
+            return f"{name}.tolist()" if python else f"{names.helper('f', list)}({name})"
+        case ArrayResult(name, count, dtype):
+            wanted = names.helper("d", ELEMENTS[dtype].numpy if dtype else None)
+            length = _item_source(count, names) if count else "None"
+            return f"{names.helper('f', shrunk_array)}({name}, {length}, {wanted})"
+        case TupleResult(items, display) if display is list:
+            return f"[{', '.join(result_source(item, names) for item in items)}]"
+        case TupleResult(items, display) if display is not tuple:
+            given = ", ".join(result_source(item, names) for item in items)
+            return f"{names.helper('f', display)}({given})"
+        case TupleResult(items):
+            return f"({''.join(f'{result_source(item, names)}, ' for item in items)})"
+        case SelectResult(flag, then, orelse):
+            either = f"{result_source(then, names)} if {_item_source(flag, names)}"
+            return f"({either} else {result_source(orelse, names)})"
+        case _:
+            return assert_never(returned)
+
+
+def _item_source(slot: str, names: WrapperNames) -> str:
+    return f"{names.name(slot)}.item()"
+
+
+def _scalar_source(value: ScalarResult, names: WrapperNames) -> str:
+    scalar = f"{names.name(value.slot)}[()]"
+    if value.weak:
+        return _item_source(value.slot, names)
+    if value.flag is None:
+        return scalar
+    if value.dtype not in (None, names.dtypes[value.slot]):  # wide enough for Python's too
+        scalar = f"{names.helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
+    python = names.helper("p", _PYTHON_TYPES[value.weak_dtype or "f64"])
+    weak = f"{python}({_item_source(value.slot, names)})"
+    return f"({weak} if {_item_source(value.flag, names)} else {scalar})"
+
+
+def complex_of_parts(re: Any, im: Any) -> Any:
+    """The complex number of these parts; a real one has an int."""
+    if type(im) is int:
+        return re
+    z = complex(re, im)
+    return z if type(im) is float else _COMPLEX_TYPES[type(im)](z)
+
+
+def first_items(a: np.ndarray, count: int) -> list[Any]:
+    """The first elements of `a`."""
+    return list(a[:count])
+
+
+def first_as_python(a: np.ndarray, count: int) -> list[Any]:
+    """The first elements of `a`, as Python's."""
+    return a[:count].tolist()  # type: ignore[no-any-return]
+
+
+def _mixed_list(a: np.ndarray, flags: np.ndarray, python: type, weak: bool) -> list[Any]:
+    """The elements of `a`, as `python`'s where `flags` says so; if `weak`, all as Python's."""
+    if a.ndim > 1:
+        return [_mixed_list(row, of, python, weak) for row, of in zip(a, flags, strict=True)]
+    out: list[Any] = a.tolist() if weak else list(a)
+    for k in np.flatnonzero(flags):
+        out[k] = python(out[k])
+    return out
+
+
+def shrunk_array(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:
+    """The first `count` elements as np.array makes them of a list.
+
+    They have memory of their own; without any, and without a `dtype`, it is float64.
+    """
+    if count is not None:
+        a.resize((count, *a.shape[1:]), refcheck=False)
+    return a if a.size else np.empty(a.shape, dtype or np.float64)
+
+
+def strided_view(
+    a: np.ndarray, steps: Sequence[int | None], axes: Sequence[int | None], *numbers: int
+) -> np.ndarray:
+    """A view of `a`, as `ViewResult` says."""
+    given = iter(numbers)
+    out = a[
+        tuple(
+            next(given) if s is None else _slice_of_length(next(given), next(given), s)
+            for s in steps
+        )
+    ]
+    order = [k for k in axes if k is not None]
+    out = out if order == sorted(order) else out.transpose(order)
+    return out[tuple(None if k is None else slice(None) for k in axes)] if None in axes else out
+
+
+def head_view(a: np.ndarray, length: int) -> np.ndarray:
+    """A view of the first elements of `a`."""
+    return a[:length]
+
+
+def _slice_of_length(start: int, length: int, step: int) -> slice:
+    """As many subscripts."""
+    stop = start + step * length
+    return slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0, step)

@@ -1,0 +1,142 @@
+"""Specializations: one per call signature, with its variants, its diagnostics and its counts."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import field
+from types import CellType, FunctionType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loopir.lazy_dataclass import record
+
+from ..types.typeof import argument_types, parameter_names
+from ..types.value_types import ArgType, Constant, Function, ScalarType
+from .stub_functions import Arguments
+
+if TYPE_CHECKING:
+    from ..diagnostics import Rejection
+    from .compiled_variant import Variant
+    from .outlined_regions import OutlinedFunction
+
+__all__ = ["Specialization", "Stats", "total_stats", "MAX_VALUE_SIGNATURES", "SignatureResolver"]
+
+MAX_VARIANTS = 8
+
+
+@record(frozen=True, slots=True)
+class Stats:
+    """Calls so far.
+
+    ``compiled``: calls answered by machine code. ``replays``: calls that Python answered, by code.
+    ``seconds``: time spent compiling.
+    """
+
+    compiled: int = 0
+    replays: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, object]:
+        """For a Report."""
+        return {
+            "compiled": self.compiled,
+            "replays": dict(self.replays),
+            "seconds compiling": self.seconds,
+        }
+
+
+def total_stats(stats: list[Stats]) -> Stats:
+    """Their sum."""
+    replays: Counter[str] = Counter()
+    for s in stats:
+        replays.update(s.replays)
+    return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
+
+
+@record(slots=True)
+class Specialization:
+    """The state of one signature.
+
+    ``rejection``: why it runs as Python, and ``error`` what told so; ``parts``: what compiles all
+    the same.
+    ``variants``: latest last; several where a name that the function uses was bound anew.
+    ``calls``, ``whole`` and ``direct`` count calls of wrappers, of builtins in their place, and of
+    the original with no look at its arguments.
+    """
+
+    types: tuple[ArgType, ...]
+    variants: list[Variant] = field(default_factory=list)
+    rejection: Rejection | None = None
+    error: Exception | None = None
+    parts: OutlinedFunction | None = None
+    replays: Counter[str] = field(default_factory=Counter)
+    calls: CellType = field(default_factory=lambda: CellType(0))
+    whole: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
+    direct: CellType = field(default_factory=lambda: CellType(0))
+    seconds: float = 0.0
+
+    def variant(self, values: Arguments) -> Variant | None:
+        """The variant for what the function's names mean now, in a call with these arguments."""
+        return next((v for v in reversed(self.variants) if v.applies(values)), None)
+
+    def add(self, variant: Variant) -> None:
+        """A new variant; of many, the oldest is dropped."""
+        self.variants[:] = [*self.variants[1 - MAX_VARIANTS :], variant]
+
+    @property
+    def compiled(self) -> int:
+        """How many calls machine code has answered."""
+        return int(self.calls.cell_contents + self.whole[0])
+
+    @property
+    def stats(self) -> Stats:
+        replays = dict(self.replays)
+        if self.direct.cell_contents:
+            code = self.rejection.code if self.rejection else self.replays.most_common(1)[0][0]
+            replays[code] = replays.get(code, 0) + self.direct.cell_contents
+        own = Stats(self.compiled, replays, self.seconds)
+        return own if self.parts is None else total_stats([own, self.parts.stats])
+
+
+MAX_VALUE_SIGNATURES = 32
+"""Signatures with constants or functions that are compiled at most: what comes in so many values
+chooses no code.
+"""
+
+
+class SignatureResolver:
+    """Of `function`; which of its parameters decide by value is found where there may be one."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+        self._decisive: frozenset[str] | None = None
+
+    def of(self, values: Arguments) -> tuple[ArgType, ...]:
+        """The types of these arguments; of those that decide, what they are."""
+        code = self._function.__code__
+        types = argument_types(values, code)
+        if self._decisive == frozenset() or not any(map(_may_specialize, types)):
+            return types
+        from ..frontend.inline.specialize import specialized_parameters, value_signature
+
+        if self._decisive is None:
+            self._decisive = specialized_parameters(self._function)
+        return value_signature(types, parameter_names(code), values, self._decisive)
+
+    def among(
+        self, values: Arguments, known: Collection[tuple[ArgType, ...]]
+    ) -> tuple[ArgType, ...]:
+        """The signature of a call with these arguments, where there were those `known`."""
+        types = self.of(values)
+        if types not in known and sum(map(_has_constant, known)) >= MAX_VALUE_SIGNATURES:
+            return tuple(t.opaque if isinstance(t, (Constant, Function)) else t for t in types)
+        return types
+
+
+def _may_specialize(ty: ArgType) -> bool:
+    return isinstance(ty, ScalarType) and ty.weak
+
+
+def _has_constant(types: tuple[ArgType, ...]) -> bool:
+    return any(isinstance(t, (Constant, Function)) for t in types)

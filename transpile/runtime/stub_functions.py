@@ -1,0 +1,132 @@
+"""Stub functions: generated functions with the signature, globals and cells of another.
+
+A call that does not fit the signature raises what the original would, and every name of the
+body that is not a parameter means what it means to the original, looked up at each call.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from textwrap import indent
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from ..types.typeof import parameter_names
+
+__all__ = [
+    "Arguments", "choosing_stub", "argument_collector", "make_condition", "counting_stub",
+    "forwarding_source", "backoff_stub", "make_stub", "arguments_source",
+]
+
+Arguments = tuple[Any, ...]
+"""The arguments of a call, one a parameter, in the order of `signature.parameters`."""
+
+
+def make_stub(
+    function: FunctionType, body: Iterable[str], helpers: Mapping[str, CellType]
+) -> FunctionType:
+    """A function in the place of `function`, with this body; it can use the cells `helpers`."""
+    made = _compile_stub(function, _signature_source(function.__code__), body, helpers)
+    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    made.__name__, made.__qualname__ = function.__name__, function.__qualname__
+    made.__module__ = function.__module__
+    return made
+
+
+def argument_collector(function: FunctionType) -> Callable[..., Arguments]:
+    """Gives its arguments."""
+    return make_stub(function, [f"return {arguments_source(function.__code__)}"], {})
+
+
+def choosing_stub(
+    function: FunctionType, choose: Callable[[Arguments], Callable[..., Any]]
+) -> FunctionType:
+    """Calls what `choose` gives for the arguments.
+
+    From here, so that there is one frame between the caller and the function that does the work.
+    """
+    code = function.__code__
+    body = [f"return _tp_choose({arguments_source(code)})({forwarding_source(code)})"]
+    return make_stub(function, body, {"_tp_choose": CellType(choose)})
+
+
+def counting_stub(function: FunctionType, calls: CellType) -> FunctionType:
+    """Calls `function`, and counts."""
+    forward = forwarding_source(function.__code__)
+    body = ["nonlocal _tp_calls", "_tp_calls += 1", f"return _tp_function({forward})"]
+    return make_stub(function, body, {"_tp_calls": calls, "_tp_function": CellType(function)})
+
+
+def backoff_stub(
+    function: FunctionType, served: FunctionType, calls: CellType, most: int,
+    wake: Callable[[], None],
+) -> FunctionType:
+    """Calls `served` in the place of `function`, and counts; with the last of so many calls it
+    wakes who put it here.
+    """
+    forward = forwarding_source(function.__code__)
+    body = [
+        "nonlocal _tp_calls, _tp_left", "_tp_calls += 1", "_tp_left -= 1",
+        "if _tp_left <= 0: _tp_wake()", f"return _tp_function({forward})",
+    ]
+    cells = {"_tp_calls": calls, "_tp_left": CellType(most), "_tp_wake": CellType(wake)}
+    return make_stub(function, body, cells | {"_tp_function": CellType(served)})
+
+
+def make_condition(
+    function: FunctionType, before: Iterable[str], text: str, helpers: Mapping[str, CellType]
+) -> Callable[[Arguments], bool]:
+    """Evaluates an expression where `function` would, given its arguments; False where that raises.
+    `before` are lines that come first.
+    """
+    lines = [f"    {line}" for line in (*before, f"return {text}")]
+    body = ["try:", *lines, "except Exception:", "    return False"]
+    made = _compile_stub(function, ", ".join(parameter_names(function.__code__)), body, helpers)
+    return lambda values: bool(made(*values))
+
+
+def arguments_source(code: CodeType) -> str:
+    """Source of the tuple of all parameters' values."""
+    return f"({''.join(f'{name}, ' for name in parameter_names(code))})"
+
+
+def forwarding_source(code: CodeType) -> str:
+    """Source of the arguments that hand all parameters on."""
+    return ", ".join(_argument_names(code, "{0}={0}"))
+
+
+def _compile_stub(
+    function: FunctionType, signature: str, body: Iterable[str], helpers: Mapping[str, CellType]
+) -> FunctionType:
+    own = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells = own | dict(helpers)
+    inner = f"def _tp_call({signature}):\n" + indent("\n".join(body), "    ")
+    outer = f"def _tp_outer({', '.join(cells)}):\n{indent(inner, '    ')}\n    return _tp_call\n"
+    module = compile(outer, f"<transpile {function.__qualname__}>", "exec", dont_inherit=True)
+    code = _inner_code(_inner_code(module)).replace(co_name=function.__name__)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    return FunctionType(code, function.__globals__, closure=closure)
+
+
+def _inner_code(code: CodeType) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType))
+
+
+def _signature_source(code: CodeType) -> str:
+    """The parameter list; defaults are attributes of the function, not of its source."""
+    names = _argument_names(code, "{0}")
+    if code.co_posonlyargcount:
+        names.insert(code.co_posonlyargcount, "/")
+    if code.co_kwonlyargcount and not code.co_flags & CO_VARARGS:
+        names.insert(code.co_argcount + bool(code.co_posonlyargcount), "*")
+    return ", ".join(names)
+
+
+def _argument_names(code: CodeType, keyword: str) -> list[str]:
+    """The parameters in the order of a call; `keyword` is how to write a keyword-only one."""
+    names = list(parameter_names(code))
+    positional, names = names[: code.co_argcount], names[code.co_argcount :]
+    keywords, rest = names[: code.co_kwonlyargcount], names[code.co_kwonlyargcount :]
+    stars = [f"*{rest.pop(0)}"] if code.co_flags & CO_VARARGS else []
+    double = [f"**{rest.pop(0)}"] if code.co_flags & CO_VARKEYWORDS else []
+    return [*positional, *stars, *map(keyword.format, keywords), *double]

@@ -1,0 +1,1 @@
+"""Types and static analyses: inference, dataflow, alias, escape, effects, liveness, shapes."""

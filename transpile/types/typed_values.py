@@ -1,0 +1,231 @@
+"""Typed scalar and complex values, and type promotion under NEP 50.
+
+What an operator gives for operand types is not tabulated here: the operator itself is probed
+on a sample of each type, so that the answer is that of the NumPy in use.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import record
+from loopir.nodes import Call, Const, Expr
+
+from ..frontend.suppress_warnings import suppress_warnings
+from .linear_form import INT64, Interval, LinearForm
+from .typeof import type_of
+from .value_types import COMPLEX, ELEMENTS, ScalarType
+
+__all__ = [
+    "FALSE", "TRUE", "HasType", "Num", "cast", "constant", "converts_exactly", "fits_dtype",
+    "bool_op", "probe_result", "probe_results", "ComplexPair",
+]
+
+TRUE, FALSE = Const(True, "bool"), Const(False, "bool")
+_WEAK = {"i64": int, "f64": float, "bool": bool, "c128": complex}
+
+
+@record(frozen=True, slots=True)
+class Num:
+    """A scalar while lowering: its IR and its Python-level type.
+
+    ``strong`` is the dtype where it is a NumPy scalar, ``weak`` the dtype ("i64", "f64", "bool")
+    where it is a Python one; a value that may be either has both, and ``is_weak`` tells at run time
+    which. ``exact`` is false where the Python value may have been rounded to the carrier's dtype.
+    ``boxed``: NumPy gives a 0-d array, not a scalar. Python ints have a ``linear`` form where one
+    is known, and an interval.
+    """
+
+    ir: Expr
+    strong: str | None = None
+    weak: str | None = None
+    is_weak: Expr | None = None
+    exact: bool = True
+    boxed: bool = False
+    linear: LinearForm | None = None
+    interval: Interval = INT64
+
+    @property
+    def dtype(self) -> str:
+        """The carrier: what the IR computes in."""
+        return self.ir.dtype
+
+    @property
+    def either(self) -> bool:
+        return self.strong is not None and self.weak is not None
+
+    @property
+    def python_int(self) -> bool:
+        return self.weak == "i64" and self.strong is None
+
+    @property
+    def weak_now(self) -> Expr:
+        """Whether the value is a Python scalar, as IR."""
+        if self.is_weak is not None:
+            return self.is_weak
+        return TRUE if self.strong is None else FALSE
+
+    @property
+    def range(self) -> Interval:
+        """An interval of an integer or bool."""
+        d = DTYPES[self.dtype]
+        if d.kind == "f":
+            return self.interval
+        if self.interval == INT64:  # nothing is known: of a uint64 not even that it is one
+            return d.low, d.high
+        return max(self.interval[0], d.low), min(self.interval[1], d.high)
+
+    @property
+    def types(self) -> tuple[str | None, str | None]:
+        return self.strong, self.weak
+
+
+def constant(value: float | int | bool) -> Num:
+    """A literal of the source."""
+    match value:
+        case bool():
+            return Num(Const(value, "bool"), weak="bool")
+        case int():
+            return Num(
+                Const(value, "i64"),
+                weak="i64",
+                linear=LinearForm({}, value),
+                interval=(value, value),
+            )
+        case _:
+            return Num(Const(value, "f64"), weak="f64")
+
+
+class HasType(Protocol):
+    """A value of a NumPy or a Python type, or of either."""
+
+    @property
+    def strong(self) -> str | None: ...
+    @property
+    def weak(self) -> str | None: ...
+
+
+@functools.lru_cache(maxsize=4096)
+def _probe(operation: Callable[..., Any], types: tuple[tuple[str, bool], ...]) -> ScalarType | None:
+    samples = [_WEAK[d](1) if weak else ELEMENTS[d].numpy.type(1) for d, weak in types]
+    with np.errstate(all="ignore"), suppress_warnings():
+        try:
+            out = operation(*samples)
+        except (TypeError, ValueError, ArithmeticError):
+            return None
+    if isinstance(out, np.ndarray) and out.ndim == 0:
+        out = out[()]
+    ty = type_of(out)
+    return ty if isinstance(ty, ScalarType) else None
+
+
+def probe_result(operation: Callable[..., Any], *operands: HasType) -> ScalarType | None:
+    """The type that a Python operator or NumPy function gives; None where it is not one of ours, or
+    depends on which of its types an operand has.
+    """
+    answers = probe_results(operation, *operands)
+    return answers.pop() if len(answers) == 1 else None
+
+
+def probe_results(operation: Callable[..., Any], *operands: HasType) -> set[ScalarType | None]:
+    """All types that it may give, whichever of its types each operand has."""
+    return {_probe(operation, types) for types in _alternatives(operands)}
+
+
+def _alternatives(operands: tuple[HasType, ...]) -> list[tuple[tuple[str, bool], ...]]:
+    out: list[tuple[tuple[str, bool], ...]] = [()]
+    for n in operands:
+        kinds = [(n.strong, False)] if n.strong else []
+        kinds += [(n.weak, True)] if n.weak else []
+        out = [(*types, kind) for types in out for kind in kinds if kind[0]]
+    return out
+
+
+def bool_op(op: str, *args: Expr) -> Expr:
+    """A bool operation, with constants folded away."""
+    if op == "not":
+        match args[0]:
+            case Const(value):
+                return Const(not value, "bool")
+            case Call("not", (inner,)):
+                return inner
+            case _:
+                return Call("not", args, "bool")
+    a, b = args
+    unit = op == "and"
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Const):
+            return y if bool(x.value) is unit else x
+    return a if a == b else Call(op, (a, b), "bool")
+
+
+def cast(e: Expr, dtype: str) -> Expr:
+    """`e` as `dtype`; constants are converted here."""
+    if e.dtype == dtype:
+        return e
+    if isinstance(e, Const) and fits_dtype(e, dtype):
+        with np.errstate(all="ignore"):
+            return Const(DTYPES[dtype].numpy.type(e.value).item(), dtype)
+    return Call("cast", (e,), dtype)
+
+
+def fits_dtype(e: Expr, dtype: str) -> bool:
+    """Whether a constant converts to `dtype` without an error or a warning."""
+    if not isinstance(e, Const):
+        return False
+    to = DTYPES[dtype]
+    if to.kind in "iu":
+        return (
+            float(e.value).is_integer() and to.low <= int(e.value) <= to.high
+            if _finite(e)
+            else False
+        )
+    return not (to.kind == "f" and _finite(e) and abs(e.value) > float(np.finfo(to.numpy).max))
+
+
+def _finite(e: Const) -> bool:
+    return DTYPES[e.dtype].kind != "f" or bool(np.isfinite(float(e.value)))
+
+
+def converts_exactly(e: Expr, dtype: str) -> bool:
+    """Whether a constant is the same number in `dtype`, and a zero has its sign."""
+    if not (isinstance(e, Const) and fits_dtype(e, dtype)):
+        return False
+    back = DTYPES[dtype].numpy.type(e.value).item()
+    if DTYPES[e.dtype].kind == "f" != DTYPES[dtype].kind:
+        return bool(back == e.value and (back or not np.signbit(e.value)))
+    return bool(back == e.value) or e.value != e.value
+
+
+@record(frozen=True, slots=True)
+class ComplexPair:
+    """A complex number while lowering: its parts, of one type.
+
+    Where ``im`` may be a Python int, which is 0, the number may be the real number ``re``.
+    ``simple``: where it is Python's, it is 0 or 1, whatever its type. ``doubtful``: it is Python's
+    complex or real number, and nothing tells which.
+    """
+
+    re: Num
+    im: Num
+    simple: bool = False
+    doubtful: bool = False
+
+    @property
+    def strong(self) -> str | None:
+        return COMPLEX[self.im.strong] if self.im.strong else None
+
+    @property
+    def weak(self) -> str | None:
+        if self.im.weak == "i64":
+            return self.re.weak
+        return "c128" if self.im.weak else None
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it may be a real number."""
+        return self.im.weak == "i64" or self.doubtful
