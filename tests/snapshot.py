@@ -50,6 +50,7 @@ import dataclasses
 import difflib
 import enum
 import functools
+import gc
 import gzip
 import inspect
 import json
@@ -596,8 +597,14 @@ def record(folder: Path, *, only: str = "", share: int = 1, jobs: int = 1) -> di
     if jobs <= 1:
         return dict(zip(labels, map(one, labels), strict=True))
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_collect_less) as pool:
         return dict(zip(labels, pool.map(one, labels, chunksize=8), strict=True))
+
+
+def _collect_less() -> None:
+    """Saves a twentieth of the time."""
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
 
 
 # -- comparing
