@@ -86,25 +86,25 @@ from traps import TOPICS  # noqa: E402, F401  (fills TRAPS)
 from traps.trap import TRAPS  # noqa: E402
 
 import transpile  # noqa: E402
-from loopir.passes import pipeline  # noqa: E402
-from loopir.passes.planned import show_plans  # noqa: E402
-from loopir.text import show  # noqa: E402
-from targets.isa import TARGETS  # noqa: E402
-from targets.legalize import show_unrolled  # noqa: E402
-from transpile.cli.typespec import signature_of  # noqa: E402
-from transpile.dispatch.compiling import rejection_of  # noqa: E402
-from transpile.dispatch.parts import parts_of  # noqa: E402
+from loopir.ir_printer import show  # noqa: E402
+from loopir.passes import pass_list  # noqa: E402
+from loopir.passes.nest_plans import show_nest_plans  # noqa: E402
+from targets.isa.target_registry import TARGETS  # noqa: E402
+from targets.legalization.legalize import describe_unrolling  # noqa: E402
+from transpile.cli.argument_types import infer_signature  # noqa: E402
+from transpile.diagnostics import Refused  # noqa: E402
+from transpile.frontend.source import read_source  # noqa: E402
+from transpile.frontend.unparse import print_python  # noqa: E402
 from transpile.options import Options  # noqa: E402
-from transpile.printer import print_python  # noqa: E402
-from transpile.rejections import Refused  # noqa: E402
-from transpile.report.account import (  # noqa: E402
-    account,
-    account_of_parts,
-    account_of_refused,
+from transpile.pipeline import compile_stages  # noqa: E402
+from transpile.report.report_builder import (  # noqa: E402
+    report_compiled,
+    report_refused,
+    report_regions,
 )
-from transpile.signature import parameters, types_in  # noqa: E402
-from transpile.source import read  # noqa: E402
-from transpile.stages import compile_stages  # noqa: E402
+from transpile.runtime.compile_call import rejection_of  # noqa: E402
+from transpile.runtime.outlined_regions import outline_function  # noqa: E402
+from transpile.types.typeof import argument_types, parameter_names  # noqa: E402
 
 PACKAGES = ("transpile", "loopir", "targets")
 assert Path(transpile.__file__).is_relative_to(ROOT), f"{transpile.__file__} is another tree's"
@@ -124,7 +124,7 @@ def for_target(stages: Any, target: Any) -> Any:
     if target.model == REPORTED_FOR.model:
         return stages
     reassociate = stages.options.reassociate
-    vector = pipeline.optimise(stages.fusion.kernel, target.model, reassociate=reassociate)
+    vector = pass_list.optimise(stages.fusion.kernel, target.model, reassociate=reassociate)
     return dataclasses.replace(stages, vector=vector)
 
 
@@ -154,8 +154,8 @@ def target_texts(stages: Any) -> Iterator[Stage]:
 
 def loopset(stages: Any) -> str:
     legal, reassociate = stages.legal(REPORTED_FOR), stages.options.reassociate
-    plans = show_plans(stages.plain, REPORTED_FOR.model, reassociate=reassociate)
-    return "\n".join((plans, *dict.fromkeys(show_unrolled(legal, REPORTED_FOR))))
+    plans = show_nest_plans(stages.plain, REPORTED_FOR.model, reassociate=reassociate)
+    return "\n".join((plans, *dict.fromkeys(describe_unrolling(legal, REPORTED_FOR))))
 
 
 def compiled(work: Work, out: list[Stage]) -> Any:
@@ -173,7 +173,7 @@ def compiled(work: Work, out: list[Stage]) -> Any:
             return None
         for stage in target_texts(stages):
             _add(out, work, stage)
-        report = account(stages, REPORTED_FOR)
+        report = report_compiled(stages, REPORTED_FOR)
         _add(out, work, *report_texts(report))
         return report
     _add(out, work, Stage("rejection", lambda: "".join(_fields(rejection).values())))
@@ -184,12 +184,12 @@ def cut(work: Work, rejection: Any, out: list[Stage]) -> Any:
     """The same of a function that is refused for `rejection`: its report, and its regions."""
     function, by_name = work.function, work.by_name
     try:
-        source = read(function)
+        source = read_source(function)
     except Refused:
         source = None
-    report = account_of_refused(function, source, by_name, [rejection], REPORTED_FOR)
+    report = report_refused(function, source, by_name, [rejection], REPORTED_FOR)
     try:
-        parts = parts_of(function, by_name, rejection, work.options)
+        parts = outline_function(function, by_name, rejection, work.options)
     except Refused:
         parts = None
     if parts is not None:
@@ -197,7 +197,7 @@ def cut(work: Work, rejection: Any, out: list[Stage]) -> Any:
         reports, waiting = [], []
         for k, part in enumerate(parts.parts, 1):
             inner = part.fused.__wrapped__
-            names = parameters(inner.__code__)
+            names = parameter_names(inner.__code__)
             types = part.types and dict(zip(names, part.types, strict=True))
             region = Work(f"{work.place} region {k}", inner, types or {}, work.options)
             _add(out, region, Stage("region", partial(print_python, part.tree)))
@@ -206,7 +206,7 @@ def cut(work: Work, rejection: Any, out: list[Stage]) -> Any:
                 continue
             _add(out, region, Stage("types", partial(_signature, types)))
             reports.append(compiled(region, out))
-        report = account_of_parts(report, reports, waiting, whole=not parts.loops)
+        report = report_regions(report, reports, waiting, whole=not parts.loops)
     _add(out, work, *report_texts(report))
     return report
 
@@ -221,14 +221,14 @@ def shared_passes() -> Iterator[None]:
     """Passes keep their results: they run again for the registers and caches of each target, but
     few of them look at these, and most kernels come out the same.
     """
-    before = pipeline.PIPELINE
-    pipeline.PIPELINE = tuple(
+    before = pass_list.PASS_LIST
+    pass_list.PASS_LIST = tuple(
         dataclasses.replace(step, run=_kept(step.run)) for step in before
     )
     try:
         yield
     finally:
-        pipeline.PIPELINE = before
+        pass_list.PASS_LIST = before
 
 
 def _kept(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -296,7 +296,7 @@ def _calls(path: Path) -> Iterator[Call]:
 def _annotated(path: Path) -> Iterator[Call]:
     """The fused functions of an example, for the types in its annotations."""
     for function, options in _executed(path, lambda *_: None):
-        by_name = signature_of(function, read(function).tree).types
+        by_name = infer_signature(function, read_source(function).tree).types
         yield Call(function, dict(by_name), options)
 
 
@@ -332,13 +332,13 @@ def _executed(path: Path, called: Callable[..., Any]) -> list[tuple[Any, Any]]:
 
 def _types(function: Any, values: Sequence[Any]) -> dict[str, Any]:
     code = function.__code__
-    return dict(zip(parameters(code), types_in(values, code), strict=True))
+    return dict(zip(parameter_names(code), argument_types(values, code), strict=True))
 
 
 def _bound(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     bound = inspect.signature(function).bind(*args, **kwargs)
     bound.apply_defaults()
-    return {name: bound.arguments[name] for name in parameters(function.__code__)}
+    return {name: bound.arguments[name] for name in parameter_names(function.__code__)}
 
 
 # -- The rest knows only these

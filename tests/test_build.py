@@ -307,9 +307,11 @@ def test_a_full_disk(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(28, "No space left on device")
         return place(data, folder, name)
 
-    monkeypatch.setattr(cache_module, "_place", full)
+    monkeypatch.setattr(cache_module, "_write_atomically", full)
     assert answer(build_object(ANSWER)) == 42
-    monkeypatch.setattr(cache_module, "_place", lambda data, _, name: full(data, str(cache), name))
+    monkeypatch.setattr(
+        cache_module, "_write_atomically", lambda data, _, name: full(data, str(cache), name)
+    )
     with pytest.raises(BuildError, match="no room"):
         build_object(ANSWER + " ")
 

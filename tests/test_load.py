@@ -370,7 +370,8 @@ def test_the_end_of_a_process_is_quiet() -> None:
         "import numpy as np; from loopir.nodes import Kernel\n"
         "from targets.abi.load_kernel import load_kernel\n"
         "from targets.build.build_kernel import build_object\n"
-        "f = load_kernel(build_object('long tp_kernel(void) { return 7; }'), Kernel('k', (), ())).fast\n"
+        "path = build_object('long tp_kernel(void) { return 7; }')\n"
+        "f = load_kernel(path, Kernel('k', (), ())).fast\n"
         "class Late:\n    def __del__(self, f=f): print(f())\n"
         "late = Late()"
     )

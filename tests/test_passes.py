@@ -29,7 +29,7 @@ from loopir.passes.pass_list import PASS_LIST, Pass, optimise
 GOLDEN = Path(__file__).parent / "golden"
 BECOMES = "\n# becomes\n\n"
 PASSES: dict[str, Callable[..., ir.Kernel]] = {p.name: p.run for p in PASS_LIST} | {
-    "forward": propagate_copies
+    "propagate_copies": propagate_copies
 }
 FILES = [f for name in PASSES for f in sorted((GOLDEN / name).glob("*.ir"))]
 SIZES = (0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 1000)
@@ -200,6 +200,6 @@ def test_optimise_tells_of_each_pass_that_changed_something() -> None:
     kernel = before_of(GOLDEN / "vectorize" / "search.ir")
     seen: list[tuple[str, ir.Kernel]] = []
     last = optimise(kernel, on_pass=lambda name, k: seen.append((name, k)))
-    assert [name for name, _ in seen] == ["reuse", "vectorize", "simplify"]
+    assert [name for name, _ in seen] == ["common_subexpressions", "vectorize", "simplify"]
     assert seen[-1][1] is last
     assert all(isinstance(p, Pass) and p.reason for p in PASS_LIST)

@@ -9,7 +9,7 @@ import pytest
 import snapshot
 from snapshot import differences, load, record, told
 
-from loopir.passes import pipeline
+from loopir.passes import pass_list
 
 TWO = r"^run/(dot-same|clamp-f32)$"
 LABELS = ["run/clamp-f32", "run/dot-same"]
@@ -24,9 +24,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def without(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pass of this name does nothing."""
-    steps = tuple(step for step in pipeline.PIPELINE if step.name != name)
-    assert steps != pipeline.PIPELINE
-    monkeypatch.setattr(pipeline, "PIPELINE", steps)
+    steps = tuple(step for step in pass_list.PASS_LIST if step.name != name)
+    assert steps != pass_list.PASS_LIST
+    monkeypatch.setattr(pass_list, "PASS_LIST", steps)
 
 
 def test_every_stage_is_recorded(recorded: Path) -> None:
@@ -72,14 +72,14 @@ def test_passes_may_be_renamed(
 ) -> None:
     old = load(recorded / "run/dot-same.gz")["0", "pass 1"][0]
 
-    def named(step: pipeline.Pass) -> pipeline.Pass:
+    def named(step: pass_list.Pass) -> pass_list.Pass:
         if step.name != old:
             return step
         run = functools.wraps(step.run)(lambda *args, **kwargs: step.run(*args, **kwargs))
         run.__name__ = "another_name"
         return dataclasses.replace(step, run=run)
 
-    monkeypatch.setattr(pipeline, "PIPELINE", tuple(map(named, pipeline.PIPELINE)))
+    monkeypatch.setattr(pass_list, "PASS_LIST", tuple(map(named, pass_list.PASS_LIST)))
     record(tmp_path, only="^run/dot-same$")
     one = LABELS[1:]
     assert not list(differences(recorded, tmp_path, one))

@@ -1,3 +1,4 @@
+"""Replay guards: rewritten statements beside the original, which runs where a check fails."""
 from __future__ import annotations
 
 import ast

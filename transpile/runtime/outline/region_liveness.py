@@ -163,6 +163,9 @@ def assigned_after(s: ast.stmt, have: NameSet) -> NameSet | None:
 
 
 def assigned_after_block(block: Iterable[ast.stmt], have: NameSet) -> NameSet | None:
+    """The names that are surely bound after `block`, where `have` are bound before it; None where
+    its end is not reached.
+    """
     known: NameSet | None = have
     for s in block:
         if known is None:
