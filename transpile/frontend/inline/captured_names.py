@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast
 
+from ... import random_numbers
 from ...call_plan import CapturedExpr, IdentityGuard
 from ...random_numbers import COPIED_PARTS, Draw, is_draw_function, part_templates, table
 from ...types.value_types import WrappedFunction
@@ -130,14 +131,15 @@ class CapturedNames:
 
     def _ours(self, name: str, function: FunctionType, origin: Origin) -> str:
         """A name for what a function that draws knows: another such, or what keeps its meaning."""
-        names, at = function.__globals__, function.__module__.partition(".")[2]
+        names = function.__globals__
+        at = "_draws" + function.__module__.removeprefix(random_numbers.__name__)
         if name not in names:
             usual = origin is Origin.BUILTIN and name not in self.local
             of = f"_draws.builtins.{name}"
             return name if usual else self.name(name, of, vars(builtins)[name])
         value = names[name]
         if not isinstance(value, FunctionType) or not is_draw_function(value):
-            return self.name(name, f"_{at}.{name}", value)
+            return self.name(name, f"{at}.{name}", value)
         own = f"_draws_{name}"
         self.scope = replace(self.scope, others={**self.scope.others, own: value})
         return own

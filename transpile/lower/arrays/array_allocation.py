@@ -139,8 +139,8 @@ class Allocations(Stacks):
         if most is None:
             refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", found.made)
         name = self.array_name(found.array)
-        length = f"{host_expression(most)} + {VECTOR_STORE_SLACK}"
-        said = f"_np.empty({length}, {ELEMENTS[ty.dtype].numpy.str!r})"
+        size = f"{host_expression(most)} + {VECTOR_STORE_SLACK}"
+        said = f"_np.empty({size}, {ELEMENTS[ty.dtype].numpy.str!r})"
         b.allocate(name, said, ty)
         b.cut.add(name)
         b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
