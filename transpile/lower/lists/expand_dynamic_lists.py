@@ -28,8 +28,8 @@ from ...frontend.ast_walk import copy_tree, display_leaves, walk_nodes
 from .list_uses import escaping_uses_by_name
 
 __all__ = [
-    "POP_CALL", "PUSH_CALL", "counter_name", "find_dynamic_lists", "expand_dynamic_lists",
-    "list_method_call", "buffer_names",
+    "POP_CALL", "PUSH_CALL", "buffer_names", "counter_name", "expand_dynamic_lists",
+    "find_dynamic_lists", "list_method_call",
 ]
 
 PUSH_CALL = "#push"
