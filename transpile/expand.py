@@ -98,7 +98,7 @@ from .frontend.language.type_tests import class_alias, may_be_type_test, type_te
 from .frontend.language.unroll_constants import unroll_constant_loop
 from .frontend.language.while_to_for import while_to_for
 from .frontend.macros.lift_statements import LiftedExpression, lift_statement
-from .frontend.macros.macro_context import Context
+from .frontend.macros.macro_context import Context, ViewRule
 from .frontend.macros.macro_index import Firing, fires_on
 from .frontend.macros.macro_patterns import pattern_macro
 from .frontend.macros.tree_contents import contents
@@ -116,6 +116,7 @@ from .numpy.creation.array_literals import (
     literal_store,
 )
 from .numpy.creation.concatenate import concatenate_arrays
+from .numpy.elementwise.arange_linspace import sequence_view
 from .numpy.elementwise.array_assignment import (
     array_assignment,
     array_inplace,
@@ -134,13 +135,14 @@ from .numpy.elementwise.boolean_indexing import (
     nonzero_indices,
 )
 from .numpy.elementwise.elementwise_formulas import scalar_formula
+from .numpy.elementwise.elementwise_ops import elementwise_view
 from .numpy.elementwise.ufunc_out import fill_elements, ufunc_out
 from .numpy.functions.array_identities import copyto, diff_trace
 from .numpy.functions.call_identities import call_identity
 from .numpy.functions.function_loops import function_loops, function_pair_loops
 from .numpy.functions.view_identities import view_identity
 from .numpy.gather_scatter import ufunc_at
-from .numpy.indexing.basic_indexing import unit_slice
+from .numpy.indexing.basic_indexing import indexed_view, unit_slice
 from .numpy.indexing.index_canonicalization import list_index_arrays, merge_subscripts, unpack_row
 from .numpy.indexing.ndindex_loops import ndindex_loop, unravel_index
 from .numpy.indexing.structured_arrays import split_fields
@@ -178,8 +180,8 @@ def expand_function(
     # before ways out become flags, for some may be gone
     first = [m for m in (type_test, match_statement, try_statement) if m in macros]
     if first and (may_be_type_test(holds, env) or holds.has(ast.Match, ast.Try)):
-        tree.body = _Driver(first, Context(tree, env, asked, changed)).block(tree.body)
-    cx = Context(tree, env, asked, changed)
+        tree.body = _Driver(first, Context(tree, env, asked, changed, VIEW_RULES)).block(tree.body)
+    cx = Context(tree, env, asked, changed, VIEW_RULES)
     if holds.has(*TABLES) or holds.may_call(TABLE_TYPES, cx.resolve):
         infer_tables(tree, cx, lambda look: expand_only([look], tree, env))
     lists = holds.has(ast.List, ast.ListComp) or "append" in holds.methods
@@ -230,7 +232,7 @@ def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
     """A copy of `tree` with nothing but `macros` applied: its ways out stay what they are."""
     tree = copy_tree(tree)
     asked: dict[str, ast.stmt] = {}
-    body = _Driver(macros, Context(tree, env, asked)).block(tree.body)
+    body = _Driver(macros, Context(tree, env, asked, view_rules=VIEW_RULES)).block(tree.body)
     tree.body = [*asked.values(), *body]
     return ast.fix_missing_locations(tree)
 
@@ -449,6 +451,15 @@ MACROS: tuple[Macro, ...] = (
     returned_list,       # return a[::-1]
     list_comprehension,  # [e for v in x if c]
 )
+
+VIEW_RULES: tuple[ViewRule, ...] = (
+    elementwise_view,  # x * 2 + y, np.sqrt(x)
+    indexed_view,      # x[1:n], X[i], X[:, None], x[k]
+    sequence_view,     # np.arange(n), np.linspace(a, b, n)
+)
+"""What `numpy.array_views.view_of` asks in turn. The rules view their operands by `view_of`, so
+`Context` hands them on: an import of them there would be a cycle.
+"""
 
 _registered: list[Macro] = []
 

@@ -24,10 +24,16 @@ from ..ast_walk import copy_tree, walk_nodes
 from ..inlined_at import mark_atomic, mark_fold, mark_search, mark_step
 from ..int_exprs import integer_constant
 
-__all__ = ["Part", "statements_from", "expression_from", "Context", "add_ints", "subtract_ints"]
+__all__ = [
+    "Part", "ViewRule", "statements_from", "expression_from", "Context", "add_ints",
+    "subtract_ints",
+]
 
 Part: TypeAlias = "str | ast.expr | Sequence[ast.stmt]"
 """A name, an expression, or statements (for a hole that stands as a statement)."""
+
+ViewRule: TypeAlias = "Callable[[ast.expr, Context], object | None]"
+"""From an array expression its `numpy.array_views.View`; None where the rule does not know it."""
 
 
 def statements_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> list[ast.stmt]:
@@ -102,12 +108,13 @@ class Context:
 
     def __init__(
         self, tree: ast.FunctionDef, env: Env, asked: dict[str, ast.stmt],
-        changed: Collection[str] = (),
+        changed: Collection[str] = (), view_rules: Sequence[ViewRule] = (),
     ) -> None:
         self.at: ast.AST = tree
         self.within: ast.AST = tree
         self.depth = 0
         self.facts = Flow(tree, env, self.resolve, self.fresh, changed)
+        self.view_rules = view_rules
         self._env = env
         self._asked = asked
         self._taken = names_used(tree) | {"_np", "_ops"}

@@ -12,7 +12,14 @@ from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
-from ..array_views import View, element_at, is_unit_length, materialized_view, view_of
+from ..array_views import (
+    View,
+    element_at,
+    is_unit_length,
+    materialized_view,
+    scalar_view,
+    view_of,
+)
 from ..elementwise.elementwise_ops import is_elementwise
 from ..functions.view_identities import canonical_view
 from ..gather_scatter import gather_view, is_gathered
@@ -273,8 +280,6 @@ def _with_trailing_slices(items: Sequence[ast.expr], rank: int) -> list[ast.expr
 
 def _invariant_subscript(item: ast.expr, cx: Context) -> ast.expr:
     """A subscript whose value is the same for all elements."""
-    from ..array_views import scalar_view
-
     return scalar_view(item, cx).at(())
 
 
