@@ -20,7 +20,8 @@ __all__ = [
     "Argument", "Binding", "Captured", "Field", "Allocated", "ObjectMember", "ComplexPart",
     "ResultSlot", "ListItems", "NO_COPY_LIMIT", "CHEAP_COPY_BYTES", "CapturedExpr", "Plan",
     "IdentityGuard", "ClassGuard", "StatusSource", "Contract", "KernelParameter", "keeps_gil",
-    "writes_captured", "complex_params", "strided_params", "python_scalar_params",
+    "field_subscript", "writes_captured", "complex_params", "strided_params",
+    "python_scalar_params",
 ]
 
 
@@ -52,6 +53,11 @@ class Field:
     type: ArrayType
     of: RecordType
     captured: bool = False
+
+
+def field_subscript(path: tuple[str, ...]) -> str:
+    """The subscripts of `Field.path` as source: ``["at"]["x"]``."""
+    return "".join(f"[{field!r}]" for field in path)
 
 
 @record(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from ...call_plan import field_subscript
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree
 from ...types.type_env import Env
 from ...types.value_types import ArgType, ArrayType, RecordType
 
-__all__ = ["field_path", "split_fields", "field_subscript"]
+__all__ = ["field_path", "split_fields"]
 
 _Path = tuple[str, ...]
 _Names = Mapping[tuple[str, _Path], str]
@@ -43,11 +44,6 @@ def split_fields(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
             ast.copy_location(node, tree.body[0])
     new.body = [*lines, *new.body]
     return new
-
-
-def field_subscript(path: _Path) -> str:
-    """As source: ``["at"]["x"]``."""
-    return "".join(f"[{field!r}]" for field in path)
 
 
 def field_path(node: ast.expr) -> tuple[str, _Path] | None:
