@@ -14,8 +14,6 @@ from typing import Any, TypeAlias
 
 from .analysis.flow_facts import join_environments
 from .analysis.liveness import (
-    REPLAY_MARK,
-    is_replay_guard,
     names_assigned,
     names_read,
     upward_exposed,
@@ -55,6 +53,7 @@ from .containers.table_kinds import TABLE_TYPES, TABLES
 from .containers.table_methods import table_lookup, table_update
 from .frontend.ast_names import COMPREHENSIONS, names_used, rename_names
 from .frontend.ast_walk import copy_tree, walk_nodes
+from .frontend.core_nodes import ReplayIf, copy_location, fix_missing_locations
 from .frontend.language.assignment_forms import (
     annotated_assignment,
     augmented_assignment,
@@ -200,15 +199,15 @@ def expand_function(
     for name in sorted(given - names_read(tree.body)):  # what was made of it goes by its type
         cx.ask(ast.Name(name, ast.Load()))
     tree.body[:0] = [*asked.values(), *_lengths(cx)]
-    return ast.fix_missing_locations(tree)
+    return fix_missing_locations(tree)
 
 
 def _lengths(cx: Context) -> list[ast.stmt]:
     """Leaves to Python the calls where an axis is not of length 1 as it was taken to be."""
     axes = ((cx.expr(name), ast.Constant(k)) for name, ks in cx.facts.ones.items() for k in ks)
-    text = f"if X.shape[K] != 1:\n    {REPLAY_MARK!r}"
     asked = [ast.dump(s) for s in cx.tree.body]
-    made = (s for x, k in axes for s in cx.code(text, X=x, K=k))
+    tests = (cx.expr("X.shape[K] != 1", X=x, K=k) for x, k in axes)
+    made = [copy_location(ReplayIf(test, [ast.Pass()], []), test) for test in tests]
     return [s for s in made if ast.dump(s) not in asked]
 
 
@@ -234,7 +233,7 @@ def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
     asked: dict[str, ast.stmt] = {}
     body = _Driver(macros, Context(tree, env, asked, view_rules=VIEW_RULES)).block(tree.body)
     tree.body = [*asked.values(), *body]
-    return ast.fix_missing_locations(tree)
+    return fix_missing_locations(tree)
 
 
 def expand_try(
@@ -312,7 +311,7 @@ class _Driver:
                 facts.known = join_environments(before, facts.known)
                 s.orelse = self.block(s.orelse)
                 facts.known = join_environments(facts.known, left)
-            case ast.If() if is_replay_guard(s):
+            case ReplayIf():
                 s.orelse = self.block(s.orelse)
             case ast.If():
                 before = dict(facts.known)

@@ -16,7 +16,7 @@ from loopir.op_table import OPS
 
 from ..analysis.type_facts import Fact
 from ..frontend.ast_walk import walk_nodes
-from ..frontend.inlined_at import mark_step
+from ..frontend.core_nodes import mark_step
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.replay_guards import bind_fresh, unique_nodes

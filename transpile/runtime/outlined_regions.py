@@ -14,6 +14,7 @@ from ..diagnostics import Rejection
 from ..frontend.ast_names import bound_names, names_used
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.bytecode_check import FUTURE, without_annotations
+from ..frontend.core_nodes import fix_missing_locations
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, read_source, remember_text, span_of
 from ..frontend.suppress_warnings import suppress_warnings
@@ -38,7 +39,7 @@ def function_from_tree(
     inner.name = "_tp_call"  # its own name means what it does around it
     inner.body = [*inner.body, *_keep_locals(inner, function.__code__)]
     outer.body = [inner]
-    module = ast.fix_missing_locations(ast.Module([outer], []))
+    module = fix_missing_locations(ast.Module([outer], []))
     flags = function.__code__.co_flags & FUTURE
     with suppress_warnings():
         code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)

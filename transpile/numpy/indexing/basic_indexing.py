@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...analysis.liveness import is_replay_guard
+from ...frontend.core_nodes import ReplayIf
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.macro_index import fires_on
@@ -28,7 +28,7 @@ from ..shape_ops import broadcast_to_view, diagonal_view
 __all__ = ["unit_slice_out_of_bounds", "unit_slice", "indexed_view"]
 
 
-@fires_on(ast.If, when=lambda node, _: is_replay_guard(node))
+@fires_on(ast.If, when=lambda node, _: isinstance(node, ReplayIf))
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript)
 def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Of an array of several axes, where there is such an element.
@@ -42,9 +42,7 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             u = X[:, i:i + 1]
     """
     match node:
-        case ast.If(body=[_, asked], orelse=[done]) if is_replay_guard(node) and (
-            ast.dump(asked) == ast.dump(done)
-        ):
+        case ReplayIf(body=[asked], orelse=[done]) if ast.dump(asked) == ast.dump(done):
             known = (i for i in ast.walk(done) if isinstance(i, ast.Slice))
             cx.facts.single |= {
                 i for i in known if unit_slice_out_of_bounds(i, ast.Constant(1), cx) is not None
