@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 from loopir.algebra.index_builder import logical_not
 from loopir.nodes import Const, Var
 
-from ..analysis.liveness import always_raises, is_replay_guard, names_read_after
+from ..analysis.liveness import always_raises, names_read_after
 from ..frontend.ast_names import bound_names
+from ..frontend.core_nodes import ReplayIf, copy_location
 from ..frontend.refusal import refuse, refuse_unknown_length
 from ..frontend.source import span_of
 from ..types.typed_values import FALSE, ComplexPair, bool_op
@@ -177,14 +178,14 @@ def lower_augmented_assignment(
     operate = partial(apply_operator, ctx, type(stmt.op), node=stmt)
     match stmt.target:
         case ast.Name(id=name) as target:
-            read = ast.copy_location(ast.Name(name, ast.Load()), target)
+            read = copy_location(ast.Name(name, ast.Load()), target)
             if lower_array(ctx, read) is not None:
                 said = f"`{ast.unparse(stmt)}` changes a whole array"
                 refuse("LOWER_UNSUPPORTED", said, stmt)
             left, right = lower_scalar(ctx, read), lower_scalar(ctx, stmt.value)
             bind_name(ctx, name, for_each_case(ctx, operate, stmt, left, right))
         case ast.Subscript() as target:
-            read_at = ast.copy_location(
+            read_at = copy_location(
                 ast.Subscript(target.value, target.slice, ast.Load()), target
             )
             left, right = lower_scalar(ctx, read_at), lower_scalar(ctx, stmt.value)
@@ -194,11 +195,8 @@ def lower_augmented_assignment(
 
 
 def lower_if_statement(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> None:
-    """A guard that leaves the call to Python, a branch that raises, or an ``if``."""
-    if is_replay_guard(stmt):
-        lower_replay_guard(ctx, stmt.test, stmt)
-        lower_block(ctx, stmt.orelse, live)
-    elif (rest := statements_unless_raised(ctx, stmt)) is not None:
+    """A branch that raises, or an ``if``."""
+    if (rest := statements_unless_raised(ctx, stmt)) is not None:
         lower_block(ctx, rest, live)
     else:
         lower_if(ctx, stmt, live)
@@ -260,15 +258,16 @@ def lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> None
     refuse("LOWER_UNSUPPORTED", f"`{said}` is not compiled as a statement", stmt)
 
 
-def lower_replay_guard(ctx: Lowering, test: ast.expr, stmt: ast.stmt) -> None:
-    """Where one of the alternatives of `test` holds, Python must answer."""
-    match test:
-        case ast.BoolOp(op=ast.Or(), values=several):
+def lower_replay_guard(ctx: Lowering, stmt: ReplayIf, live: frozenset[str]) -> None:
+    """The call is left to Python where one of the alternatives of the test holds."""
+    match stmt.test:
+        case ast.BoolOp(op=ast.Or(), values=alternatives):
             pass
-        case _:
-            several = [test]
-    for each in several:
-        ctx.b.require(logical_not(lower_test(ctx, each)), "GUARD_SHAPE", stmt)
+        case test:
+            alternatives = [test]
+    for alternative in alternatives:
+        ctx.b.require(logical_not(lower_test(ctx, alternative)), "GUARD_SHAPE", stmt)
+    lower_block(ctx, stmt.orelse, live)
 
 
 def lower_name_assignment(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> None:
@@ -372,6 +371,7 @@ STATEMENTS: dict[type[ast.stmt], Callable[[Lowering, Any, frozenset[str]], None]
     ast.Assign: lower_assignment,
     ast.AugAssign: lower_augmented_assignment,
     ast.If: lower_if_statement,
+    ReplayIf: lower_replay_guard,
     ast.Raise: lower_raise,
     ast.Assert: lower_raise,
     ast.Delete: lower_delete_statement,

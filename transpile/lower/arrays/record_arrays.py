@@ -10,6 +10,7 @@ from loopir.nodes import Expr
 
 from ...analysis.object_arguments import access_path_type
 from ...call_plan import Field, ObjectMember
+from ...frontend.core_nodes import copy_location
 from ...frontend.refusal import refuse
 from ...numpy.indexing.structured_arrays import field_path
 from ...types.linear_form import LinearForm
@@ -31,7 +32,7 @@ __all__ = [
 def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
     """Takes note of ``name = r["field"]``; whether it is that."""
     r, path = field_path(value) or ("", ())
-    ref = as_record_array(ctx, ast.copy_location(ast.Name(r, ast.Load()), value)) if path else None
+    ref = as_record_array(ctx, copy_location(ast.Name(r, ast.Load()), value)) if path else None
     if ref is None or not ref.is_whole or (r, path) in ctx.members.fields:
         return False
     ty: ArgType | None = ref.type
@@ -119,7 +120,7 @@ def record_array_shape(ctx: Lowering, ref: RecordArrayRef, node: ast.AST) -> Arr
 
 
 def field_array(ctx: Lowering, field: Field, node: ast.AST) -> ArrayRef:
-    whole = lower_array(ctx, ast.copy_location(ast.Name(field.name, ast.Load()), node))
+    whole = lower_array(ctx, copy_location(ast.Name(field.name, ast.Load()), node))
     assert whole is not None
     return whole
 

@@ -24,7 +24,7 @@ from loopir.nodes import (
 from loopir.passes.checks.hoist_checks import hoistable_checks
 
 from ...analysis.liveness import names_assigned, names_read
-from ...frontend.inlined_at import is_atomic
+from ...frontend.core_nodes import is_atomic
 from ...frontend.source import span_of
 from ...types.linear_form import INT64, LinearForm, int_constant
 from ...types.typed_values import FALSE, Num, bool_op, cast

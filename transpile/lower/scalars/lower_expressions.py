@@ -12,6 +12,7 @@ from typing import Any
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr, Load, Var
 
+from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.refusal import refuse
 from ...types.linear_form import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, constant, fits_dtype
@@ -205,9 +206,9 @@ def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
         return _lower_test_of_one_array(ctx, node)
     twice = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
     bound = ast.Assign([ast.Name(_TEST_NAME, ast.Store())], twice)
-    ast.copy_location(bound, node)
-    lower_block(ctx, [ast.fix_missing_locations(bound)], frozenset({_TEST_NAME}))
-    name = ast.copy_location(ast.Name(_TEST_NAME, ast.Load()), node)
+    copy_location(bound, node)
+    lower_block(ctx, [fix_missing_locations(bound)], frozenset({_TEST_NAME}))
+    name = copy_location(ast.Name(_TEST_NAME, ast.Load()), node)
     return _lower_test_of_one_array(ctx, name)
 
 
