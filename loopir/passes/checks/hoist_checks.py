@@ -108,9 +108,9 @@ def assume_checks_hold(loop: Loop) -> Stmt:
 
 
 def checks_before_writing(kernel: Kernel) -> bool:
-    """Whether every check of `kernel` is made before its first visible store. Then a replay in
-    Python needs no copies of the arrays. The bind stage
-    decides by it whether to take snapshots.
+    """Whether every check of `kernel` is made before its first visible store.
+
+    Then a replay in Python needs no copies of the arrays: `transpile.pipeline` takes no snapshots.
     """
     places = [k for k, s in enumerate(kernel.body) if _checks(s)]
     if not places and not kernel.strict:
