@@ -64,10 +64,12 @@ from .scalars.lower_expressions import (
 )
 from .scalars.tagged_unions import narrowed_unions
 from .state.dispatch import lower_block
+from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.list_state import BufferType, DynamicLists, FixedLists, ListState
 from .state.lowering_state import Lowering, Rules
 from .state.outer_names import fresh_array_name
+from .state.path_conditions import under
 from .state.symbol_values import UnionValue
 
 __all__ = [
@@ -189,7 +191,7 @@ def start_lowering(
     names = set(types) | _captured_names(tree, scope)
     return Lowering(
         rules=RULES,
-        b=IRBuilder(names=names, placed=subscript_only_params(tree)),
+        b=IRBuilder(names=names, subscript_params=subscript_only_params(tree)),
         tree=tree,
         types=dict(types),
         scope=scope,
@@ -206,14 +208,14 @@ def lower_to_plan(ctx: Lowering, *, telling: bool) -> Plan:
     start_counters(ctx)
     start_dynamic_lists(ctx)
     if telling:
-        ctx.b.told = fresh_array_name(ctx, "told")
-        ctx.b.allocate(ctx.b.told, "", ArrayType("i64", 1, 0))
+        ctx.b.warnings.raised_array = fresh_array_name(ctx, "told")
+        ctx.b.allocate(ctx.b.warnings.raised_array, "", ArrayType("i64", 1, 0))
     returned = lower_ending(ctx, ctx.tree.body)
     bind_params_by_type(ctx)
     guard_int_params(ctx, ctx.tree)
-    if ctx.b.told is not None:
-        room = f"_np.zeros({len(ctx.b.sources) + 1}, _np.int64)"
-        ctx.b.allocate(ctx.b.told, room, ArrayType("i64", 1, 0))
+    if ctx.b.warnings.raised_array is not None:
+        room = f"_np.zeros({len(ctx.b.warnings.sources) + 1}, _np.int64)"
+        ctx.b.allocate(ctx.b.warnings.raised_array, room, ArrayType("i64", 1, 0))
     return replace(
         assemble_plan(ctx.tree, ctx.types, ctx.b, returned),
         refs=tuple(IdentityGuard(k, v) for k, v in ctx.refs.items()),
@@ -286,11 +288,11 @@ def returned_by_alias(ctx: Lowering, last: Sequence[ast.stmt], apart: UnionValue
     sides: list[ResultSpec] = []
     for when in (cond, bool_op("not", cond)):
         b.env.update(outer | narrowed_unions(outer, when))
-        with b.under(when):
+        with under(b, when):
             try:
                 sides.append(lower_ending(ctx, last))
             except NoValue:
-                b.require(FALSE, "GUARD_EMPTY", last[-1])
+                require(b, FALSE, "GUARD_EMPTY", last[-1])
                 sides.append(NoneResult())
     return SelectResult(flag, *sides)
 
@@ -307,22 +309,22 @@ def returned_by_branch(
     flag = result_slot(ctx, "bool", Num(cond))
     sides: list[list[Stmt]] = [[], []]
     outer = dict(b.env)
-    b.branches += 1
+    b.path.branches += 1
     b.env.update(narrowed_unions(b.env, raw))
     with b.into(sides[0]):
         then = lower_ending(ctx, body)
     first_read = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
     b.env.clear()
     b.env.update(outer | narrowed_unions(outer, bool_op("not", raw)) | first_read)
-    b.branches -= 1
+    b.path.branches -= 1
     if len(rest) == 1:  # may be a list or an array, which no branch makes
-        with b.under(bool_op("not", cond)):
+        with under(b, bool_op("not", cond)):
             orelse = lower_ending(ctx, rest)
     else:
-        b.branches += 1
+        b.path.branches += 1
         with b.into(sides[1]):
             orelse = lower_ending(ctx, rest)
-        b.branches -= 1
+        b.path.branches -= 1
     if sides[0] or sides[1]:
         b.emit(If(cond, tuple(sides[0]), tuple(sides[1]), span=span_of(test)))
     return SelectResult(flag, then, orelse)

@@ -29,10 +29,12 @@ from .lower_names import lower_name
 from .scalars.lower_expressions import lower_test
 from .scalars.tagged_unions import CaseType, align_cases, narrowed_unions, zero_of_type
 from .state.dispatch import lower_block
+from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.lowering_state import Lowering
-from .state.path_conditions import condition_atoms
+from .state.path_conditions import assuming, condition_atoms
 from .state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
+from .state.value_ranges import integer_num
 
 __all__ = [
     "CONTINUE_FLAG", "bind_params_before", "branch_raises", "emit_as_extrema",
@@ -73,7 +75,7 @@ def merge_name(
         yields.append(flag)
         merged = replace(merged, is_weak=Var(flag.name, "bool"))
     if merged.python_int:
-        merged = b.integer_num(merged.ir, merged.interval)
+        merged = integer_num(b, merged.ir, merged.interval)
     b.env[name] = b.note_constant(merged, a, c)
 
 
@@ -106,7 +108,7 @@ def merge_maybe_unbound(
     if value.python_int:
         spans = [v.interval for v in values]
         span = min(lo for lo, _ in spans), max(hi for _, hi in spans)
-        value = ctx.b.integer_num(value.ir, (min(0, span[0]), max(0, span[1])))
+        value = integer_num(ctx.b, value.ir, (min(0, span[0]), max(0, span[1])))
     return Unbound(value, Var(flag.name, "bool"))
 
 
@@ -205,7 +207,7 @@ def _value_of_type(
     yields.append(Yield(b.name(name), x.ir, y.ir))
     value = replace(zero_of_type(kind), ir=Var(yields[-1].name, x.dtype))
     ends = (*x.interval, *y.interval)
-    return b.integer_num(value.ir, (min(ends), max(ends))) if value.python_int else value
+    return integer_num(b, value.ir, (min(ends), max(ends))) if value.python_int else value
 
 
 CONTINUE_FLAG = "#go"
@@ -235,18 +237,18 @@ def lower_branches(
     bind_params_before(ctx, names_assigned(body) | names_assigned(orelse), live, stmt)
     for holds, side, rest in ((raw, body, orelse), (bool_op("not", raw), orelse, body)):
         if branch_raises(ctx, side, live, holds):
-            b.require(bool_op("not", holds), "GUARD_RAISES", stmt)
+            require(b, bool_op("not", holds), "GUARD_RAISES", stmt)
             b.env.update(narrowed_unions(b.env, bool_op("not", holds)))
             lower_block(ctx, rest, live)
             return
     outer = dict(b.env)
-    fresh, others = frozenset(b.fresh), dict(b.others)
-    with b.where(raw):
+    fresh, others = frozenset(b.buffers.fresh), dict(b.buffers.of_sibling_branch)
+    with assuming(b, raw):
         then, then_env = lower_branch(ctx, body, live, outer, raw)
-    b.others = others | arrays_made_since(b, fresh, then_env)
-    with b.where(bool_op("not", raw)):
+    b.buffers.of_sibling_branch = others | arrays_made_since(b, fresh, then_env)
+    with assuming(b, bool_op("not", raw)):
         other, other_env = lower_branch(ctx, orelse, live, outer, bool_op("not", raw))
-    b.others = others
+    b.buffers.of_sibling_branch = others
     yields: list[Yield] = []
     changed = names_assigned(body) | names_assigned(orelse)
     arrays = merge_arrays(ctx, changed & live, cond, then_env, other_env, yields)
@@ -310,13 +312,13 @@ def lower_branch(
     """
     b = ctx.b
     out: list[Stmt] = []
-    b.branches += 1
+    b.path.branches += 1
     b.env.update(narrowed_unions(b.env, cond))
     with b.into(out):
         lower_block(ctx, block, live)
         if again is not None:
             b.env[CONTINUE_FLAG] = Num(lower_test(ctx, again), weak="bool")
-    b.branches -= 1
+    b.path.branches -= 1
     env = dict(b.env)
     b.env.clear()
     b.env.update(outer)
@@ -370,7 +372,7 @@ def note_growth(
         grown = [growth_from(ctx, s, base) for s in sides]
         if all(g is not None for g in grown):
             lows, highs = zip(*(g for g in grown if g is not None), strict=True)
-            b.deltas[var] = (base, (min(lows), max(highs)))
+            b.ranges.deltas[var] = (base, (min(lows), max(highs)))
             return
 
 

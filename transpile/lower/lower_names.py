@@ -31,10 +31,12 @@ from .lists.list_arguments import take_list_items
 from .scalars.scalar_arithmetic import binary_operation
 from .scalars.tagged_unions import lower_number
 from .state.dispatch import lower_value
+from .state.guards_and_checks import add_guard, require
 from .state.ir_builder import kernel_param
 from .state.lowering_state import Lowering
 from .state.outer_names import is_outer_none, resolve_guarded
 from .state.symbol_values import Absent, ArrayRef, RecordArrayRef, Unbound, UnionValue, Value
+from .state.value_ranges import integer_num
 
 __all__ = [
     "add_param", "array_attribute", "bound_cases", "complex_part_param", "guard_int_params",
@@ -63,7 +65,7 @@ def add_param(
         b.params[name] = Param(name, ty.dtype)
         return scalar_param_value(ctx, name, ty)
     b.params[name] = kernel_param(name, ty)
-    shape = tuple(b.integer_num(Dim(name, k), LENGTH) for k in range(ty.rank))
+    shape = tuple(integer_num(b, Dim(name, k), LENGTH) for k in range(ty.rank))
     return ArrayRef(name, ty.dtype, ty.unit, shape)
 
 
@@ -94,12 +96,12 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
     for name, binding in ctx.b.bindings.items():
         ty = getattr(binding, "type", None)
         if ty == ScalarType("i64", weak=True) or (
-            ty == ScalarType("i64") and name in ctx.b.relied
+            ty == ScalarType("i64") and name in ctx.b.ranges.relied
         ):
             var = Var(name, "i64")
             for op, limit in (("ge", ARGUMENT[0]), ("le", ARGUMENT[1])):
-                ctx.b.guard(
-                    Call(op, (var, int_constant(limit)), "bool"), "GUARD_INT_RANGE", tree
+                add_guard(
+                    ctx.b, Call(op, (var, int_constant(limit)), "bool"), "GUARD_INT_RANGE", tree
                 )
 
 
@@ -192,7 +194,7 @@ def require_bound(ctx: Lowering, name: str, node: ast.AST) -> bool:
     elif isinstance(got, UnionValue):
         for c in got.cases:
             if c.value is Absent.UNBOUND:
-                ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+                require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     return got is not None
 
 
@@ -211,7 +213,7 @@ def lower_bare_name(ctx: Lowering, node: ast.Name | ast.Attribute) -> None:
 def value_if_bound(ctx: Lowering, name: str, got: Unbound, node: ast.AST) -> Num:
     if got.value is None or got.needed is None:
         return refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
-    ctx.b.require(got.needed, "GUARD_EMPTY", node)
+    require(ctx.b, got.needed, "GUARD_EMPTY", node)
     return got.value
 
 
@@ -244,7 +246,7 @@ def array_attribute(ctx: Lowering, array: ArrayRef, node: ast.Attribute) -> Any:
                     Num(n.ir, weak="i64", linear=n.linear, interval=(0, 1 << 20)),
                     node,
                 )
-            return ctx.b.integer_num(out.ir, LENGTH) if out.linear is None else out
+            return integer_num(ctx.b, out.ir, LENGTH) if out.linear is None else out
         case _:
             return refuse(
                 "LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` cannot be compiled", node

@@ -50,6 +50,7 @@ from .lists.list_results import (
 from .scalars.scalar_arithmetic import as_numpy_if_loops_ran
 from .scalars.tagged_unions import lower_real, union_cases
 from .state.dispatch import lower_array, lower_scalar, lower_value
+from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
 from .state.outer_names import resolve_guarded, resolve_object
 from .state.symbol_values import (
@@ -190,7 +191,7 @@ def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
     array = None if of is None or not isinstance(of, ast.Name) else lower_array(ctx, of)
     if array is None or not isinstance(ctx.b.bindings.get(array.name), Allocated):
         return None
-    returned = None if array.places or ctx.b.frames else reshaped_result(ctx, node)
+    returned = None if array.places or ctx.b.path.frames else reshaped_result(ctx, node)
     return None if returned is None else FinishedList(returned, None)
 
 
@@ -233,15 +234,15 @@ def attributes_result(
 def array_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
     if array.kinds:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` is a list in a list", node)
-    if array.name in ctx.b.roomy:
+    if array.name in ctx.b.buffers.roomy:
         refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
-    if array.name in ctx.b.cut:
+    if array.name in ctx.b.buffers.cut:
         others = ctx.arrays.returned_whole if array.places else ctx.arrays.viewed
         (ctx.arrays.viewed if array.places else ctx.arrays.returned_whole).add(array.name)
         if array.name in others:  # which would leave the view without memory
             said = f"`{ast.unparse(node)}` is cut to its length, and a view of it returned"
             refuse("LOWER_UNSUPPORTED", said, node)
-    if array.name in ctx.b.cut and not array.places:
+    if array.name in ctx.b.buffers.cut and not array.places:
         return ArrayResult(array.name, result_slot(ctx, "i64", array.shape[0]), array.dtype)
     if array.places:
         return view_result(ctx, array, node)
@@ -261,7 +262,7 @@ def refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
         shaped = reshaping(e, resolve_object(ctx, e.func)) if isinstance(e, ast.Call) else None
         e = shaped[0] if shaped else e
         got = ctx.b.env.get(e.id) if isinstance(e, ast.Name) else None
-        if isinstance(got, ArrayRef) and (got.places or got.name in ctx.b.cut):
+        if isinstance(got, ArrayRef) and (got.places or got.name in ctx.b.buffers.cut):
             if got in seen:
                 refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(e)}` is returned twice", e)
             seen.append(got)
@@ -330,7 +331,7 @@ def union_result(ctx: Lowering, cases: Sequence[UnionCase], node: ast.expr) -> R
     here = [c for c in cases if c.value is not Absent.UNBOUND]
     for c in cases:
         if c.value is Absent.UNBOUND:
-            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+            require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     value = here[0].value
     if not isinstance(value, (Num, Absent)):
         return refuse("LOWER_JOIN", f"`{ast.unparse(node)}` is one of several arrays", node)

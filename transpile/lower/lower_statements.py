@@ -52,6 +52,7 @@ from .scalars.lower_calls import refuse_library_call
 from .scalars.lower_expressions import lower_test
 from .scalars.tagged_unions import bind_scalar, for_each_case, lower_number, narrowed_unions
 from .state.dispatch import lower_array, lower_block, lower_scalar, lower_value
+from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
 from .state.outer_names import resolve_object
 from .state.symbol_values import (
@@ -62,6 +63,7 @@ from .state.symbol_values import (
     Value,
     type_texts,
 )
+from .state.value_ranges import bind_num
 
 __all__ = [
     "STATEMENTS", "bind_name", "lower_assignment", "lower_augmented_assignment",
@@ -239,7 +241,7 @@ def statements_unless_raised(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt
             cond, rest = FALSE, []
         case _:
             return None
-    ctx.b.require(cond, "GUARD_RAISES", stmt)
+    require(ctx.b, cond, "GUARD_RAISES", stmt)
     ctx.b.env.update(narrowed_unions(ctx.b.env, cond))
     return rest
 
@@ -266,7 +268,7 @@ def lower_replay_guard(ctx: Lowering, stmt: ReplayIf, live: frozenset[str]) -> N
         case test:
             alternatives = [test]
     for alternative in alternatives:
-        ctx.b.require(logical_not(lower_test(ctx, alternative)), "GUARD_SHAPE", stmt)
+        require(ctx.b, logical_not(lower_test(ctx, alternative)), "GUARD_SHAPE", stmt)
     lower_block(ctx, stmt.orelse, live)
 
 
@@ -275,7 +277,7 @@ def lower_name_assignment(ctx: Lowering, name: str, value: ast.expr, stmt: ast.s
     if bind_record_field(ctx, name, value) or bind_object_member(ctx, name, value):
         return
     if isinstance(value, ast.List) and not value.elts:
-        if b.frames or b.branches:
+        if b.path.frames or b.path.branches:
             refuse_unknown_length(name, "a list is made inside a loop or branch", stmt)
         if name in ctx.lists.builders:
             refuse_unknown_length(name, f"another list is made under the name `{name}`", stmt)
@@ -324,7 +326,7 @@ def bind_name(ctx: Lowering, name: str, n: Scalar) -> None:
         b.env[name] = bind_scalar(ctx, n, name)
         return
     keep = isinstance(n.ir, (Const, Var)) or (n.python_int and n.linear is not None)
-    b.env[name] = n if keep else b.rebind(n, name)
+    b.env[name] = n if keep else bind_num(b, n, name)
 
 
 def lower_stored_value(ctx: Lowering, value: ast.expr) -> Scalar:
@@ -360,9 +362,9 @@ def lower_versions(
     ctx: Lowering, apart: UnionValue, block: Sequence[ast.stmt], live: frozenset[str]
 ) -> None:
     """`block` for each array that a name in it may be."""
-    ctx.b.forks += 1
+    ctx.b.versions += 1
     lower_branches(ctx, deciding_condition(apart.cases), block, block, block[0], live)
-    ctx.b.forks -= 1
+    ctx.b.versions -= 1
 
 
 STATEMENTS: dict[type[ast.stmt], Callable[[Lowering, Any, frozenset[str]], None]] = {

@@ -20,6 +20,7 @@ from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_object
 from ..state.path_conditions import condition_atoms
 from ..state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
+from ..state.value_ranges import linear_form
 from .array_allocators import is_allocator
 
 __all__ = [
@@ -112,7 +113,8 @@ def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[Uni
             if of.places or of.kinds or not all(b.invariant(n.ir) for n in of.shape):
                 return ()
             lengths = tuple(
-                Num(n.ir, weak="i64", linear=b.linear(n.ir), interval=LENGTH) for n in of.shape
+                Num(n.ir, weak="i64", linear=linear_form(b, n.ir), interval=LENGTH)
+                for n in of.shape
             )
             c = replace(c, value=replace(of, shape=lengths))
         out.append(c)
@@ -161,7 +163,7 @@ class NewAliasStates(Exception):
     def __init__(self, b: IRBuilder, whens: Mapping[AliasState, Expr] | None) -> None:
         super().__init__()
         self.states = tuple(whens) if whens is not None else None
-        self._made = dict(b.made)
+        self._made = dict(b.buffers.made)
         self._params, self._bindings = dict(b.params), dict(b.bindings)
 
     def keep(self, b: IRBuilder) -> bool:
@@ -175,10 +177,10 @@ class NewAliasStates(Exception):
             return False
         for name in sorted(new):
             b.params[name], b.bindings[name] = self._params[name], self._bindings[name]
-        b.fresh |= fresh
+        b.buffers.fresh |= fresh
         b.names |= new
         for call, made in self._made.items():
-            b.made[call] = tuple(of for of in made if of.name in b.params)
+            b.buffers.made[call] = tuple(of for of in made if of.name in b.params)
         return True
 
 
@@ -223,7 +225,7 @@ def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
         case ast.Assign(targets=[ast.Name()], value=ast.Name()):
             return None
         case ast.Assign(value=ast.Call(func=func)) if (
-            ctx.b.frames and is_allocator(resolve_object(ctx, func))
+            ctx.b.path.frames and is_allocator(resolve_object(ctx, func))
         ):
             return first_ambiguous_array(ctx.b, sorted(ctx.b.env))
     return first_ambiguous_array(ctx.b, names_needing_alias(ctx, stmt))

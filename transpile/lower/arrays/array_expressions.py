@@ -17,6 +17,7 @@ from ..lists.list_builders import finished_list
 from ..lower_names import lower_name
 from ..scalars.tagged_unions import feasible_cases
 from ..state.dispatch import lower_array
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.symbol_values import Absent, ArrayRef, FinishedList, ListRef, UnionValue
@@ -100,13 +101,13 @@ def array_of_call(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
 
 def _only_array(ctx: Lowering, of: UnionValue, node: ast.Name) -> ArrayRef | None:
     """The only array that a name may be here; where it is none, Python must answer."""
-    cases = feasible_cases(of.cases, ctx.b.path)
+    cases = feasible_cases(of.cases, ctx.b.path.condition)
     arrays = [c.value for c in cases if isinstance(c.value, ArrayRef)]
     if len(arrays) != 1:
         return None
     for c in cases:
         if isinstance(c.value, Absent):
-            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+            require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     return arrays[0]
 
 

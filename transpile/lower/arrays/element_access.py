@@ -21,6 +21,7 @@ from ..scalars.scalar_operands import as_array_item
 from ..scalars.tagged_unions import for_each_case, lower_real, require_one_type
 from ..state.dispatch import lower_array, lower_value
 from ..state.lowering_state import Lowering
+from ..state.path_conditions import may_never_run
 from ..state.symbol_values import ArrayRef, Scalar, UnionValue
 from .capacity_bounds import upper_bound
 from .record_arrays import lower_field
@@ -127,14 +128,14 @@ def require_field_array(
 def load_if_in_bounds(ctx: Lowering, needed: Expr, load: Load) -> Expr:
     """An element under a name, read where `needed` holds."""
     b, hint = ctx.b, f"{load.array}_at"
-    if not b.lazy and b.unsure.isdisjoint(walk(needed)):
+    if not may_never_run(b) and b.buffers.maybe_absent.isdisjoint(walk(needed)):
         return b.bind(load, hint)
     zero = Const(DTYPES[load.dtype].numpy.type(0).item(), load.dtype)
     y = Yield(b.name(hint), load, zero)
     b.emit(If(needed, (), (), (y,), span=load.span))
     value = Var(y.name, load.dtype)
     if (above := upper_bound(b, load)) is not None:
-        b.most[value] = above
+        b.numbers.upper_bounds[value] = above
     return value
 
 

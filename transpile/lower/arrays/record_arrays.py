@@ -20,6 +20,7 @@ from ...types.value_types import PARTS, ArgType, ArrayType, Constant, Opaque, Re
 from ..state.dispatch import lower_array, lower_value
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ArrayRef, AxisStride, RecordArrayRef
+from ..state.value_ranges import linear_num
 from .alias_states import array_of_common_shape
 from .strided_views import lower_view
 
@@ -50,7 +51,7 @@ def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
 def bind_object_member(ctx: Lowering, name: str, value: ast.expr) -> bool:
     """Takes note of ``name = p.part``, of an object that is an argument; whether it is that."""
     ty = access_path_type(value, ctx.types)
-    if name in ctx.b.env or ctx.b.frames or ctx.b.branches or not isinstance(
+    if name in ctx.b.env or ctx.b.path.frames or ctx.b.path.branches or not isinstance(
         ty, (ArrayType, ScalarType, Constant)
     ) or (isinstance(ty, ScalarType) and ty.dtype in PARTS):
         return False
@@ -145,7 +146,7 @@ def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] |
     whole = field_array(ctx, field, node)
     if ref.view is None:
         return whole, None
-    start, own = ctx.b.from_linear(LinearForm()), whole.shape[ref.type.rank :]
+    start, own = linear_num(ctx.b, LinearForm()), whole.shape[ref.type.rank :]
     beyond = (AxisStride(ref.view.rank + k, start) for k in range(len(own)))
     places, shape = (*ref.view.places, *beyond), (*ref.view.shape, *own)
     return replace(whole, unit=None, shape=shape, places=places), ref.needed

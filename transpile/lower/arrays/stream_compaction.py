@@ -22,6 +22,7 @@ from ..scalars.tagged_unions import lower_real
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name, resolve_guarded, resolve_object
 from ..state.symbol_values import ArrayRef
+from ..state.value_ranges import integer_num
 from .array_allocators import allocation_type
 from .capacity_bounds import capacity_bound
 from .element_access import convert_to_item
@@ -146,7 +147,7 @@ def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> 
     size = f"{host_expression(most)} + {VECTOR_STORE_SLACK}"
     said = f"_np.empty({size}, {ELEMENTS[ty.dtype].numpy.str!r})"
     b.allocate(name, said, ty)
-    b.cut.add(name)
+    b.buffers.cut.add(name)
     b.env[found.array] = ArrayRef(name, ty.dtype, 0, (length,))
     b.env[found.counter] = constant(0)
     ctx.lists.counters.add(found.counter)
@@ -157,8 +158,8 @@ def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> 
         del ctx.arrays.appending[found.array]
     count = b.env[found.counter]
     assert isinstance(count, Num)
-    count = b.integer_num(count.ir, LENGTH)
-    b.most[count.ir] = most
+    count = integer_num(b, count.ir, LENGTH)
+    b.numbers.upper_bounds[count.ir] = most
     b.env[found.counter] = count
     b.env[found.array] = ArrayRef(name, ty.dtype, 0, (count,))
 

@@ -18,11 +18,13 @@ from ...types.typed_values import Num, bool_op, cast, constant
 from ...types.value_types import PARTS
 from ..scalars.tagged_unions import lower_real
 from ..state.dispatch import lower_array
+from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_object
 from ..state.path_conditions import is_nonnegative
 from ..state.symbol_values import ArrayRef, AxisStride, FinishedList, ListRef
+from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 from .subscript_bounds import axis_subscripts, in_bounds_subscript
 
 __all__ = [
@@ -46,7 +48,7 @@ def compose_view(
 ) -> ArrayRef:
     """`array` with each of its axes at one subscript, or along an axis of the view."""
     own = array.places or tuple(
-        AxisStride(k, b.from_linear(LinearForm())) for k in range(array.rank)
+        AxisStride(k, linear_num(b, LinearForm())) for k in range(array.rank)
     )
     places: list[Num | AxisStride] = []
     for p in own:
@@ -63,7 +65,7 @@ def compose_view(
 
 def transposed_view(b: IRBuilder, array: ArrayRef, order: Sequence[int] | None = None) -> ArrayRef:
     """``array.T``, or ``array.transpose(*order)``"""
-    order, start = order or range(array.rank)[::-1], b.from_linear(LinearForm())
+    order, start = order or range(array.rank)[::-1], linear_num(b, LinearForm())
     axes = [AxisStride(order.index(k), start) for k in range(array.rank)]
     return compose_view(b, array, axes, [array.shape[k] for k in order])
 
@@ -73,14 +75,14 @@ def complex_part_view(b: IRBuilder, array: ArrayRef, name: str) -> ArrayRef | No
     if array.dtype not in PARTS:
         return array if name == "real" else None
     own = array.places or tuple(
-        AxisStride(k, b.from_linear(LinearForm())) for k in range(array.rank)
+        AxisStride(k, linear_num(b, LinearForm())) for k in range(array.rank)
     )
-    at = b.from_linear(LinearForm({}, int(name == "imag")))
+    at = linear_num(b, LinearForm({}, int(name == "imag")))
     return replace(array, dtype=PARTS[array.dtype], unit=None, places=(*own, at))
 
 
 def _shifted(b: IRBuilder, along: AxisStride, n: Num) -> Num:
-    return b.from_linear(_linear(b, along.start) + _times(b, _linear(b, n), along.step))
+    return linear_num(b, _linear(b, along.start) + _times(b, _linear(b, n), along.step))
 
 
 def _product(b: IRBuilder, p: int | Num, q: int | Num) -> int | Num:
@@ -90,7 +92,7 @@ def _product(b: IRBuilder, p: int | Num, q: int | Num) -> int | Num:
     if isinstance(p, int) and isinstance(q, int):
         return p * q
     assert isinstance(p, Num)
-    return b.from_linear(_times(b, _linear(b, p), q))
+    return linear_num(b, _times(b, _linear(b, p), q))
 
 
 def _times(b: IRBuilder, n: LinearForm, step: int | Num) -> LinearForm:
@@ -115,10 +117,10 @@ def slice_bounds(
     length = _named(b, _maximum(b, room, LinearForm()), "size")
     by = LinearForm({}, abs(step)) if isinstance(step, int) else _linear(b, step)
     if by != LinearForm({}, 1):
-        most = b.from_linear(length + by + LinearForm({}, -1)).ir
+        most = linear_num(b, length + by + LinearForm({}, -1)).ir
         count = Call("floordiv", (most, by.expr()), "i64")
-        length = _named(b, b.integer_num(count, LENGTH).linear or LinearForm(), "size")
-    return b.from_linear(length), b.from_linear(_named(b, start, "start"))
+        length = _named(b, integer_num(b, count, LENGTH).linear or LinearForm(), "size")
+    return linear_num(b, length), linear_num(b, _named(b, start, "start"))
 
 
 def _slice_bound(
@@ -133,14 +135,14 @@ def _slice_bound(
         wrapped = _maximum(b, wrapped, least)
     else:
         plain = _minimum(b, plain, most)
-    if b.low(v) >= 0:
+    if min_value(b, v) >= 0:
         return plain
-    if b.high(v) < 0:
+    if max_value(b, v) < 0:
         return wrapped
     negative = Call("lt", (v.expr(), int_constant(0)), "bool")
     e = Call("select", (negative, wrapped.expr(), plain.expr()), "i64")
-    ends = [*b.from_linear(wrapped).interval, *b.from_linear(plain).interval]
-    return b.integer_num(e, (min(ends), max(ends))).linear or LinearForm()
+    ends = [*linear_num(b, wrapped).interval, *linear_num(b, plain).interval]
+    return integer_num(b, e, (min(ends), max(ends))).linear or LinearForm()
 
 
 def _maximum(b: IRBuilder, p: LinearForm, q: LinearForm) -> LinearForm:
@@ -166,8 +168,8 @@ def _named(b: IRBuilder, e: LinearForm, hint: str) -> LinearForm:
     simple = all(not isinstance(atom, Call) for atom in e.terms)
     if simple or b.invariant(e.expr()):
         return e
-    interval = b.from_linear(e).interval
-    return b.integer_num(b.bind(e.expr(), hint), interval).linear or LinearForm()
+    interval = linear_num(b, e).interval
+    return integer_num(b, b.bind(e.expr(), hint), interval).linear or LinearForm()
 
 
 def _linear(b: IRBuilder, n: Num) -> LinearForm:
@@ -182,7 +184,7 @@ def slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
     if n.linear is not None:
         return n.linear
     e = n.ir if isinstance(n.ir, Const) else b.bind(cast(n.ir, "i64"), "bound")
-    return b.integer_num(e, n.range).linear or LinearForm()
+    return integer_num(b, e, n.range).linear or LinearForm()
 
 
 def refuse_list_slice(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> None:
@@ -249,10 +251,10 @@ def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
         if not isinstance(p, ast.Slice)
     )
     for length in lengths if needed is not None else ():
-        if length.linear is None or ctx.b.low(length.linear) < 1:
+        if length.linear is None or min_value(ctx.b, length.linear) < 1:
             if not ctx.b.invariant(length.ir):
                 refuse_out_of_bounds(node)
-            ctx.b.guard(Call("ge", (length.ir, int_constant(1)), "bool"), "GUARD_BOUNDS", node)
+            add_guard(ctx.b, Call("ge", (length.ir, int_constant(1)), "bool"), "GUARD_BOUNDS", node)
     return found
 
 
@@ -295,10 +297,10 @@ def lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
     b, linear = ctx.b, slice_integer(ctx.b, n, node)
     if not linear.terms and linear.constant:
         return linear.constant
-    b.require(Call("ge", (linear.expr(), int_constant(1)), "bool"), "GUARD_INT_RANGE", node)
+    require(b, Call("ge", (linear.expr(), int_constant(1)), "bool"), "GUARD_INT_RANGE", node)
     some = Call("max", (linear.expr(), int_constant(1)), "i64")
     step = b.bind(Call("min", (some, int_constant(LENGTH[1])), "i64"), "step")
-    return b.integer_num(step, (1, LENGTH[1]))
+    return integer_num(b, step, (1, LENGTH[1]))
 
 
 def refuse_out_of_bounds(node: ast.AST) -> NoReturn:

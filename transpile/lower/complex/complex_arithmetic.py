@@ -30,8 +30,10 @@ from ..scalars.scalar_arithmetic import (
     require_exact_as_float,
 )
 from ..scalars.scalar_operands import convert_operand, truth_value, with_result_type
-from ..state.float_exceptions import SilentException
+from ..state.guards_and_checks import require
+from ..state.ir_builder import SilentException
 from ..state.lowering_state import Lowering
+from ..state.path_conditions import apply_op
 from .complex_formulas import (
     COMPLEX_OPS,
     ComplexParts,
@@ -166,21 +168,23 @@ def apply_operator(
     if ty.weak:
         require_old_complex_rules(ctx, x, y, name, node)
     if name == "div" and ty.weak:
-        ctx.b.require(is_nonzero(c), "GUARD_DIVISION", node)
+        require(ctx.b, is_nonzero(c), "GUARD_DIVISION", node)
     steps = ComplexSteps(ctx.b)
     parts = COMPLEX_OPS["fused mul" if fused else name](a, c, steps, python=ty.weak)
     if not ty.weak or open_:
         certain = not (open_ or is_reassociated_fold(ctx, x, y))
         parts = steps.warned(name, parts, spelled, node, certain=certain)
     if ty.weak or open_:
-        ctx.b.silent += map(SilentException, OPS[name].raises)
+        ctx.b.warnings.silent += map(SilentException, OPS[name].raises)
     return with_complex_type(ctx, parts, ty, open_, name, x, y, node)
 
 
 def is_reassociated_fold(ctx: Lowering, *numbers: Num | ComplexPair) -> bool:
     """Whether a fold that may be reassociated goes on: it may raise where Python does not."""
     parts = [part.ir for n in numbers if isinstance(n, ComplexPair) for part in (n.re, n.im)]
-    return ctx.b.told is None and any(e in ctx.b.accumulators for e in parts)
+    return ctx.b.warnings.raised_array is None and any(
+        e in ctx.b.numbers.accumulators for e in parts
+    )
 
 
 def complex_result_type(
@@ -280,7 +284,7 @@ def complex_power_operation(
         one = ComplexParts(Const(1.0, "f64"), zero)
         out = ComplexParts(*map(ctx.b.bind, COMPLEX_OPS["mul"](one, square, do, python=True)))
         infinite = bool_op("or", *(Call("isinf", (e,), "bool") for e in out))
-        ctx.b.require(bool_op("not", infinite), "GUARD_RAISES", node)
+        require(ctx.b, bool_op("not", infinite), "GUARD_RAISES", node)
         return with_complex_type(ctx, out, ty, open_, "mul", x, x, node)
     certain = not (either or is_reassociated_fold(ctx, x))
     square = do.warned("mul", square, spelled, node, certain=certain)
@@ -315,12 +319,12 @@ def complex_magnitude(
     if x.strong and x.weak and dtype != "f64" and not x.simple:
         refuse("LOWER_JOIN", "the operand has one of two types, depending on the data", node)
     parts = [ctx.b.bind(convert_operand(ctx.b, p, dtype, node)) for p in (x.re, x.im)]
-    size = ctx.b.apply("hypot", *parts)
-    if x.weak == "c128" and ctx.b.told is not None:
+    size = apply_op(ctx.b, "hypot", *parts)
+    if x.weak == "c128" and ctx.b.warnings.raised_array is not None:
         size, inf = ctx.b.bind(size, "size"), Const(math.inf, dtype)
         given = (Call("eq", (Call("abs", (p,), dtype), inf), "bool") for p in parts)
         fits = bool_op("or", Call("ne", (size, inf), "bool"), bool_op("or", *given))
-        ctx.b.require(fits, "GUARD_RAISES", node)
+        require(ctx.b, fits, "GUARD_RAISES", node)
     elif x.weak == "c128":
         ctx.b.strict.add("over")
     weak = "f64" if x.weak == "c128" else x.weak

@@ -18,8 +18,11 @@ from ..scalars.callable_ops import COMPARISONS, OPERATORS, UFUNCS
 from ..scalars.lower_expressions import compare_numbers
 from ..scalars.scalar_operands import result_type, round_to_float
 from ..scalars.tagged_unions import lower_number
+from ..state.float_exceptions import with_warnings
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
+from ..state.path_conditions import apply_op
 from .complex_arithmetic import (
     apply_operator,
     as_complex_parts,
@@ -102,7 +105,7 @@ def lower_complex_call(
     if ty is not None and len(args) == 1 and isinstance(x, ComplexPair):
         if function in (np.abs, np.absolute):
             parts = (cast(p.ir, ty.dtype) for p in (x.re, x.im))
-            return Num(ctx.b.apply("hypot", *parts), strong=ty.dtype)
+            return Num(apply_op(ctx.b, "hypot", *parts), strong=ty.dtype)
         if function in _PART:
             return real_or_imaginary_part(ctx, _PART[function], x, node)
         if function in (np.conj, np.conjugate):
@@ -115,8 +118,10 @@ def lower_complex_call(
             return Num(complex_truth(ctx, x), weak="bool")
         if function is np.angle and not x.mixed:
             given = cast(x.im.ir, ty.dtype), cast(x.re.ir, ty.dtype)
-            angle = ctx.b.apply("atan2", *given)
-            return Num(ctx.b.warned("atan2", given, angle, "arctan2", node), strong=ty.dtype)
+            angle = apply_op(ctx.b, "atan2", *given)
+            return Num(
+                with_warnings(ctx.b, "atan2", given, angle, "arctan2", node), strong=ty.dtype
+            )
         if function in COMPLEX_FUNCTIONS and not x.mixed:
             return numpy_complex_function(ctx, function, x, ty, node)
         if function in _TESTS:
@@ -151,11 +156,11 @@ def cmath_function(
         refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
     fits = bool_op("and", *(Call("isfinite", (e,), "bool") for e in (re, im)))
     if function is cmath.phase:
-        ctx.b.require(fits, "GUARD_RAISES", node)
-        return Num(ctx.b.apply("atan2", im, re), weak="f64")
+        require(ctx.b, fits, "GUARD_RAISES", node)
+        return Num(apply_op(ctx.b, "atan2", im, re), weak="f64")
     small = Call("le", (re, Const(708.0, "f64")), "bool")
-    ctx.b.require(bool_op("and", fits, small), "GUARD_RAISES", node)
-    parts = (ctx.b.bind(ctx.b.apply(f"cexp_{part}", re, im)) for part in ("re", "im"))
+    require(ctx.b, bool_op("and", fits, small), "GUARD_RAISES", node)
+    parts = (ctx.b.bind(apply_op(ctx.b, f"cexp_{part}", re, im)) for part in ("re", "im"))
     whole, imaginary = (Num(e, weak="f64") for e in parts)
     return ComplexPair(whole, imaginary)
 

@@ -102,8 +102,8 @@ def join_complex_parts(ctx: Lowering, re: Num, im: Num, name: str) -> Num | Comp
         refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
     if im.python_int:
         return replace(re, ir=cast(re.ir, "i64")) if re.python_int else re
-    doubtful = name in ctx.b.doubtful and im.ir not in ctx.b.sure
-    return ComplexPair(re, im, name not in ctx.b.varied, doubtful)
+    doubtful = name in ctx.b.complex.doubtful and im.ir not in ctx.b.complex.surely_complex
+    return ComplexPair(re, im, name not in ctx.b.complex.varied, doubtful)
 
 
 def split_complex_value(
@@ -119,11 +119,11 @@ def split_complex_value(
     if isinstance(n, Num) and not simple:
         refuse("LOWER_JOIN", "a name has real values here, and complex ones elsewhere", node)
     if n.weak and not simple:
-        ctx.b.varied.add(name)
+        ctx.b.complex.varied.add(name)
     if n.doubtful if isinstance(n, ComplexPair) else python:
-        ctx.b.doubtful.add(name)
+        ctx.b.complex.doubtful.add(name)
     elif isinstance(im.ir, Var):
-        ctx.b.sure.add(im.ir)
+        ctx.b.complex.surely_complex.add(im.ir)
     if isinstance(n, ComplexPair):
         return re, im
     re = replace(re, ir=cast(re.ir, "f64"), weak="f64" if python else n.weak)

@@ -21,6 +21,7 @@ from ..scalars.tagged_unions import lower_number
 from ..state.list_state import ListBuilder
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ListRef
+from ..state.value_ranges import integer_num
 from .list_builders import appends_once
 
 __all__ = [
@@ -48,7 +49,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
     if built is None or b.env.get(name) != ListRef(name):
         refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list made here", stmt)
     if appends_once(ctx, name) and (
-        b.forks or (b.frames and capacity_of_items(ctx, b.frames[-1].trips))
+        b.versions or (b.path.frames and capacity_of_items(ctx, b.path.frames[-1].trips))
     ):
         raise NeedsAppendCounter(name)
     number = lower_number(ctx, item)
@@ -56,12 +57,12 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
         append_complex(ctx, built, number, stmt)
         return
     value = as_list_item(ctx, built, number, stmt)
-    if not b.frames:
+    if not b.path.frames:
         refuse_unknown_length(name, f"`{name}.append` stands outside a loop", stmt)
     buffer = list_buffer(ctx, built, stmt)
     if appends_once(ctx, name):
-        b.emit(Store(buffer, (b.frames[-1].var,), value, span=span_of(stmt)))
-        built.length = b.integer_num(b.frames[-1].trips)
+        b.emit(Store(buffer, (b.path.frames[-1].var,), value, span=span_of(stmt)))
+        built.length = integer_num(b, b.path.frames[-1].trips)
         return
     counter = b.env.get(f"#{name}")
     assert isinstance(counter, Num)
@@ -72,7 +73,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
 def append_complex(ctx: Lowering, built: ListBuilder, n: Num | ComplexPair, stmt: ast.stmt) -> None:
     """A complex number, in a list to which each iteration appends one."""
     b = ctx.b
-    if not (b.frames and appends_once(ctx, built.source)):
+    if not (b.path.frames and appends_once(ctx, built.source)):
         refuse("LOWER_COMPLEX", "a list of complex numbers grows by one each iteration", stmt)
     dtype, weak = built.target, False
     if dtype is None:
@@ -87,9 +88,9 @@ def append_complex(ctx: Lowering, built: ListBuilder, n: Num | ComplexPair, stmt
     built.dtype, built.weak = dtype, weak
     assert dtype is not None
     place = span_of(stmt)
-    index = (b.frames[-1].var,)
+    index = (b.path.frames[-1].var,)
     b.block.extend(element_stores(ctx, list_buffer(ctx, built, stmt), dtype, index, n, stmt, place))
-    built.length = b.integer_num(b.frames[-1].trips)
+    built.length = integer_num(b, b.path.frames[-1].trips)
 
 
 def as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> Expr:
@@ -110,7 +111,7 @@ def as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> E
     if flagged:
         built.flags = built.flags or ctx.b.name(f"{built.buffer}_py")
         flags = allocate_list_buffer(ctx, built.flags, "bool", max_executions(ctx, built, stmt))
-        ctx.b.emit(Store(flags, (ctx.b.frames[-1].var,), n.weak_now, span=span_of(stmt)))
+        ctx.b.emit(Store(flags, (ctx.b.path.frames[-1].var,), n.weak_now, span=span_of(stmt)))
     return n.ir
 
 
@@ -125,7 +126,7 @@ def list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
 def max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
     """How often a statement at this place is executed, at most."""
     factors = []
-    for frame in ctx.b.frames:
+    for frame in ctx.b.path.frames:
         trips, room = known_before_kernel(frame.trips, ctx.b), capacity_of_items(ctx, frame.trips)
         if trips is not None:
             factors.append(host_expression(Call("max", (trips, int_constant(0)), "i64")))

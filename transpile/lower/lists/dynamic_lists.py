@@ -22,10 +22,12 @@ from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, constant
 from ...types.value_types import ArrayType
 from ..scalars.tagged_unions import bind_scalar, cases_with_number, lower_real
 from ..state.dispatch import lower_scalar
+from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name
 from ..state.symbol_values import ArrayRef, Scalar, UnionCase, UnionValue
+from ..state.value_ranges import integer_num
 from .expand_dynamic_lists import POP_CALL, PUSH_CALL, buffer_names, counter_name
 
 __all__ = [
@@ -80,7 +82,7 @@ def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
         raise NewBufferType(name, BufferType(sure=False))
     array = allocate_buffer(ctx, name, held.dtype)
     flags = allocate_buffer(ctx, f"{name}_py", "bool") if held.mixed else None
-    shape = (ctx.b.integer_num(count.ir, LENGTH),)
+    shape = (integer_num(ctx.b, count.ir, LENGTH),)
     return ArrayRef(
         array, held.dtype, 0, shape, weak=held.weak, flags=flags, python=held.python,
         kinds=(list,),
@@ -120,7 +122,7 @@ def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) 
             assert isinstance(count, Num)
             less = Call("sub", (count.ir, int_constant(1)), "i64")
             rest = ctx.b.bind(Call("max", (less, int_constant(0)), "i64"), "count")
-            ctx.b.env[name] = ctx.b.integer_num(rest, LENGTH)
+            ctx.b.env[name] = integer_num(ctx.b, rest, LENGTH)
         case _:
             return False
     return True
@@ -147,15 +149,15 @@ def lower_push(ctx: Lowering, target: str, call: ast.Call, stmt: ast.stmt) -> No
     for name, array, item in zip(names, arrays, items, strict=True):
         value, apart, checks = encode_item(item, ctx.dynamic.types[name])
         for check in checks:
-            b.require(check, "GUARD_INT_RANGE", stmt)
+            require(b, check, "GUARD_INT_RANGE", stmt)
         stores.append(Store(array.name, (count.ir,), value, span=span_of(stmt)))
         if array.flags is not None:
             stores.append(Store(array.flags, (count.ir,), apart, span=span_of(stmt)))
     b.emit(If(ok, tuple(stores), (Store(ctx.dynamic.short_flag, (), TRUE),), span=span_of(stmt)))
-    b.require(ok, "GUARD_BOUNDS", stmt)
+    require(b, ok, "GUARD_BOUNDS", stmt)
     step = Call("select", (ok, int_constant(1), int_constant(0)), "i64")
     more = b.bind(Call("add", (count.ir, step), "i64"), "count")
-    b.env[target] = b.integer_num(more, LENGTH)
+    b.env[target] = integer_num(b, more, LENGTH)
 
 
 def lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:

@@ -21,6 +21,7 @@ from ..state.dispatch import lower_array
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name, resolve_guarded
 from ..state.symbol_values import ArrayRef
+from ..state.value_ranges import bind_num, integer_num
 from .item_stores import NeedsItemFlags, require_item_type
 from .list_arguments import list_items_of
 from .list_uses import does_not_escape
@@ -42,7 +43,7 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         return False
     if isinstance(value, ast.Tuple) and _has_item_stores(name, ctx.tree):
         refuse("LOWER_TYPE", f"`{name}` is a tuple, and items of it are set", value)
-    nums: list[Num] = [ctx.b.rebind(lower_real(ctx, e), "item") for e in items]
+    nums: list[Num] = [bind_num(ctx.b, lower_real(ctx, e), "item") for e in items]
     dtype = nums[0].dtype
     for n, e in zip(nums, items, strict=True):
         require_item_type(ctx, n, dtype, e)
@@ -99,7 +100,7 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         return False
     b, (times, item) = ctx.b, parts
     lengths = [lower_list_length(ctx, n, name) for n in times]
-    one = b.rebind(lower_real(ctx, item), "item")
+    one = bind_num(b, lower_real(ctx, item), "item")
     require_item_type(ctx, one, one.dtype, value)
     if one.strong is not None and one.dtype not in ("f64", "i64", "bool"):
         refuse("LOWER_TYPE", f"the items of `{name}` are of type {one.dtype}", value)
@@ -115,7 +116,7 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     ctx.fixed.repeated[array] = name
     shape = tuple(bind_list_length(ctx, n) for n in lengths)
     if any(known_before_kernel(n, b) is None for n in lengths):
-        b.roomy.add(array)
+        b.buffers.roomy.add(array)
     kinds = (list,) * len(shape)
     weak, unit = flags is None, len(shape) - 1
     b.env[name] = ArrayRef(
@@ -134,7 +135,7 @@ def lower_list_length(ctx: Lowering, times: ast.expr, name: str) -> Expr:
 def bind_list_length(ctx: Lowering, length: Expr) -> Num:
     if isinstance(length, Const):
         return constant(int(length.value))
-    return ctx.b.integer_num(ctx.b.bind(length, "length"), LENGTH)
+    return integer_num(ctx.b, ctx.b.bind(length, "length"), LENGTH)
 
 
 def fill_list_array(
@@ -193,7 +194,7 @@ def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
     made = ctx.b.env.get(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(made, ArrayRef) or not made.kinds or made.places:
         return None
-    if made.name in ctx.b.roomy:
+    if made.name in ctx.b.buffers.roomy:
         refuse("LOWER_UNSUPPORTED", f"the length of `{ast.unparse(node)}` is not known", node)
     dtype = made.python or made.dtype if made.flags else None
     return ListResult(made.name, None, made.weak, made.flags, dtype)

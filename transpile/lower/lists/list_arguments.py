@@ -13,6 +13,7 @@ from ...types.value_types import ArrayType, ListType
 from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name
 from ..state.symbol_values import ArrayRef
+from ..state.value_ranges import integer_num
 from .list_uses import escaping_uses
 
 __all__ = ["list_items_of", "new_list_items", "take_list_items"]
@@ -26,7 +27,7 @@ def take_list_items(
     known = (k.name for k in b.bindings.values() if isinstance(k, ListItems) and k.text == name)
     array = next(known, None) or new_list_items(ctx, name, ty, node, captured)
     rank = len(ty.kinds)
-    shape = tuple(b.integer_num(Dim(array, k), LENGTH) for k in range(rank))
+    shape = tuple(integer_num(b, Dim(array, k), LENGTH) for k in range(rank))
     return ArrayRef(array, ty.item.dtype, rank - 1, shape, weak=ty.item.weak, kinds=ty.kinds)
 
 

@@ -122,7 +122,7 @@ def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
 
 def finish_list(ctx: Lowering, source: str, call: ast.Call) -> FinishedList:
     b, built = ctx.b, ctx.lists.builders[source]
-    if b.frames or b.branches:
+    if b.path.frames or b.path.branches:
         refuse("LOWER_UNSUPPORTED", f"`{source}` is used before it is finished", call)
     returned = array_from_list(ctx, call, source)
     if built.length is None or built.dtype is None or not isinstance(returned, ArrayResult):

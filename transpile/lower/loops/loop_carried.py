@@ -16,6 +16,7 @@ from ..lower_names import lower_name
 from ..scalars.tagged_unions import MAX_CASES, NewCarriedTypes, case_type, union_cases
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionValue, Value
+from ..state.value_ranges import interval_of, linear_num, max_value, min_value
 
 __all__ = [
     "becomes_numpy_in_first", "entry_value", "first_guess", "growth_from", "growth_of",
@@ -100,17 +101,17 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
         known = Num(carry.var, carry.strong, carry.weak)
         return Unbound(known, carry.bound) if carry.partial else Unbound()
     if carry.step is not None:
-        return ctx.b.from_linear(induction_value(init, carry.step, LinearForm.of(frame.var)))
+        return linear_num(ctx.b, induction_value(init, carry.step, LinearForm.of(frame.var)))
     n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)
-    ctx.b.accumulators.add(carry.var)
+    ctx.b.numbers.accumulators.add(carry.var)
     if carry.turning and carry.weak:
         n = replace(n, is_weak=bool_op("and", _is_first_iteration(frame), init.weak_now))
-        ctx.b.starts[carry.var] = init
+        ctx.b.numbers.starts[carry.var] = init
     elif carry.flagged:
         n = replace(n, is_weak=carry.flag)
     if carry.var.dtype == "i64":
         interval = ANY if carry.bounded else INT64
-        ctx.b.intervals[carry.var] = interval
+        ctx.b.ranges.intervals[carry.var] = interval
         n = replace(n, linear=LinearForm.of(carry.var), interval=interval)
     return n
 
@@ -225,16 +226,16 @@ def growth_from(ctx: Lowering, linear: LinearForm | None, base: Expr) -> tuple[i
     lo = hi = 0
     while True:
         known = [
-            a for a, c in linear.terms.items() if c == 1 and a in ctx.b.deltas and a != base
+            a for a, c in linear.terms.items() if c == 1 and a in ctx.b.ranges.deltas and a != base
         ]
         if not known:
             break
-        origin, (dlo, dhi) = ctx.b.deltas[known[0]]
+        origin, (dlo, dhi) = ctx.b.ranges.deltas[known[0]]
         linear, lo, hi = linear.substitute(known[0], LinearForm.of(origin)), lo + dlo, hi + dhi
     rest = linear - LinearForm.of(base)
     if base in rest.terms:
         return None
-    return lo + ctx.b.low(rest), hi + ctx.b.high(rest)
+    return lo + min_value(ctx.b, rest), hi + max_value(ctx.b, rest)
 
 
 def growth_of(ctx: Lowering, end: Num, var: Var) -> tuple[int, int] | None:
@@ -247,12 +248,12 @@ def trips_within_range(
     """The trip count up to which an accumulator with these steps stays in its interval."""
     lo, hi = min(0, step[0]), max(0, step[1])
     start = init.interval if init.linear is not None else INT64
-    longest = ctx.b.interval(frame.trips)[1]
+    longest = interval_of(ctx.b, frame.trips)[1]
     if isinstance(frame.node, ast.While):
         reached = start[0] + longest * lo >= ANY[0] and start[1] + longest * hi <= ANY[1]
         return longest if reached else None
     longest = min(LENGTH[1], longest)
-    for trips in (min(longest, _SAFE_TRIPS),) if ctx.b.frames else (longest, _SAFE_TRIPS):
+    for trips in (min(longest, _SAFE_TRIPS),) if ctx.b.path.frames else (longest, _SAFE_TRIPS):
         if start[0] + trips * lo >= ANY[0] and start[1] + trips * hi <= ANY[1]:
             return trips
         if (

@@ -13,8 +13,10 @@ from ...frontend.core_nodes import is_search
 from ...types.linear_form import ANY, INT64, LinearForm, int_constant
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionCase, UnionValue, Value
+from ..state.value_ranges import interval_of
 from .loop_carried import growth_of, trips_within_range
 
 __all__ = [
@@ -143,7 +145,7 @@ def note_upper_bound(
             case Call("max" | "maximum", (first, e)) if first == c.var:
                 sides = upper_bound(ctx.b, init.ir), upper_bound(ctx.b, e)
                 if sides[0] is not None and sides[1] is not None:
-                    ctx.b.most[c.var] = Call("max", (sides[0], sides[1]), "i64")
+                    ctx.b.numbers.upper_bounds[c.var] = Call("max", (sides[0], sides[1]), "i64")
 
 
 def first_iteration_value(ctx: Lowering, c: LoopCarried, init: Num, some: Expr) -> Value:
@@ -156,7 +158,7 @@ def first_iteration_value(ctx: Lowering, c: LoopCarried, init: Num, some: Expr) 
     if some == TRUE:
         return Num(c.var, c.strong)
     empty = bool_op("and", bool_op("not", some), init.weak_now)
-    ctx.b.empty.add(bool_op("not", some))
+    ctx.b.numbers.zero_trip.add(bool_op("not", some))
     if c.exact:
         return Num(c.var, c.strong, c.weak, empty)
     if not np.can_cast(DTYPES[c.var.dtype].numpy, DTYPES[init.dtype].numpy):
@@ -177,14 +179,14 @@ def with_final_range(
     if c.var.dtype != "i64":
         return n
     b = ctx.b
-    b.intervals[c.var] = ANY if c.bounded else INT64
+    b.ranges.intervals[c.var] = ANY if c.bounded else INT64
     total = growth_of(ctx, end, c.var) if isinstance(end, Num) else None
     if init is not None and total is not None and c.bounded:
         trips = trips_within_range(ctx, total, init, frame)
         if trips is not None:
-            if b.interval(frame.trips)[1] > trips:
-                b.require(
-                    Call("le", (frame.trips, int_constant(trips)), "bool"),
+            if interval_of(b, frame.trips)[1] > trips:
+                require(
+                    b, Call("le", (frame.trips, int_constant(trips)), "bool"),
                     "GUARD_INT_RANGE",
                     frame.node,
                 )
@@ -196,7 +198,10 @@ def with_final_range(
             ):
                 ((atom, k),) = init.linear.terms.items()
                 if k == 1:
-                    b.deltas[c.var] = (atom, grown)
+                    b.ranges.deltas[c.var] = (atom, grown)
             elif init.linear is not None and not init.linear.terms:
-                b.intervals[c.var] = (init.interval[0] + grown[0], init.interval[1] + grown[1])
-    return replace(n, linear=LinearForm.of(c.var), interval=b.intervals[c.var])
+                b.ranges.intervals[c.var] = (
+                    init.interval[0] + grown[0],
+                    init.interval[1] + grown[1],
+                )
+    return replace(n, linear=LinearForm.of(c.var), interval=b.ranges.intervals[c.var])

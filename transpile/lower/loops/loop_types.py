@@ -33,7 +33,7 @@ from ..scalars.lower_expressions import lower_test
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
 from ..state.dispatch import lower_array
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import facts_from
+from ..state.path_conditions import facts_from, in_iteration, in_while_iteration
 from ..state.symbol_values import (
     ArrayRef,
     ListRef,
@@ -43,6 +43,7 @@ from ..state.symbol_values import (
     UnionValue,
     Value,
 )
+from ..state.value_ranges import linear_form, linear_num
 from .loop_carried import (
     entry_value,
     first_guess,
@@ -282,7 +283,7 @@ def lower_iteration_once(
     b.env.update(entries)
     for group in groups:
         b.env.update(group.gather(entries))
-    with b.iteration(frame), b.into(body):
+    with in_iteration(b, frame), b.into(body):
         target = _loop_target(frame.node)
         if target is not None and frame.element is not None:
             b.env[target] = frame.element(LinearForm.of(frame.var))
@@ -346,7 +347,7 @@ def while_condition_facts(
             for f in facts_from(b, lower_test(ctx, node.test))
             if not _names_in_linear(f, b.names - names)
         ]
-    return b.turn(facts, frozenset({frame.var, *(c.var for c in carries.values())}))
+    return in_while_iteration(b, facts, frozenset({frame.var, *(c.var for c in carries.values())}))
 
 
 def with_fresh_names(ctx: Lowering, name: str, carry: LoopCarried) -> LoopCarried:
@@ -375,7 +376,7 @@ def build_loop(
             if frame.exits:
                 after[name] = induction_value_at_exit(ctx, c, init, ends[name], frame, accs)
                 continue
-            after[name] = b.from_linear(induction_value(init, c.step, b.linear(frame.trips)))
+            after[name] = linear_num(b, induction_value(init, c.step, linear_form(b, frame.trips)))
             continue
         end = resolve_extremum(ends[name], body, b.name)
         accs += make_accumulators(ctx, c, inits[name], end, frame)

@@ -13,8 +13,10 @@ from ...frontend.refusal import refuse
 from ...types.linear_form import INT64, LENGTH, LinearForm, int_constant
 from ...types.typed_values import Num, cast
 from ..scalars.tagged_unions import lower_real
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
+from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 
 __all__ = [
     "RangeDomain", "bind_if_variant", "constant_step_trips", "length_of_range", "lower_range",
@@ -51,23 +53,29 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
     else:
         trips, count = constant_step_trips(ctx, start, stop, step.constant)
     count = count or LinearForm.of(trips)
-    if b.high(count) > LENGTH[1] or b.low(count) < INT64[0]:
+    if max_value(b, count) > LENGTH[1] or min_value(b, count) < INT64[0]:
         require_trip_limit(ctx, trips, call)
-    if b.low(count) < 0:
+    if min_value(b, count) < 0:
         trips = (
             int_constant(max(0, int(trips.value)))
             if isinstance(trips, Const)
             else Call("max", (trips, int_constant(0)), "i64")
         )
     if not isinstance(trips, Const):
-        b.intervals[trips] = (max(0, b.low(count)), min(max(0, b.high(count)), LENGTH[1]))
+        b.ranges.intervals[trips] = (
+            max(0, min_value(b, count)),
+            min(max(0, max_value(b, count)), LENGTH[1]),
+        )
     if not step.terms:
-        return RangeDomain(trips, count, lambda k: b.from_linear(start + k * step.constant))
-    ends = min(b.low(start), b.low(stop)), max(b.high(start), b.high(stop))
+        return RangeDomain(trips, count, lambda k: linear_num(b, start + k * step.constant))
+    ends = (
+        min(min_value(b, start), min_value(b, stop)),
+        max(max_value(b, start), max_value(b, stop)),
+    )
 
     def at(k: LinearForm) -> Num:
         gone = Call("mul", (k.expr(), by), "i64")
-        return b.integer_num(b.bind(Call("add", (start.expr(), gone), "i64"), "at"), ends)
+        return integer_num(b, b.bind(Call("add", (start.expr(), gone), "i64"), "at"), ends)
 
     return RangeDomain(trips, count, at)
 
@@ -76,7 +84,7 @@ def length_of_range(ctx: Lowering, node: ast.expr) -> Num | None:
     """The length of a range; None for anything else."""
     if not isinstance(node, ast.Call) or resolve_guarded(ctx, node.func) is not builtins.range:
         return None
-    return ctx.b.integer_num(lower_range(ctx, node).trips)
+    return integer_num(ctx.b, lower_range(ctx, node).trips)
 
 
 def constant_step_trips(
@@ -94,14 +102,14 @@ def constant_step_trips(
         else int_constant(ceil.constant // abs(step))
     )
     if not isinstance(trips, Const):
-        b.intervals[trips] = b.low(ceil) // abs(step), b.high(ceil) // abs(step)
+        b.ranges.intervals[trips] = min_value(b, ceil) // abs(step), max_value(b, ceil) // abs(step)
     return trips, LinearForm.of(trips)
 
 
 def nonzero_step(ctx: Lowering, step: LinearForm, call: ast.Call) -> Expr:
     """The step; where it is zero Python raises."""
     by, zero = bind_if_variant(ctx, step.expr(), "step"), int_constant(0)
-    ctx.b.require(Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
+    require(ctx.b, Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
     safe = Call("select", (Call("eq", (by, zero), "bool"), int_constant(1), by), "i64")
     return bind_if_variant(ctx, safe, "step")
 
@@ -109,10 +117,10 @@ def nonzero_step(ctx: Lowering, step: LinearForm, call: ast.Call) -> Expr:
 def variable_step_trips(ctx: Lowering, back: LinearForm, step: Expr) -> Expr:
     """How many steps lead from ``back`` to zero, if any, whichever way they go."""
     b = ctx.b
-    widest = max(abs(b.low(back)), abs(b.high(back)))
+    widest = max(abs(min_value(b, back)), abs(max_value(b, back)))
     steps = Call("floordiv", (back.expr(), step), "i64")
     trips = bind_if_variant(ctx, Call("neg", (steps,), "i64"), "trips")
-    b.intervals[trips] = (-widest, widest)
+    b.ranges.intervals[trips] = (-widest, widest)
     return trips
 
 
@@ -123,8 +131,8 @@ def bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
 
 def require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
     """Loops longer than memory are Python's."""
-    ctx.b.require(
-        Call("le", (trips, int_constant(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
+    require(
+        ctx.b, Call("le", (trips, int_constant(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
     )
 
 

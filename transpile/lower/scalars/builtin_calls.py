@@ -19,8 +19,12 @@ from ...types.typed_values import Num, bool_op, cast, constant
 from ..arrays.record_arrays import as_array_or_field
 from ..lists.list_builders import length_of_list
 from ..loops.trip_counts import length_of_range
+from ..state.float_exceptions import with_warnings
+from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
+from ..state.path_conditions import apply_op
 from ..state.symbol_values import Scalar
+from ..state.value_ranges import bind_num, integer_num
 from .integer_arithmetic import require_no_overflow
 from .lower_expressions import compare_numbers
 from .power_operator import operation_in_domain
@@ -83,12 +87,12 @@ def lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast.
     if all(n.python_int for n in args):
         name = "min" if op is ast.Lt else "max"
         whole = (n.ir if ctx.b.invariant(n.ir) else ctx.b.bind(n.ir) for n in args)
-        return ctx.b.integer_num(
-            functools.reduce(lambda p, q: Call(name, (p, q), "i64"), whole)
+        return integer_num(
+            ctx.b, functools.reduce(lambda p, q: Call(name, (p, q), "i64"), whole)
         )
-    out: Scalar = ctx.b.rebind(args[0], "best")
+    out: Scalar = bind_num(ctx.b, args[0], "best")
     for arg in args[1:]:
-        arg = ctx.b.rebind(arg, "next")
+        arg = bind_num(ctx.b, arg, "next")
         wins = for_each_case(
             ctx, lambda p, q: compare_numbers(ctx, op(), p, q, node), node, arg, out
         )
@@ -130,10 +134,10 @@ def round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
     if DTYPES[ty.dtype].kind != "f":
         return with_result_type(convert_operand(ctx.b, x, ty.dtype, node), ty, x)
     if count == 0:
-        return with_result_type(ctx.b.apply("rint", x.ir), ty, x)
+        return with_result_type(apply_op(ctx.b, "rint", x.ir), ty, x)
     scale = Const(float(np.array(10.0**count, DTYPES[ty.dtype].numpy)), ty.dtype)
     scaled = apply_with_warnings(ctx, "mul", (x.ir, scale), "multiply", node)
-    whole = ctx.b.apply("rint", scaled)
+    whole = apply_op(ctx.b, "rint", scaled)
     return with_result_type(apply_with_warnings(ctx, "div", (whole, scale), "divide", node), ty, x)
 
 
@@ -148,7 +152,7 @@ def round_python_float(ctx: Lowering, x: Num, count: int, node: ast.Call) -> Exp
     first = b.bind(Call("mul", (x.ir, scale), "f64"))
     second = b.bind(Call("fma", (x.ir, scale, Call("neg", (first,), "f64")), "f64"))
     size = Call("abs", (first,), "f64")
-    b.require(Call("lt", (size, Const(2.0**52, "f64")), "bool"), "GUARD_INT_RANGE", node)
+    require(b, Call("lt", (size, Const(2.0**52, "f64")), "bool"), "GUARD_INT_RANGE", node)
     whole = b.bind(Call("rint", (first,), "f64"))
     rest = b.bind(Call("sub", (first, whole), "f64"))
     for middle, beyond, step in ((0.5, "gt", 1.0), (-0.5, "lt", -1.0)):
@@ -162,7 +166,7 @@ def round_python_float(ctx: Lowering, x: Num, count: int, node: ast.Call) -> Exp
 def apply_with_warnings(
     ctx: Lowering, op: str, operands: tuple[Expr, ...], spelled: str, node: ast.Call
 ) -> Expr:
-    return ctx.b.warned(op, operands, ctx.b.apply(op, *operands), spelled, node)
+    return with_warnings(ctx.b, op, operands, apply_op(ctx.b, op, *operands), spelled, node)
 
 
 def lower_int(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
@@ -183,9 +187,9 @@ def to_python_int(
     low, high = Const(-_INT_LIMIT, e.dtype), Const(_INT_LIMIT, e.dtype)
     ok = bool_op("and", Call("ge", (whole, low), "bool"), Call("lt", (whole, high), "bool"))
     ok = ctx.b.bind(ok, "fits")
-    ctx.b.require(ok, "GUARD_INT_RANGE", node)
+    require(ctx.b, ok, "GUARD_INT_RANGE", node)
     safe = Call("select", (ok, whole, Const(0.0, e.dtype)), e.dtype)
-    return ctx.b.integer_num(cast(safe, "i64"))
+    return integer_num(ctx.b, cast(safe, "i64"))
 
 
 def widen_to_int64(ctx: Lowering, x: Num, node: ast.AST) -> Expr:
@@ -228,7 +232,7 @@ def lower_math_call(
     if op.result == "m":
         return Num(Call(op.name, tuple(operands), "bool"), weak="bool")
     if not op.raises:
-        return Num(ctx.b.apply(op.name, *operands), weak="f64")
+        return Num(apply_op(ctx.b, op.name, *operands), weak="f64")
     bound = tuple(ctx.b.bind(e) for e in operands)
     return Num(operation_in_domain(ctx, op.name, bound, node), weak="f64")
 

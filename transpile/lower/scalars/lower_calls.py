@@ -24,8 +24,11 @@ from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
 from ..complex.complex_split import COMPLEX_CALL, join_complex_parts
 from ..state.dispatch import lower_array, lower_scalar
+from ..state.float_exceptions import with_warnings
+from ..state.guards_and_checks import require
 from ..state.lowering_state import CallRule, Lowering
 from ..state.outer_names import resolve_guarded
+from ..state.path_conditions import apply_op
 from ..state.symbol_values import Scalar
 from .builtin_calls import (
     float_from_text,
@@ -144,7 +147,7 @@ def truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num:
     for op, limit in (("ge", to.low), ("le", to.high)):
         if INT64[0] < limit < INT64[1]:
             ok = Call(op, (e, Const(limit, "i64")), "bool")
-            ctx.b.require(ok, "GUARD_INT_RANGE", node)
+            require(ctx.b, ok, "GUARD_INT_RANGE", node)
     return Num(cast(e, dtype), strong=dtype, interval=n.interval)
 
 
@@ -226,8 +229,10 @@ def lower_ufunc(
         refuse("LOWER_TYPE", f"`{ast.unparse(node)}` gives {ty}", node)
     operands = tuple(convert_operand(ctx.b, n, ty.dtype, node) for n in args)
     spelled = None if function in OPS_FUNCTIONS else function.__name__
-    value = ctx.b.apply(op.name, *operands)
-    return with_result_type(ctx.b.warned(op.name, operands, value, spelled, node), ty, *args)
+    value = apply_op(ctx.b, op.name, *operands)
+    return with_result_type(
+        with_warnings(ctx.b, op.name, operands, value, spelled, node), ty, *args
+    )
 
 
 def as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[Num]:
@@ -244,7 +249,7 @@ def lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
     value: Expr = Call("mul", (e, e), ty.dtype)
     if DTYPES[ty.dtype].kind == "f":
-        value = ctx.b.warned("mul", (e, e), value, "square", node)
+        value = with_warnings(ctx.b, "mul", (e, e), value, "square", node)
     return with_result_type(value, ty, x)
 
 
@@ -268,7 +273,7 @@ def lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     if DTYPES[ty.dtype].kind == "f":
         for bound in (low, high):
             if not isinstance(bound, Const):
-                ctx.b.require(Call("eq", (bound, bound), "bool"), "GUARD_RAISES", node)
+                require(ctx.b, Call("eq", (bound, bound), "bool"), "GUARD_RAISES", node)
     raised = Call("max", (value, low), ty.dtype)
     return with_result_type(Call("min", (raised, high), ty.dtype), ty, x)
 

@@ -27,6 +27,7 @@ from ..complex.complex_arithmetic import (
 from ..state.dispatch import lower_block, lower_scalar
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
+from ..state.path_conditions import under
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
 from .dual_semantics import in_both_semantics
 from .scalar_arithmetic import (
@@ -127,7 +128,7 @@ def chained_comparison(
     if not more:
         return first
     holds = truth_of_scalar(ctx, first, node)
-    with ctx.b.under(holds):
+    with under(ctx.b, holds):
         second = chained_comparison(ctx, right, more, node, only_truth)
     if only_truth:
         return Num(bool_op("and", holds, truth_of_scalar(ctx, second, node)), weak="bool")
@@ -224,7 +225,7 @@ def _lower_test_of_one_array(ctx: Lowering, node: ast.expr) -> Expr:
         if out == (FALSE if name == "and" else TRUE):
             break
         out = ctx.b.bind(out, "left")
-        with ctx.b.under(out if name == "and" else bool_op("not", out)):
+        with under(ctx.b, out if name == "and" else bool_op("not", out)):
             right = lower_test(ctx, value)
         out = bool_op(name, out, right)
     return out
@@ -239,7 +240,7 @@ def lower_boolean(ctx: Lowering, node: ast.BoolOp) -> Scalar:
         holds = truth_of_scalar(ctx, out, node)
         if holds == (FALSE if name == "and" else TRUE):
             break
-        with ctx.b.under(holds if name == "and" else bool_op("not", holds)):
+        with under(ctx.b, holds if name == "and" else bool_op("not", holds)):
             right = lower_scalar(ctx, value)
         out = select_operand(ctx, name, out, right, node)
     return out
@@ -260,9 +261,9 @@ def lower_conditional(ctx: Lowering, node: ast.IfExp) -> Scalar:
         return lower_scalar(ctx, node.body if cond.value else node.orelse)
     if not _plain(cond):
         cond = ctx.b.bind(cond, "cond")
-    with ctx.b.under(cond):
+    with under(ctx.b, cond):
         then = lower_scalar(ctx, node.body)
-    with ctx.b.under(bool_op("not", cond)):
+    with under(ctx.b, bool_op("not", cond)):
         other = lower_scalar(ctx, node.orelse)
     return select_scalar(ctx, cond, then, other, node)
 

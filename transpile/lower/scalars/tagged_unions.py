@@ -22,10 +22,13 @@ from ...types.phi import join_values, make_select
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
 from ..complex.complex_arithmetic import complex_truth, select_complex
 from ..state.dispatch import lower_scalar
+from ..state.float_exceptions import note_in_vain
+from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import conjuncts, simplify_given
+from ..state.path_conditions import conjuncts, simplify_given, under
 from ..state.symbol_values import Absent, ArrayRef, Scalar, Unbound, UnionCase, UnionValue, Value
+from ..state.value_ranges import bind_num
 from .dual_semantics import as_python_scalar
 from .scalar_operands import truth_value
 
@@ -88,9 +91,9 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
 
 def _python_constant(b: IRBuilder, e: Expr) -> Num | None:
     """The constant that a value is where it is Python's, if that is known."""
-    while e not in b.constants and isinstance(e, Var) and e.name in b.values:
+    while e not in b.numbers.constants and isinstance(e, Var) and e.name in b.values:
         e = b.values[e.name]
-    return b.constants.get(e)
+    return b.numbers.constants.get(e)
 
 
 def _converted_where(n: Num, here: Expr, dtype: str) -> Expr:
@@ -281,22 +284,22 @@ def for_one_type(
 def computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
     """What is computed inside is of use where `cond` holds, and may raise elsewhere, too."""
     b = ctx.b
-    before = len(b.sources)
-    with b.under(cond):
+    before = len(b.warnings.sources)
+    with under(b, cond):
         yield
-    b.in_vain(before)
+    note_in_vain(b, before)
 
 
 def cases_with_number(ctx: Lowering, several: UnionValue, node: ast.AST) -> list[UnionCase]:
     """What `several` may be here; where it is no number, Python must answer."""
-    cases = feasible_cases(several.cases, ctx.b.path)
+    cases = feasible_cases(several.cases, ctx.b.path.condition)
     there = [c for c in cases if isinstance(c.value, Num)]
     if not there:
         refuse_no_value(f"`{ast.unparse(node)}` is of no number", node)
     for c in cases:
         if c not in there:
             code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"
-            ctx.b.require(bool_op("not", c.when), code, node)
+            require(ctx.b, bool_op("not", c.when), code, node)
     return there
 
 
@@ -336,11 +339,11 @@ def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
     if isinstance(x, Num):
         return truth_value(x)
     out: Expr = FALSE
-    for c in feasible_cases(x.cases, ctx.b.path):
+    for c in feasible_cases(x.cases, ctx.b.path.condition):
         if isinstance(c.value, Num):
             out = bool_op("or", out, bool_op("and", c.when, truth_value(c.value)))
         elif c.value is Absent.UNBOUND:
-            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+            require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     return out
 
 
@@ -349,11 +352,11 @@ def is_none_condition(ctx: Lowering, x: object, node: ast.AST) -> Expr:
     if not isinstance(x, UnionValue):
         return FALSE
     out: Expr = FALSE
-    for c in feasible_cases(x.cases, ctx.b.path):
+    for c in feasible_cases(x.cases, ctx.b.path.condition):
         if c.value is Absent.NONE:
             out = bool_op("or", out, c.when)
         elif c.value is Absent.UNBOUND:
-            ctx.b.require(bool_op("not", c.when), "GUARD_EMPTY", node)
+            require(ctx.b, bool_op("not", c.when), "GUARD_EMPTY", node)
     return out
 
 
@@ -369,12 +372,12 @@ def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar:
     """`x` under names of its own."""
     if isinstance(x, UnionValue):
         return UnionValue(tuple(
-            replace(c, value=ctx.b.rebind(c.value, hint)) if isinstance(c.value, Num) else c
+            replace(c, value=bind_num(ctx.b, c.value, hint)) if isinstance(c.value, Num) else c
             for c in x.cases
         ))
     if isinstance(x, Num):
-        return ctx.b.rebind(x, hint)
-    return replace(x, re=ctx.b.rebind(x.re, hint), im=ctx.b.rebind(x.im, hint))
+        return bind_num(ctx.b, x, hint)
+    return replace(x, re=bind_num(ctx.b, x.re, hint), im=bind_num(ctx.b, x.im, hint))
 
 
 def lower_real(ctx: Lowering, node: ast.expr) -> Num:
