@@ -37,9 +37,8 @@ from .state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValu
 from .state.value_ranges import integer_num
 
 __all__ = [
-    "CONTINUE_FLAG", "bind_params_before", "branch_raises", "emit_as_extrema",
-    "keep_captured_names", "lower_branch", "lower_branches", "lower_if", "merge_arrays",
-    "merge_maybe_unbound", "merge_name", "merge_union", "note_growth", "replace_type_flag",
+    "CONTINUE_FLAG", "keep_captured_names", "lower_branch", "lower_branches", "lower_if",
+    "merge_arrays", "merge_name", "note_growth",
 ]
 
 
@@ -60,12 +59,12 @@ def merge_name(
         return
     if not (isinstance(a, Num) and isinstance(c, Num)):
         b.env[name] = (
-            merge_maybe_unbound(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
+            _merge_maybe_unbound(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
         )
         return
     dtype = common_dtype(a, c)
     if dtype is None:
-        b.env[name] = merge_union(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
+        b.env[name] = _merge_union(ctx, name, cond, a, c, yields, stmt) if live else Unbound()
         return
     y = Yield(b.name(name), cast(a.ir, dtype), cast(c.ir, dtype))
     yields.append(y)
@@ -79,7 +78,7 @@ def merge_name(
     b.env[name] = b.note_constant(merged, a, c)
 
 
-def merge_maybe_unbound(
+def _merge_maybe_unbound(
     ctx: Lowering, name: str, cond: Expr, a: Value | None, c: Value | None, yields: list[Yield],
     stmt: ast.stmt,
 ) -> Value:
@@ -91,7 +90,7 @@ def merge_maybe_unbound(
         return Unbound()
     like = values[0] if values and not any(isinstance(v, UnionValue) for v in (a, c)) else None
     if like is None or any(v.types != like.types or v.dtype != like.dtype for v in values):
-        return merge_union(ctx, name, cond, a, c, yields, stmt)
+        return _merge_union(ctx, name, cond, a, c, yields, stmt)
     if like.boxed or not like.exact:
         return Unbound()
     zero = Const(DTYPES[like.dtype].numpy.type(0).item(), like.dtype)
@@ -112,7 +111,7 @@ def merge_maybe_unbound(
     return Unbound(value, Var(flag.name, "bool"))
 
 
-def merge_union(
+def _merge_union(
     ctx: Lowering, name: str, cond: Expr, a: Value | None, c: Value | None, yields: list[Yield],
     stmt: ast.stmt,
 ) -> Value:
@@ -234,9 +233,9 @@ def lower_branches(
     """`body` where `raw` holds, `orelse` elsewhere."""
     b = ctx.b
     cond = b.bind(raw, "cond")
-    bind_params_before(ctx, names_assigned(body) | names_assigned(orelse), live, stmt)
+    _bind_params_before(ctx, names_assigned(body) | names_assigned(orelse), live, stmt)
     for holds, side, rest in ((raw, body, orelse), (bool_op("not", raw), orelse, body)):
-        if branch_raises(ctx, side, live, holds):
+        if _branch_raises(ctx, side, live, holds):
             require(b, bool_op("not", holds), "GUARD_RAISES", stmt)
             b.env.update(narrowed_unions(b.env, bool_op("not", holds)))
             lower_block(ctx, rest, live)
@@ -257,7 +256,7 @@ def lower_branches(
         merge_name(
             ctx, name, cond, then_env.get(name), other_env.get(name), yields, name in live, stmt
         )
-    if emit_as_extrema(ctx, raw, then, other, yields):
+    if _emit_as_extrema(ctx, raw, then, other, yields):
         return
     keep_captured_names(ctx, then_env, other_env)
     if then or other or yields:
@@ -266,7 +265,7 @@ def lower_branches(
         note_growth(ctx, y, then_env, other_env)
 
 
-def branch_raises(
+def _branch_raises(
     ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str], cond: Expr
 ) -> bool:
     """Whether `block` raises where `cond` holds, for a name of it has no value then."""
@@ -282,7 +281,7 @@ def branch_raises(
     return False
 
 
-def bind_params_before(
+def _bind_params_before(
     ctx: Lowering, names: frozenset[str], live: frozenset[str], stmt: ast.stmt
 ) -> None:
     """Of `names`, those that are parameters are known from now on."""
@@ -325,7 +324,7 @@ def lower_branch(
     return out, env
 
 
-def emit_as_extrema(
+def _emit_as_extrema(
     ctx: Lowering, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]
 ) -> bool:
     """``if v > m: m = v`` is ``m = max(m, v)``; a flag beside it is chosen without a branch."""
@@ -337,12 +336,12 @@ def emit_as_extrema(
     if len(chosen) < len(yields) or not any(e.dtype != "bool" for e in chosen):
         return False
     for y, e in zip(yields, chosen, strict=True):
-        if not replace_type_flag(ctx, y.name, e):
+        if not _replace_type_flag(ctx, y.name, e):
             ctx.b.emit(Assign(y.name, e))
     return True
 
 
-def replace_type_flag(ctx: Lowering, flag: str, told: Expr) -> bool:
+def _replace_type_flag(ctx: Lowering, flag: str, told: Expr) -> bool:
     """Whether `flag` says of a name that it is a Python scalar; `told` does so in its place."""
     env = ctx.b.env
     for name, n in env.items():

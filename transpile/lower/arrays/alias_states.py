@@ -25,9 +25,9 @@ from .array_allocators import is_allocator
 
 __all__ = [
     "MAX_ALIAS_STATES", "AliasGroup", "AliasState", "NewAliasStates", "alias_states",
-    "ambiguous_read", "array_cases", "array_if_loop_ran", "array_of_common_shape",
-    "arrays_made_in_loop", "deciding_condition", "end_of_ambiguous", "first_ambiguous_array",
-    "may_be_array", "names_needing_alias", "values_by_name",
+    "ambiguous_read", "array_if_loop_ran", "array_of_common_shape", "arrays_made_in_loop",
+    "deciding_condition", "end_of_ambiguous", "first_ambiguous_array", "may_be_array",
+    "names_needing_alias", "values_by_name",
 ]
 
 MAX_ALIAS_STATES = 6
@@ -37,7 +37,7 @@ AliasState: TypeAlias = "tuple[ArrayRef | Absent, ...]"
 """What each of some names stands for."""
 
 
-def array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
+def _array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
     """The arrays that `v` may be; None where it is another thing."""
     match v:
         case ArrayRef():
@@ -51,7 +51,7 @@ def array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
 
 def may_be_array(v: Value | None) -> bool:
     """Whether `v` may be an array, and else nothing."""
-    return any(isinstance(c.value, ArrayRef) for c in array_cases(v) or ())
+    return any(isinstance(c.value, ArrayRef) for c in _array_cases(v) or ())
 
 
 def first_ambiguous_array(b: IRBuilder, names: Iterable[str]) -> UnionValue | None:
@@ -77,7 +77,7 @@ def alias_states(
     """What `names` are together, and when; None where they are other things than arrays that can
     be told outside of where they stand, or too many.
     """
-    cases = [_loop_invariant_cases(b, array_cases(env.get(name)) or ()) for name in names]
+    cases = [_loop_invariant_cases(b, _array_cases(env.get(name)) or ()) for name in names]
     if not all(cases):
         return None
     out: dict[AliasState, Expr] = {}
@@ -125,7 +125,7 @@ def arrays_made_in_loop(b: IRBuilder, names: Iterable[str]) -> dict[str, ArrayRe
     """Those of `names` that stand for arrays at the end of an iteration, and may do so behind the
     loop.
     """
-    cases = {n: _loop_invariant_cases(b, array_cases(b.env.get(n)) or ()) for n in names}
+    cases = {n: _loop_invariant_cases(b, _array_cases(b.env.get(n)) or ()) for n in names}
     only = {n: of[0].value for n, of in cases.items() if len(of) == 1}
     return {n: of for n, of in only.items() if isinstance(of, ArrayRef)}
 

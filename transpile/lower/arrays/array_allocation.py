@@ -41,10 +41,7 @@ from .capacity_bounds import UNKNOWN_CAPACITY, capacity_bound, is_speculative, i
 from .host_expressions import host_expression, inline_locals, known_before_kernel
 from .storage_coalescing import reusable_storage, storage_of_sibling_branch
 
-__all__ = [
-    "allocation_text", "clamp_length", "lower_allocation", "lower_reshape", "lower_resize",
-    "shape_within_capacity",
-]
+__all__ = ["lower_allocation", "lower_reshape", "lower_resize"]
 
 
 def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
@@ -65,7 +62,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
         shape = None
     else:
         ty, shape = allocation_type(ctx, function, call)
-    text, ours = allocation_text(ctx, function, call, ty, shape)
+    text, ours = _allocation_text(ctx, function, call, ty, shape)
     unique = None
     if function is np.empty and shape is not None:
         like = ArrayRef("", ty.dtype, ty.unit, shape)
@@ -82,7 +79,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     elif None in (known := [known_before_kernel(n.ir, b) for n in shape]):
         rows = ty.unit == ty.rank - 1 and None not in known[1:]
         (b.buffers.cut if rows and not b.path.frames else b.buffers.roomy).add(unique)
-        shape = shape_within_capacity(ctx, unique, shape, call)
+        shape = _shape_within_capacity(ctx, unique, shape, call)
     else:
         for axis, n in enumerate(known):
             if n is not None and any(getattr(x, "dtype", "") == "f64" for x in walk(n)):
@@ -91,7 +88,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     b.buffers.made[call] = *(of for of in b.buffers.made.get(call, ()) if of.name != unique), made
 
 
-def shape_within_capacity(
+def _shape_within_capacity(
     ctx: Lowering, array: str, shape: Sequence[Num], call: ast.Call
 ) -> tuple[Num, ...]:
     """The lengths where it was guessed how much room they need, for which there has to be
@@ -104,7 +101,7 @@ def shape_within_capacity(
             continue
         if is_unknown_capacity(longest):
             report_short_capacity(ctx, Call("le", (n.ir, Dim(array, axis)), "bool"), call)
-        out[axis] = clamp_length(ctx, n, Dim(array, axis), call)
+        out[axis] = _clamp_length(ctx, n, Dim(array, axis), call)
         b.numbers.upper_bounds[out[axis].ir] = longest
         if not b.path.frames and not b.path.branches:
             ints = {k: v for k, v in b.env.items() if isinstance(v, Num) and v.python_int}
@@ -112,7 +109,7 @@ def shape_within_capacity(
     return tuple(out)
 
 
-def clamp_length(ctx: Lowering, n: Num, most: Expr, node: ast.AST) -> Num:
+def _clamp_length(ctx: Lowering, n: Num, most: Expr, node: ast.AST) -> Num:
     """`n`, which has to be within its array: it is in any case, for a kernel goes on where a
     check fails.
     """
@@ -133,14 +130,14 @@ def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) ->
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(node)}` changes other axes", node)
     left = linear_form(b, whole.shape[0].ir) - linear_form(b, shape[0].ir)
     if not (is_nonnegative(b, left) and is_nonnegative(b, linear_form(b, shape[0].ir))):
-        shape = clamp_length(ctx, shape[0], whole.shape[0].ir, node), *shape[1:]
+        shape = _clamp_length(ctx, shape[0], whole.shape[0].ir, node), *shape[1:]
     if (most := capacity_bound(b, whole.shape[0].ir)) is not None:
         b.numbers.upper_bounds[shape[0].ir] = most
     b.env[name] = replace(whole, shape=shape)
     b.buffers.cut.add(whole.name)
 
 
-def allocation_text(
+def _allocation_text(
     ctx: Lowering, function: Any, call: ast.Call, ty: ArrayType, shape: Sequence[Num] | None
 ) -> tuple[str, bool]:
     """Python that makes the array, or one with room for it, before the kernel starts; and

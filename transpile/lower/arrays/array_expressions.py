@@ -27,10 +27,10 @@ from .record_arrays import lower_field
 from .strided_views import complex_part_view, is_slice_part, transposed_view
 from .subscript_bounds import axis_subscripts
 
-__all__ = ["ARRAYS", "array_of_attribute", "array_of_call", "array_of_name", "array_of_subscript"]
+__all__ = ["ARRAYS"]
 
 
-def array_of_name(ctx: Lowering, node: ast.Name) -> ArrayRef | None:
+def _array_of_name(ctx: Lowering, node: ast.Name) -> ArrayRef | None:
     """The array that a name stands for: an argument or a global read for the first time, the buffer
     of a dynamic list, a finished list, or a local array.
     """
@@ -54,7 +54,7 @@ def array_of_name(ctx: Lowering, node: ast.Name) -> ArrayRef | None:
     return got if isinstance(got, ArrayRef) else None
 
 
-def array_of_subscript(ctx: Lowering, node: ast.Subscript) -> ArrayRef | None:
+def _array_of_subscript(ctx: Lowering, node: ast.Subscript) -> ArrayRef | None:
     """A field of records, or a view ``x[i]``, ``x[1:]``; None where it is one element."""
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         field = lower_field(ctx, node)
@@ -69,7 +69,7 @@ def array_of_subscript(ctx: Lowering, node: ast.Subscript) -> ArrayRef | None:
     return got if isinstance(got, ArrayRef) else None
 
 
-def array_of_attribute(ctx: Lowering, node: ast.Attribute) -> ArrayRef | None:
+def _array_of_attribute(ctx: Lowering, node: ast.Attribute) -> ArrayRef | None:
     """``x.T``, ``x.real`` or ``x.imag`` of an array of NumPy's."""
     if node.attr not in ("T", "real", "imag"):
         return None
@@ -81,7 +81,7 @@ def array_of_attribute(ctx: Lowering, node: ast.Attribute) -> ArrayRef | None:
     return complex_part_view(ctx.b, of, node.attr)
 
 
-def array_of_call(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
+def _array_of_call(ctx: Lowering, node: ast.Call) -> ArrayRef | None:
     """``x.transpose(…)``, ``np.real(x)``, ``np.imag(x)``, or an argument in another shape."""
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr="transpose"), args=args,
@@ -129,9 +129,9 @@ def _list_of_buffer(ctx: Lowering, name: str) -> str:
 
 
 ARRAYS: dict[type[ast.expr], Callable[[Lowering, Any], ArrayRef | None]] = {
-    ast.Name: array_of_name,
-    ast.Subscript: array_of_subscript,
-    ast.Attribute: array_of_attribute,
-    ast.Call: array_of_call,
+    ast.Name: _array_of_name,
+    ast.Subscript: _array_of_subscript,
+    ast.Attribute: _array_of_attribute,
+    ast.Call: _array_of_call,
 }
 """By the type of an expression, what finds the array that it stands for."""

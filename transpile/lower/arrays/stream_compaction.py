@@ -29,8 +29,8 @@ from .element_access import convert_to_item
 from .host_expressions import host_expression
 
 __all__ = [
-    "Compaction", "can_compact", "empty_type", "lower_compaction", "lower_compaction_append",
-    "match_append", "match_compaction",
+    "Compaction", "can_compact", "lower_compaction", "lower_compaction_append", "match_append",
+    "match_compaction",
 ]
 
 
@@ -128,18 +128,18 @@ def can_compact(ctx: Lowering, found: Compaction) -> bool:
     """Whether the array of a compaction has one axis of real numbers."""
     if resolve_object(ctx, found.made.func) is not np.empty:
         return False
-    ty, _ = empty_type(ctx, found.made)
+    ty, _ = _empty_type(ctx, found.made)
     return ty.rank == 1 and ty.dtype in DTYPES
 
 
-def empty_type(ctx: Lowering, call: ast.Call) -> tuple[ArrayType, tuple[Num, ...]]:
+def _empty_type(ctx: Lowering, call: ast.Call) -> tuple[ArrayType, tuple[Num, ...]]:
     return allocation_type(ctx, resolve_guarded(ctx, call.func), call)
 
 
 def lower_compaction(ctx: Lowering, found: Compaction, live: frozenset[str]) -> None:
     """Elements are appended, as to a list: vectors of them go where they pass the test."""
     b = ctx.b
-    ty, (length,) = empty_type(ctx, found.made)
+    ty, (length,) = _empty_type(ctx, found.made)
     most = capacity_bound(b, length.ir)
     if most is None:
         refuse("LOWER_UNSUPPORTED", "a length is not known before the loop", found.made)

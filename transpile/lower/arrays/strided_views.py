@@ -28,10 +28,8 @@ from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 from .subscript_bounds import axis_subscripts, in_bounds_subscript
 
 __all__ = [
-    "base_subscripts", "complex_part_view", "compose_view", "expand_ellipsis", "is_slice_part",
-    "lower_row", "lower_slice", "lower_slice_step", "lower_subscripts", "lower_view",
-    "parts_of_axes", "refuse_list_slice", "refuse_out_of_bounds", "slice_bounds", "slice_integer",
-    "transposed_view",
+    "base_subscripts", "complex_part_view", "is_slice_part", "lower_row", "lower_subscripts",
+    "lower_view", "refuse_list_slice", "refuse_out_of_bounds", "transposed_view",
 ]
 
 
@@ -43,7 +41,7 @@ def base_subscripts(b: IRBuilder, array: ArrayRef, at: Sequence[Num]) -> tuple[E
     return tuple(n.ir for n in found)
 
 
-def compose_view(
+def _compose_view(
     b: IRBuilder, array: ArrayRef, axes: Sequence[Num | AxisStride], shape: Sequence[Num]
 ) -> ArrayRef:
     """`array` with each of its axes at one subscript, or along an axis of the view."""
@@ -67,7 +65,7 @@ def transposed_view(b: IRBuilder, array: ArrayRef, order: Sequence[int] | None =
     """``array.T``, or ``array.transpose(*order)``"""
     order, start = order or range(array.rank)[::-1], linear_num(b, LinearForm())
     axes = [AxisStride(order.index(k), start) for k in range(array.rank)]
-    return compose_view(b, array, axes, [array.shape[k] for k in order])
+    return _compose_view(b, array, axes, [array.shape[k] for k in order])
 
 
 def complex_part_view(b: IRBuilder, array: ArrayRef, name: str) -> ArrayRef | None:
@@ -103,7 +101,7 @@ def _times(b: IRBuilder, n: LinearForm, step: int | Num) -> LinearForm:
     return LinearForm.of(Call("mul", (n.expr(), step.ir), "i64"))
 
 
-def slice_bounds(
+def _slice_bounds(
     b: IRBuilder, n: Num, low: Num | None, high: Num | None, step: int | Num, node: ast.AST
 ) -> tuple[Num, Num]:
     """The length of a slice of an axis of length `n`, and its first element, if it has one. A step
@@ -111,8 +109,8 @@ def slice_bounds(
     """
     size, up = _linear(b, n), not isinstance(step, int) or step > 0
     first, end = (LinearForm(), size) if up else (size + LinearForm({}, -1), LinearForm({}, -1))
-    start = first if low is None else _slice_bound(b, slice_integer(b, low, node), size, up, up)
-    stop = end if high is None else _slice_bound(b, slice_integer(b, high, node), size, not up, up)
+    start = first if low is None else _slice_bound(b, _slice_integer(b, low, node), size, up, up)
+    stop = end if high is None else _slice_bound(b, _slice_integer(b, high, node), size, not up, up)
     room = stop - start if up else start - stop
     length = _named(b, _maximum(b, room, LinearForm()), "size")
     by = LinearForm({}, abs(step)) if isinstance(step, int) else _linear(b, step)
@@ -176,7 +174,7 @@ def _linear(b: IRBuilder, n: Num) -> LinearForm:
     return n.linear if n.linear is not None else LinearForm.of(b.bind(n.ir, "at"))
 
 
-def slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
+def _slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
     """A bound, or a step, as an int."""
     kind = DTYPES[n.dtype].kind
     if n.weak in ("f64", "bool") or kind not in "iu" or n.dtype == "u64":
@@ -227,11 +225,11 @@ def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[Arr
     shape: list[Num] = []
     needed: Expr | None = None
     parts = axis_subscripts(node)
-    for part in expand_ellipsis(ctx, parts, array, node):
+    for part in _expand_ellipsis(ctx, parts, array, node):
         if is_slice_part(ctx, part) and not isinstance(part, ast.Slice):
             shape.append(constant(1))
         elif isinstance(part, ast.Slice):
-            length, start, step = lower_slice(ctx, array.shape[len(axes)], part, node)
+            length, start, step = _lower_slice(ctx, array.shape[len(axes)], part, node)
             axes.append(AxisStride(len(shape), start, step))
             shape.append(length)
         else:
@@ -240,14 +238,14 @@ def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[Arr
             if ok is not None:
                 needed = ok if needed is None else bool_op("and", needed, ok)
             axes.append(at)
-    return compose_view(ctx.b, array, axes, shape), needed
+    return _compose_view(ctx.b, array, axes, shape), needed
 
 
 def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
     """As of `view`: where there is no such row, it is the first, and Python must answer."""
     found, needed = lower_view(ctx, array, node)
     lengths = (
-        n for p, n in zip(parts_of_axes(ctx, array, node), array.shape, strict=True)
+        n for p, n in zip(_parts_of_axes(ctx, array, node), array.shape, strict=True)
         if not isinstance(p, ast.Slice)
     )
     for length in lengths if needed is not None else ():
@@ -258,13 +256,13 @@ def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
     return found
 
 
-def parts_of_axes(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
+def _parts_of_axes(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
     """The parts that belong to axes of the array: numbers and slices."""
-    parts = expand_ellipsis(ctx, axis_subscripts(node), array, node)
+    parts = _expand_ellipsis(ctx, axis_subscripts(node), array, node)
     return [p for p in parts if isinstance(p, ast.Slice) or not is_slice_part(ctx, p)]
 
 
-def expand_ellipsis(
+def _expand_ellipsis(
     ctx: Lowering, parts: Sequence[ast.expr], array: ArrayRef, node: ast.Subscript
 ) -> list[ast.expr]:
     """The parts with a slice for each axis that they leave out."""
@@ -281,20 +279,20 @@ def expand_ellipsis(
     return [*parts[:k], *[ast.Slice()] * rest, *parts[k + len(ellipses) :]]
 
 
-def lower_slice(
+def _lower_slice(
     ctx: Lowering, length: Num, part: ast.Slice, node: ast.AST
 ) -> tuple[Num, Num, int | Num]:
     low, high, step = (
         None if e is None or _is_none(e) else lower_real(ctx, e)
         for e in (part.lower, part.upper, part.step)
     )
-    by = 1 if step is None else lower_slice_step(ctx, step, node)
-    return *slice_bounds(ctx.b, length, low, high, by, node), by
+    by = 1 if step is None else _lower_slice_step(ctx, step, node)
+    return *_slice_bounds(ctx.b, length, low, high, by, node), by
 
 
-def lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
+def _lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
     """A step that is not known here is above 0, or Python's; no axis is as long as some."""
-    b, linear = ctx.b, slice_integer(ctx.b, n, node)
+    b, linear = ctx.b, _slice_integer(ctx.b, n, node)
     if not linear.terms and linear.constant:
         return linear.constant
     require(b, Call("ge", (linear.expr(), int_constant(1)), "bool"), "GUARD_INT_RANGE", node)

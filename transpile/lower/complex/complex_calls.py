@@ -37,8 +37,8 @@ from .complex_arithmetic import (
 from .complex_formulas import COMPLEX_FUNCTIONS, complex_function
 
 __all__ = [
-    "COMPLEX_CONSTRUCTORS", "cmath_function", "construct_complex", "lower_complex_call",
-    "lower_conjugate_method", "numpy_complex_function", "real_or_imaginary_part",
+    "COMPLEX_CONSTRUCTORS", "lower_complex_call", "lower_conjugate_method",
+    "real_or_imaginary_part",
 ]
 
 COMPLEX_CONSTRUCTORS: tuple[Any, ...] = (complex, np.complex64, np.complex128)
@@ -93,12 +93,12 @@ def lower_complex_call(
 ) -> Num | ComplexPair:
     """A call where an argument, or the result, is complex."""
     if function in COMPLEX_CONSTRUCTORS:
-        return construct_complex(ctx, function, args, node)
+        return _construct_complex(ctx, function, args, node)
     if not callable(function):
         refuse("LOWER_CALL", f"`{ast.unparse(node.func)}` is not known", node)
     x = args[0]
     if function in (cmath.exp, cmath.phase) and len(args) == 1 and isinstance(x, ComplexPair):
-        return cmath_function(ctx, function, x, node)
+        return _cmath_function(ctx, function, x, node)
     if function is builtins.abs and isinstance(x, ComplexPair):
         return complex_magnitude(ctx, x, node)
     ty = probe_result(function, *args)
@@ -123,7 +123,7 @@ def lower_complex_call(
                 with_warnings(ctx.b, "atan2", given, angle, "arctan2", node), strong=ty.dtype
             )
         if function in COMPLEX_FUNCTIONS and not x.mixed:
-            return numpy_complex_function(ctx, function, x, ty, node)
+            return _numpy_complex_function(ctx, function, x, ty, node)
         if function in _TESTS:
             name = UFUNCS[function].name
             sides = (Call(name, (p.ir,), "bool") for p in (x.re, x.im))
@@ -147,7 +147,7 @@ def lower_complex_call(
     return refuse("LOWER_COMPLEX", f"`{name}` {why}", node)
 
 
-def cmath_function(
+def _cmath_function(
     ctx: Lowering, function: Any, x: ComplexPair, node: ast.AST
 ) -> Num | ComplexPair:
     """``cmath.exp(x)`` and ``cmath.phase(x)``: Python must answer for what is not finite."""
@@ -165,7 +165,7 @@ def cmath_function(
     return ComplexPair(whole, imaginary)
 
 
-def numpy_complex_function(
+def _numpy_complex_function(
     ctx: Lowering, function: Any, x: ComplexPair, ty: ScalarType, node: ast.AST
 ) -> ComplexPair:
     """``np.exp(x)``, and the like."""
@@ -174,7 +174,7 @@ def numpy_complex_function(
     return with_complex_type(ctx, parts, ty, [], "", x, x, node)
 
 
-def construct_complex(
+def _construct_complex(
     ctx: Lowering, function: Any, args: list[Num | ComplexPair], node: ast.Call
 ) -> ComplexPair:
     """``complex(a, b)``, ``np.complex64(z)``."""

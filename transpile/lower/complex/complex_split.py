@@ -16,8 +16,8 @@ from ...types.value_types import COMPLEX
 from ..state.lowering_state import Lowering
 
 __all__ = [
-    "COMPLEX_CALL", "PARTS_CALL", "PYTHON_PARTS_CALL", "NeedsComplexSplit", "is_constant_of",
-    "join_complex_parts", "split_complex_names", "split_complex_value",
+    "COMPLEX_CALL", "PARTS_CALL", "PYTHON_PARTS_CALL", "NeedsComplexSplit", "join_complex_parts",
+    "split_complex_names", "split_complex_value",
 ]
 
 PARTS_CALL, PYTHON_PARTS_CALL, COMPLEX_CALL = "_parts", "_python_parts", "_complex"
@@ -91,7 +91,7 @@ def _fresh_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def is_constant_of(n: Num, *values: str) -> bool:
+def _is_constant_of(n: Num, *values: str) -> bool:
     """Whether `n` is one of these constants."""
     return isinstance(n.ir, Const) and repr(n.ir.value) in values
 
@@ -114,8 +114,8 @@ def split_complex_value(
     `python`'s numbers it is taken for a complex one.
     """
     re, im = (n.re, n.im) if isinstance(n, ComplexPair) else (n, constant(0))
-    simple = re.strong is None and is_constant_of(re, "0", "1", "0.0", "1.0")
-    simple = simple and im.strong is None and is_constant_of(im, "0", "0.0")
+    simple = re.strong is None and _is_constant_of(re, "0", "1", "0.0", "1.0")
+    simple = simple and im.strong is None and _is_constant_of(im, "0", "0.0")
     if isinstance(n, Num) and not simple:
         refuse("LOWER_JOIN", "a name has real values here, and complex ones elsewhere", node)
     if n.weak and not simple:

@@ -19,13 +19,12 @@ from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionValue, V
 from ..state.value_ranges import interval_of, linear_num, max_value, min_value
 
 __all__ = [
-    "becomes_numpy_in_first", "entry_value", "first_guess", "growth_from", "growth_of",
-    "induction_step", "induction_value", "initial_value", "raise_new_types", "refine_carried",
-    "retype_carried", "trips_within_range",
+    "entry_value", "first_guess", "growth_from", "growth_of", "induction_value", "initial_value",
+    "raise_new_types", "refine_carried", "trips_within_range",
 ]
 
 
-def induction_step(init: Num, end: Num, var: Var, longest: int) -> int | None:
+def _induction_step(init: Num, end: Num, var: Var, longest: int) -> int | None:
     """By how much each iteration, of `longest` at most, changes a Python int that is `init` before
     the loop and `end` after an iteration that began with `var`; None where that is not a constant.
     """
@@ -44,7 +43,7 @@ def induction_value(init: Num, step: int, iterations: LinearForm) -> LinearForm:
     return init.linear + iterations * step
 
 
-def becomes_numpy_in_first(init: Num, end: Num, var: Var, still: Expr) -> bool:
+def _becomes_numpy_in_first(init: Num, end: Num, var: Var, still: Expr) -> bool:
     """Whether the first iteration makes a NumPy scalar, for good, of a Python scalar `init` whose
     accumulator is `var`; `still` says that it is Python's when an iteration starts.
     """
@@ -150,10 +149,10 @@ def refine_carried(
         still = stay.linear is not None and stay.linear - now == LinearForm({}, carry.step)
         return carry if still else replace(carry, step=None)
     longest = ENDLESS[1] if isinstance(frame.node, ast.While) else LENGTH[1]
-    step = None if name in ctx.lists.counters else induction_step(init, stay, carry.var, longest)
+    step = None if name in ctx.lists.counters else _induction_step(init, stay, carry.var, longest)
     if step is not None:
         return replace(carry, step=step)
-    carry = retype_carried(ctx, name, carry, init, stay, frame)
+    carry = _retype_carried(ctx, name, carry, init, stay, frame)
     if carry.var.dtype == "i64" and carry.bounded and end.linear is not None:
         total = growth_of(ctx, end, carry.var)
         return replace(
@@ -165,7 +164,7 @@ def refine_carried(
     return carry
 
 
-def retype_carried(
+def _retype_carried(
     ctx: Lowering, name: str, carry: LoopCarried, init: Num, end: Num, frame: LoopFrame
 ) -> LoopCarried:
     node = frame.node
@@ -186,7 +185,7 @@ def retype_carried(
     strong, weak = end.strong or init.strong, end.weak or init.weak
     held = init.dtype == end.dtype or converts_exactly(init.ir, end.dtype)
     still = _is_first_iteration(frame) if carry.turning else carry.flag
-    if init.weak and (not end.weak or becomes_numpy_in_first(init, end, carry.var, still)):
+    if init.weak and (not end.weak or _becomes_numpy_in_first(init, end, carry.var, still)):
         return replace(
             carry,
             var=replace(carry.var, dtype=end.dtype),

@@ -43,8 +43,8 @@ from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, Value
 from ..state.value_ranges import integer_num, interval_of
 
 __all__ = [
-    "break_index", "emit_loop", "exit_flag", "induction_value_at_exit", "lower_after_exit",
-    "lower_iteration", "resolve_extremum", "with_hoisted_checks",
+    "break_index", "emit_loop", "exit_flag", "induction_value_at_exit", "lower_iteration",
+    "resolve_extremum",
 ]
 
 
@@ -111,7 +111,7 @@ def exit_flag(ctx: Lowering, left: Expr, accs: list[Accum], frame: LoopFrame) ->
     return Var(name, "bool")
 
 
-def with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
+def _with_hoisted_checks(ctx: Lowering, loop: Loop) -> tuple[Stmt, ...]:
     """`loop`, which NumPy does at once: where it raises, it has written nothing."""
     if arrays_written((loop,)) <= ctx.b.buffers.fresh:
         return (loop,)
@@ -130,7 +130,7 @@ def emit_loop(
         domain = Interval(int_constant(0), frame.trips)
         loop = Loop(frame.var.name, domain, tuple(body), tuple(accs), until, span=place)
         whole = is_atomic(frame.node) and not any(is_atomic(f.node) for f in ctx.b.path.frames)
-        ctx.b.block += with_hoisted_checks(ctx, loop) if whole else (loop,)
+        ctx.b.block += _with_hoisted_checks(ctx, loop) if whole else (loop,)
     else:
         counted = any(n == frame.var for part in (*body, *accs) for n in walk(part))
         k = Accum(
@@ -162,10 +162,10 @@ def lower_iteration(
     left = b.bind(lower_test(ctx, way.test), "left")
     if not rest and again is None:
         return left, dict(b.env)
-    return lower_after_exit(ctx, left, rest, again, live, way)
+    return _lower_after_exit(ctx, left, rest, again, live, way)
 
 
-def lower_after_exit(
+def _lower_after_exit(
     ctx: Lowering,
     left: Expr,
     rest: list[ast.stmt],

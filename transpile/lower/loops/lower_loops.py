@@ -20,10 +20,10 @@ from .loop_exits import break_index
 from .loop_types import lower_loop_body
 from .trip_counts import lower_range
 
-__all__ = ["lower_for", "lower_loop", "lower_while", "refuse_iterable"]
+__all__ = ["lower_loop"]
 
 
-def refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
+def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
     """Refuses; a name in it whose type has no loops is to blame before all else."""
     for name in (node for node in ast.walk(over) if isinstance(node, ast.Name)):
         ty = ctx.arguments.get(name.id)
@@ -40,12 +40,12 @@ def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -
     if node.orelse:
         refuse("LOWER_UNSUPPORTED", "an `else` of this loop is not compiled", node)
     if isinstance(node, ast.While):
-        lower_while(ctx, node, live)
+        _lower_while(ctx, node, live)
     else:
-        lower_for(ctx, node, live)
+        _lower_for(ctx, node, live)
 
 
-def lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
+def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
     """Its condition is known before each iteration: before the loop, and at an iteration's end.
     """
     b = ctx.b
@@ -58,11 +58,11 @@ def lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
     )
 
 
-def lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
+def _lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
     if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
-        refuse_iterable(ctx, node.iter)
+        _refuse_iterable(ctx, node.iter)
     if resolve_guarded(ctx, node.iter.func) is not builtins.range or node.iter.keywords:
-        refuse_iterable(ctx, node.iter)
+        _refuse_iterable(ctx, node.iter)
     domain = lower_range(ctx, node.iter)
     b, trips, count = ctx.b, domain.trips, domain.count
     var = Var(b.name(node.target.id), "i64")

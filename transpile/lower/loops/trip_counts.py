@@ -18,10 +18,7 @@ from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
 from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 
-__all__ = [
-    "RangeDomain", "bind_if_variant", "constant_step_trips", "length_of_range", "lower_range",
-    "lower_range_argument", "nonzero_step", "require_trip_limit", "variable_step_trips",
-]
+__all__ = ["RangeDomain", "length_of_range", "lower_range"]
 
 
 @record(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class RangeDomain:
 
 def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
     """The domain of a call of ``range``."""
-    args = [lower_range_argument(ctx, a) for a in call.args]
+    args = [_lower_range_argument(ctx, a) for a in call.args]
     if not 1 <= len(args) <= 3:
         refuse("LOWER_UNSUPPORTED", f"`{ast.unparse(call)}` is not a range", call)
     start, stop = (LinearForm(), args[0]) if len(args) == 1 else (args[0], args[1])
@@ -48,13 +45,13 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
         refuse("LOWER_UNSUPPORTED", "the step of the range is zero", call)
     b = ctx.b
     if step.terms:
-        by = nonzero_step(ctx, step, call)
-        trips, count = variable_step_trips(ctx, start - stop, by), None
+        by = _nonzero_step(ctx, step, call)
+        trips, count = _variable_step_trips(ctx, start - stop, by), None
     else:
-        trips, count = constant_step_trips(ctx, start, stop, step.constant)
+        trips, count = _constant_step_trips(ctx, start, stop, step.constant)
     count = count or LinearForm.of(trips)
     if max_value(b, count) > LENGTH[1] or min_value(b, count) < INT64[0]:
-        require_trip_limit(ctx, trips, call)
+        _require_trip_limit(ctx, trips, call)
     if min_value(b, count) < 0:
         trips = (
             int_constant(max(0, int(trips.value)))
@@ -87,7 +84,7 @@ def length_of_range(ctx: Lowering, node: ast.expr) -> Num | None:
     return integer_num(ctx.b, lower_range(ctx, node).trips)
 
 
-def constant_step_trips(
+def _constant_step_trips(
     ctx: Lowering, start: LinearForm, stop: LinearForm, step: int
 ) -> tuple[Expr, LinearForm]:
     """How many constant steps there are, if any."""
@@ -106,37 +103,37 @@ def constant_step_trips(
     return trips, LinearForm.of(trips)
 
 
-def nonzero_step(ctx: Lowering, step: LinearForm, call: ast.Call) -> Expr:
+def _nonzero_step(ctx: Lowering, step: LinearForm, call: ast.Call) -> Expr:
     """The step; where it is zero Python raises."""
-    by, zero = bind_if_variant(ctx, step.expr(), "step"), int_constant(0)
+    by, zero = _bind_if_variant(ctx, step.expr(), "step"), int_constant(0)
     require(ctx.b, Call("ne", (by, zero), "bool"), "GUARD_RAISES", call)
     safe = Call("select", (Call("eq", (by, zero), "bool"), int_constant(1), by), "i64")
-    return bind_if_variant(ctx, safe, "step")
+    return _bind_if_variant(ctx, safe, "step")
 
 
-def variable_step_trips(ctx: Lowering, back: LinearForm, step: Expr) -> Expr:
+def _variable_step_trips(ctx: Lowering, back: LinearForm, step: Expr) -> Expr:
     """How many steps lead from ``back`` to zero, if any, whichever way they go."""
     b = ctx.b
     widest = max(abs(min_value(b, back)), abs(max_value(b, back)))
     steps = Call("floordiv", (back.expr(), step), "i64")
-    trips = bind_if_variant(ctx, Call("neg", (steps,), "i64"), "trips")
+    trips = _bind_if_variant(ctx, Call("neg", (steps,), "i64"), "trips")
     b.ranges.intervals[trips] = (-widest, widest)
     return trips
 
 
-def bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
+def _bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
     """`e` under a name, where it cannot be evaluated before the first statement."""
     return e if ctx.b.invariant(e) else ctx.b.bind(e, hint)
 
 
-def require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
+def _require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
     """Loops longer than memory are Python's."""
     require(
         ctx.b, Call("le", (trips, int_constant(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
     )
 
 
-def lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
+def _lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
     n = lower_real(ctx, node)
     if (
         n.weak in ("f64", "bool")

@@ -24,9 +24,8 @@ from ..state.value_ranges import integer_num, max_value, min_value
 from .scalar_operands import dual_result_types, with_result_type
 
 __all__ = [
-    "SCALAR_PREFIX", "combine_linear_forms", "dual_integer_operation", "integer_operation",
-    "is_nonnegative_in_loops", "note_interval", "python_int_operation", "remainder_by_length",
-    "require_no_overflow", "require_nonzero", "with_linear_form", "with_quotient_range",
+    "SCALAR_PREFIX", "dual_integer_operation", "integer_operation", "python_int_operation",
+    "require_no_overflow", "require_nonzero",
 ]
 
 SCALAR_PREFIX = "scalar "
@@ -54,7 +53,7 @@ def integer_operation(
     if name in ("floordiv", "mod"):
         if ty.weak:
             require_nonzero(ctx, operands[1], c, node)
-            if name == "mod" and (n := remainder_by_length(ctx, operands, a, c)) is not None:
+            if name == "mod" and (n := _remainder_by_length(ctx, operands, a, c)) is not None:
                 return n
         elif not (isinstance(c, Const) and c.value):
             some = Call("ne", (c, Const(0, dtype)), "bool")
@@ -69,13 +68,13 @@ def integer_operation(
             both = bool_op("and", lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
             require_no_overflow(ctx, bool_op("not", both), ty, node, spelled)
         out = with_result_type(apply_op(b, name, a, c), ty, *operands)
-        return with_quotient_range(ctx, name, out, operands)
+        return _with_quotient_range(ctx, name, out, operands)
     out = with_result_type(apply_op(b, name, a, c), ty, *operands)
     if name not in _INT_FUNCTIONS:
         return out
     lo, hi = _corners(name, *operands)
-    linear = combine_linear_forms(
-        name, *(with_linear_form(n, e) for n, e in zip(operands, (a, c), strict=True))
+    linear = _combine_linear_forms(
+        name, *(_with_linear_form(n, e) for n, e in zip(operands, (a, c), strict=True))
     )
     if linear is not None:
         lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
@@ -86,7 +85,7 @@ def integer_operation(
     return replace(out, linear=linear if dtype == "i64" else None, interval=(lo, hi))
 
 
-def with_linear_form(n: Num, e: Expr) -> Num:
+def _with_linear_form(n: Num, e: Expr) -> Num:
     return (
         n if n.linear is not None or e.dtype != "i64" else replace(n, linear=LinearForm.of(e))
     )
@@ -155,7 +154,7 @@ def dual_integer_operation(
     return Num(e, strong.dtype, "i64", is_weak, interval=(lo, hi))
 
 
-def remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
+def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
     """``x % y`` by a length or its like: it is below that, and where `x` is near the range, as
     ``(i + 1) % n`` is, there is nothing to divide. None: nothing is known.
     """
@@ -163,7 +162,7 @@ def remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Ex
     if not (x.python_int and y.python_int and y.linear is not None and y.linear.terms):
         return None
     asked = b.path.branches == 0 and b.path.condition is None  # else the divisor may be 0 here
-    asked = asked or is_nonnegative_in_loops(ctx, y.linear + LinearForm({}, -1))
+    asked = asked or _is_nonnegative_in_loops(ctx, y.linear + LinearForm({}, -1))
     if not (asked and b.invariant(c) and min_value(b, y.linear) >= 0):
         return None
     last = y.linear + LinearForm({}, -1)
@@ -171,14 +170,14 @@ def remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Ex
     at = x.linear
     if (
         at is not None
-        and is_nonnegative_in_loops(ctx, at + y.linear)
-        and is_nonnegative_in_loops(ctx, last + y.linear - at)
+        and _is_nonnegative_in_loops(ctx, at + y.linear)
+        and _is_nonnegative_in_loops(ctx, last + y.linear - at)
     ):
         e = a
-        if not is_nonnegative_in_loops(ctx, at):
+        if not _is_nonnegative_in_loops(ctx, at):
             more = Call("add", (a, c), "i64")
             e = Call("select", (Call("lt", (a, int_constant(0)), "bool"), more, e), "i64")
-        if not is_nonnegative_in_loops(ctx, last - at):
+        if not _is_nonnegative_in_loops(ctx, last - at):
             less = Call("sub", (a, c), "i64")
             e = Call("select", (Call("ge", (a, c), "bool"), less, e), "i64")
     elif at is not None and any(abs(at.terms.get(f.var, 0)) == 1 for f in b.path.frames):
@@ -193,7 +192,7 @@ def remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Ex
     return integer_num(b, e, (0, max(0, max_value(b, last))))
 
 
-def is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:
+def _is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:
     """Whether `margin` is provably >= 0 in the loops around it, given that they run."""
     some = (f.linear + LinearForm({}, -1) for f in ctx.b.path.frames)
     return is_nonnegative(ctx.b, margin) or any(
@@ -201,7 +200,7 @@ def is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:
     )
 
 
-def with_quotient_range(ctx: Lowering, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
+def _with_quotient_range(ctx: Lowering, name: str, out: Num, operands: tuple[Num, ...]) -> Num:
     x, y = operands
     if not (out.python_int and y.interval[0] > 0):
         return out
@@ -209,14 +208,16 @@ def with_quotient_range(ctx: Lowering, name: str, out: Num, operands: tuple[Num,
         return replace(
             out,
             linear=LinearForm.of(out.ir),
-            interval=note_interval(ctx, out.ir, (0, y.interval[1] - 1)),
+            interval=_note_interval(ctx, out.ir, (0, y.interval[1] - 1)),
         )
     lo = min(x.interval[0] // y.interval[0], x.interval[0] // y.interval[1])
     hi = max(x.interval[1] // y.interval[0], x.interval[1] // y.interval[1])
-    return replace(out, linear=LinearForm.of(out.ir), interval=note_interval(ctx, out.ir, (lo, hi)))
+    return replace(
+        out, linear=LinearForm.of(out.ir), interval=_note_interval(ctx, out.ir, (lo, hi))
+    )
 
 
-def note_interval(ctx: Lowering, e: Expr, interval: tuple[int, int]) -> tuple[int, int]:
+def _note_interval(ctx: Lowering, e: Expr, interval: tuple[int, int]) -> tuple[int, int]:
     ctx.b.ranges.intervals[e] = interval
     return interval
 
@@ -224,7 +225,7 @@ def note_interval(ctx: Lowering, e: Expr, interval: tuple[int, int]) -> tuple[in
 def python_int_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
     """``+ - *`` of Python ints: unbounded, so provably in range or checked."""
     b = ctx.b
-    linear = combine_linear_forms(name, x, y)
+    linear = _combine_linear_forms(name, x, y)
     lo, hi = _corners(name, x, y)
     if linear is not None:
         lo, hi = max(lo, min_value(b, linear)), min(hi, max_value(b, linear))
@@ -238,7 +239,7 @@ def python_int_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST
     return Num(e, weak="i64", linear=linear, interval=(max(lo, INT64[0]), min(hi, INT64[1])))
 
 
-def combine_linear_forms(name: str, x: Num, y: Num) -> LinearForm | None:
+def _combine_linear_forms(name: str, x: Num, y: Num) -> LinearForm | None:
     if x.linear is None or y.linear is None:
         return None
     if name == "add":

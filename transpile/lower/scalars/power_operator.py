@@ -23,11 +23,7 @@ from ..state.path_conditions import apply_op
 from ..state.value_ranges import bind_num, integer_num, linear_form, min_value
 from .scalar_operands import convert_operand, result_type, with_result_type
 
-__all__ = [
-    "Multiply", "constant_integer_power", "integer_power", "multiply_in_type",
-    "operation_in_domain", "power_by_root", "power_of_minus_one_or_two", "power_operation",
-    "python_int_power", "square_or_cube",
-]
+__all__ = ["Multiply", "operation_in_domain", "power_operation"]
 
 _LARGEST_POWER = 64
 _POWER_BITS = 60
@@ -54,12 +50,12 @@ def power_operation(
     if x.boxed and x.dtype == "bool":
         refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
     if exponent in (2, 3) and x.dtype != "bool":
-        return square_or_cube(ctx, x, y, int(exponent), node, spelled, multiply)
+        return _square_or_cube(ctx, x, y, int(exponent), node, spelled, multiply)
     ty = result_type(ctx, operator.pow, (x, y), node)
     if DTYPES[ty.dtype].kind != "f":
         if whole and 1 <= int(exponent or 0) <= _LARGEST_POWER:
-            return constant_integer_power(ctx, x, int(exponent or 0), ty, node, multiply)
-        return integer_power(ctx, x, y, ty, node)
+            return _constant_integer_power(ctx, x, int(exponent or 0), ty, node, multiply)
+        return _integer_power(ctx, x, y, ty, node)
     a, c = (
         convert_operand(ctx.b, x, ty.dtype, node),
         convert_operand(ctx.b, y, ty.dtype, node),
@@ -67,7 +63,7 @@ def power_operation(
     if exponent in _ROOTS:
         roots = ufunc and exponent == 0.5 and _TAKES_ROOTS
         value = (
-            apply_op(ctx.b, "sqrt", a) if roots else power_by_root(ctx, a, x, ty, exponent, node)
+            apply_op(ctx.b, "sqrt", a) if roots else _power_by_root(ctx, a, x, ty, exponent, node)
         )
     else:
         value = apply_op(ctx.b, "pow", a, c)
@@ -80,7 +76,7 @@ def power_operation(
     return with_result_type(value, ty, x, y)
 
 
-def power_by_root(
+def _power_by_root(
     ctx: Lowering, x: Expr, n: Num, ty: ScalarType, exponent: Any, node: ast.AST
 ) -> Expr:
     """Of `x`, which is `n` as a float, by the square root: closer than a power, within 0.5 ULP,
@@ -106,13 +102,13 @@ def power_by_root(
             return Call("div", (Const(1.0, x.dtype), root), x.dtype)
 
 
-def integer_power(ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
+def _integer_power(ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST) -> Num:
     """Integers to a power that is not known, and must not be negative: NumPy's wrap."""
     base = x.ir.value if isinstance(x.ir, Const) else None
     if ty.weak and base in (-1, 2) and y.python_int:
-        return power_of_minus_one_or_two(ctx, int(base or 0), y, node)
+        return _power_of_minus_one_or_two(ctx, int(base or 0), y, node)
     if ty.weak and x.python_int and y.python_int:
-        return python_int_power(ctx, x, y, node)
+        return _python_int_power(ctx, x, y, node)
     if ty.weak or DTYPES[ty.dtype].kind not in "iu":
         refuse("LOWER_UNSUPPORTED", "a power of Python's bools is not compiled", node)
     a, c = (ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in (x, y))
@@ -122,7 +118,7 @@ def integer_power(ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST) 
     return with_result_type(Call("ipow", (a, c), ty.dtype), ty, x, y)
 
 
-def python_int_power(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> Num:
+def _python_int_power(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> Num:
     """Python's ints, where that is one of 62 bits: how large it is, floats tell."""
     a, k = ctx.b.bind(x.ir, "base"), ctx.b.bind(y.ir, "exponent")
     if min_value(ctx.b, linear_form(ctx.b, y.ir)) < 0:
@@ -137,7 +133,7 @@ def python_int_power(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> Num:
     return integer_num(ctx.b, Call("ipow", (a, k), "i64"), (low, high))
 
 
-def power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) -> Num:
+def _power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) -> Num:
     """``(-1) ** k`` and ``2 ** k``, which are ints where `k` is not negative."""
     if base == 2:
         k = ctx.b.bind(y.ir)
@@ -152,22 +148,22 @@ def power_of_minus_one_or_two(ctx: Lowering, base: int, y: Num, node: ast.AST) -
     return integer_num(ctx.b, sign, (-1, 1))
 
 
-def constant_integer_power(
+def _constant_integer_power(
     ctx: Lowering, x: Num, exponent: int, ty: ScalarType, node: ast.AST, multiply: Multiply
 ) -> Num:
     """Squares, and products of them: Python's grow, NumPy's wrap and do not warn."""
     square, out = bind_num(ctx.b, x, "base"), None
     while True:
         if exponent & 1:
-            out = square if out is None else multiply_in_type(ctx, out, square, ty, node, multiply)
+            out = square if out is None else _multiply_in_type(ctx, out, square, ty, node, multiply)
         exponent >>= 1
         if not exponent:
             assert out is not None
             return out
-        square = bind_num(ctx.b, multiply_in_type(ctx, square, square, ty, node, multiply), "base")
+        square = bind_num(ctx.b, _multiply_in_type(ctx, square, square, ty, node, multiply), "base")
 
 
-def multiply_in_type(
+def _multiply_in_type(
     ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST, multiply: Multiply
 ) -> Num:
     if ty.weak:
@@ -176,7 +172,7 @@ def multiply_in_type(
     return with_result_type(Call("mul", (a, c), ty.dtype), ty, x, y)
 
 
-def square_or_cube(
+def _square_or_cube(
     ctx: Lowering, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str, multiply: Multiply
 ) -> Num:
     """A square or a cube, as products. Python's floats raise where they overflow, and NumPy's

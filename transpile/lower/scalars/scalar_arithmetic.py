@@ -46,8 +46,8 @@ from .scalar_operands import (
 )
 
 __all__ = [
-    "BINARY", "as_numpy_if_loops_ran", "binary_operation", "bitwise_invert", "float_operation",
-    "negate_real", "python_int_shift", "require_exact_as_float", "unary_plus",
+    "BINARY", "as_numpy_if_loops_ran", "binary_operation", "bitwise_invert", "negate_real",
+    "require_exact_as_float", "unary_plus",
 ]
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
@@ -96,7 +96,7 @@ def binary_operation(
         return power_operation(ctx, x, y, node, spelled, multiply, ufunc=ufunc)
     ty = result_type(ctx, function, (x, y), node)
     if name in ("shl", "shr") and ty.weak:
-        return python_int_shift(ctx, name, x, y, node)
+        return _python_int_shift(ctx, name, x, y, node)
     if ty.dtype == "bool":
         if name not in _ON_BOOLS:
             refuse("LOWER_TYPE", f"`{name}` of two bools is not compiled", node)
@@ -108,7 +108,7 @@ def binary_operation(
         convert_operand(ctx.b, y, ty.dtype, node),
     )
     if DTYPES[ty.dtype].kind == "f":
-        return float_operation(ctx, name, a, c, ty, (x, y), node, spelled)
+        return _float_operation(ctx, name, a, c, ty, (x, y), node, spelled)
     return integer_operation(ctx, name, a, c, ty, (x, y), node, spelled)
 
 
@@ -138,7 +138,7 @@ def require_exact_as_float(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None
             require(ctx.b, inside, "GUARD_INT_RANGE", node)
 
 
-def float_operation(
+def _float_operation(
     ctx: Lowering,
     name: str,
     a: Expr,
@@ -174,7 +174,7 @@ def float_operation(
     return with_result_type(value, ty, *operands)
 
 
-def python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
+def _python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
     """Python's ints lose no bit: a shift is a product with a power of two, or a quotient."""
     if not (x.python_int and y.python_int):
         refuse("LOWER_UNSUPPORTED", "a shift of a Python int by a number of another type", node)

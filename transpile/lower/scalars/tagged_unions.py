@@ -34,10 +34,9 @@ from .scalar_operands import truth_value
 
 __all__ = [
     "MAX_CASES", "CarriedUnion", "CaseType", "NewCarriedTypes", "align_cases", "bind_scalar",
-    "case_type", "cases_with_number", "computed_in_vain", "feasible_cases", "for_each_case",
-    "for_one_type", "is_none_condition", "lower_number", "lower_real", "narrowed_unions",
-    "require_one_type", "select_scalar", "select_union", "truth_of_scalar", "union_cases",
-    "zero_of_type",
+    "case_type", "cases_with_number", "feasible_cases", "for_each_case", "is_none_condition",
+    "lower_number", "lower_real", "narrowed_unions", "require_one_type", "select_scalar",
+    "truth_of_scalar", "union_cases", "zero_of_type",
 ]
 
 CaseType: TypeAlias = "Absent | ArrayRef | tuple[str | None, str | None]"
@@ -119,7 +118,7 @@ def align_cases(
     return {k: (then.get(k, none[k]), other.get(k, none[k])) for k in kinds}
 
 
-def select_union(
+def _select_union(
     b: IRBuilder, cond: Expr, x: Value | None, y: Value | None
 ) -> Num | UnionValue | None:
     """``x if cond else y``, where `cond` is at hand; None where that cannot be told apart."""
@@ -250,19 +249,19 @@ def for_each_case(
     """``operate(*operands)`` for each type that they may have."""
     several = next((n for n in operands if isinstance(n, UnionValue)), None)
     if several is None:
-        return for_one_type(ctx, operate, node, operands)
+        return _for_one_type(ctx, operate, node, operands)
     out: Scalar | None = None
     for case in reversed(cases_with_number(ctx, several, node)):
         assert isinstance(case.value, Num)
         given = [case.value if n == several else n for n in operands]
-        with computed_in_vain(ctx, case.when):
+        with _computed_in_vain(ctx, case.when):
             got = for_each_case(ctx, operate, node, *given)
         out = got if out is None else select_scalar(ctx, case.when, got, out, node)
     assert out is not None
     return out
 
 
-def for_one_type(
+def _for_one_type(
     ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, operands: tuple[Scalar, ...]
 ) -> Scalar:
     """Numbers that are Python's or NumPy's are taken apart where the operation needs it."""
@@ -281,7 +280,7 @@ def for_one_type(
 
 
 @contextmanager
-def computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
+def _computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
     """What is computed inside is of use where `cond` holds, and may raise elsewhere, too."""
     b = ctx.b
     before = len(b.warnings.sources)
@@ -325,7 +324,7 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
         got = join_values(cond, x, y)
         got = got and ctx.b.note_constant(got, x, y)
     if got is None and not ctx.b.one_type:
-        got = select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
+        got = _select_union(ctx.b, ctx.b.bind(cond, "cond"), x, y)
     if got is None:
         said = f"`{ast.unparse(node)}` gives values of two types"
         return refuse("LOWER_JOIN", said, node)

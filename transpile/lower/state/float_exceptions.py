@@ -24,7 +24,7 @@ from .path_conditions import holds_on_path
 
 __all__ = [
     "check_warning", "in_domain", "known_sources", "note_in_vain", "note_silent", "note_warning",
-    "record_raised", "status_raised", "with_warnings",
+    "status_raised", "with_warnings",
 ]
 
 _DIVISIONS = ("div", "floordiv", "mod")
@@ -163,7 +163,7 @@ def note_warning(
     known = certain and bool(spelled) and not is_step(node)
     b.warnings.sources.append(StatusSource(status, message, line, known, inlined_at(node)))
     if b.warnings.raised_array is not None:
-        record_raised(b, raised)
+        _record_raised(b, raised)
 
 
 def with_warnings(
@@ -192,7 +192,7 @@ def note_in_vain(b: IRBuilder, before: int) -> None:
     b.warnings.silent += [SilentException(s.status) for s in b.warnings.sources[before:]]
 
 
-def record_raised(b: IRBuilder, raised: Expr) -> None:
+def _record_raised(b: IRBuilder, raised: Expr) -> None:
     """Notes when the latest source raised first: as the how-manieth of all."""
     assert b.warnings.raised_array is not None
     if b.path.condition is not None:

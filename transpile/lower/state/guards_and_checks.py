@@ -14,7 +14,7 @@ from .ir_builder import IRBuilder
 from .path_conditions import holds_on_path
 from .value_ranges import learn_bound, min_value
 
-__all__ = ["add_guard", "has_checked", "require"]
+__all__ = ["add_guard", "require"]
 
 
 def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
@@ -27,11 +27,11 @@ def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
         return
     if b.path.branches == 0 and b.invariant(cond):
         add_guard(b, cond, code, node)
-    elif not has_checked(b, cond):
+    elif not _has_checked(b, cond):
         b.emit(Check(cond, "replay", span=span_of(node)))
 
 
-def has_checked(b: IRBuilder, cond: Expr) -> bool:
+def _has_checked(b: IRBuilder, cond: Expr) -> bool:
     """Whether `cond`, a name, was checked in this block; or another, and only values since."""
     before: Iterable[Stmt] = reversed(b.block)
     if not isinstance(cond, Var):

@@ -20,9 +20,9 @@ from .symbol_values import LoopFrame
 from .value_ranges import interval_of, linear_form, max_value, min_value, narrow_ranges
 
 __all__ = [
-    "apply_op", "assuming", "condition_atoms", "conjuncts", "facts_from", "fails_in_some_iteration",
-    "holds_on_path", "in_iteration", "in_while_iteration", "is_nonnegative", "loop_extremum",
-    "may_never_run", "simplify_given", "under",
+    "apply_op", "assuming", "condition_atoms", "conjuncts", "facts_from", "holds_on_path",
+    "in_iteration", "in_while_iteration", "is_nonnegative", "loop_extremum", "may_never_run",
+    "simplify_given", "under",
 ]
 
 _ONE = LinearForm({}, 1)
@@ -62,7 +62,7 @@ def is_nonnegative(b: IRBuilder, margin: LinearForm) -> bool:
     return _never_negative(b, loop_extremum(b, margin, False))
 
 
-def fails_in_some_iteration(b: IRBuilder, fact: LinearForm) -> bool:
+def _fails_in_some_iteration(b: IRBuilder, fact: LinearForm) -> bool:
     """Whether the enclosing loops certainly come to where `fact`, a condition, is negative."""
     return max_value(b, loop_extremum(b, fact, False)) < 0
 
@@ -168,7 +168,7 @@ def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
     """
     b.path.frames.append(frame)
     outer, fact = b.path.facts, frame.linear - LinearForm({}, 1)
-    if fails_in_some_iteration(b, fact):
+    if _fails_in_some_iteration(b, fact):
         b.path.facts = (*outer, fact)
     try:
         yield
