@@ -6,14 +6,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from ..dtypes import INDEX
 from ..ir_names import names_read, substitute_bounded
-from ..ir_traversal import walk
-from ..nodes import Accum, Assign, Expr, If, Load, Loop, Stmt, Store, While, Yield
+from ..ir_traversal import map_children, walk
+from ..nodes import (
+    Accum,
+    Assign,
+    Broadcast,
+    Expr,
+    If,
+    Load,
+    Loop,
+    Ramp,
+    Stmt,
+    Store,
+    VecLoop,
+    While,
+    Yield,
+)
 from .affine import affine_form
 
-__all__ = ["Uniformity"]
+__all__ = ["Uniformity", "first_lane_code"]
 
 
 class Uniformity:
@@ -76,6 +92,20 @@ class Uniformity:
                 assert isinstance(n, Assign)
                 values[n.name] = substitute_bounded(n.value, values)
         return values
+
+
+def first_lane_code(n: Any) -> Any:
+    """`n` as the scalar code that its lane 0 runs."""
+    n = map_children(n, first_lane_code)
+    match n:
+        case Broadcast(value):
+            return value
+        case Ramp(base):
+            return base
+        case VecLoop(var, rng, _, body, accs):
+            return Loop(var, rng, body, tuple(Accum(a.name, a.init, a.step) for a in accs))
+        case _:
+            return n if getattr(n, "lanes", 1) == 1 else replace(n, lanes=1)
 
 
 def _possible_values(s: Stmt) -> Iterator[tuple[str, tuple[Expr, ...]]]:

@@ -153,11 +153,6 @@ def test_a_rejection_without_a_place_or_a_source() -> None:
     assert "   cannot join the loop at line 12\n" in as_plain(rejection_rows(REJECTION, "b.py", {}))
 
 
-def test_an_unknown_code_is_a_bug() -> None:
-    with pytest.raises(AssertionError, match="NO_SUCH"):
-        Rejection("NO_SUCH", "whatever")
-
-
 def marked(line: str, col: int, end: int) -> str:
     mark = Mark(Span(1, col, 1, end), "here", "mark")
     return as_plain(source_excerpt({1: line}, [mark]))
