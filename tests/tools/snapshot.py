@@ -1,9 +1,9 @@
 """``python -m tests.snapshot record DIR``, ``… compare DIR [DIR2]``: every stage of every program.
 
 For refactorings, which must not change what the compiler makes: record with the tree as it was,
-compare with the tree as it is. Recorded are all stages of every program of ``tests/run`` and
-``tests/traps``, of the files in ``tests/reject``, and of the fused functions in ``examples``, as
-text:
+compare with the tree as it is. Recorded are all stages of every program of
+``tests/programs/run`` and ``tests/programs/traps``, of the files in ``tests/reject``, and of the
+fused functions in ``examples``, as text:
 
     types         the call signature
     core python   the function after the macros
@@ -28,8 +28,8 @@ with folds in Python's order, and as for the call that tells which operation rai
 There is a file a program, gzipped; ``zcat`` shows it. A line ``@@@ place<TAB>kind<TAB>name``
 precedes each stage. ``place`` is the number of the signature, with the variant and the region.
 ``name`` is the name of the pass. The files do not depend on the folder, the hash seed, the order of
-programs or the number of processes. They depend on Python and NumPy, whose versions are in
-``manifest.json`` together with the commit.
+programs, the number of processes, or whether programs lie in ``tests`` or ``tests/programs``. They
+depend on Python and NumPy, whose versions are in ``manifest.json`` together with the commit.
 
 ``compare`` records the present tree into a temporary folder, or takes ``DIR2``. For each kind of
 stage it prints in how many programs this stage is the first to differ, and the first of these
@@ -509,6 +509,7 @@ def _plain(value: Any) -> str:
 
 
 def _anywhere(text: str) -> str:
+    text = text.replace(str(ROOT / "tests" / "programs"), "<root>/tests")
     text = text.replace(str(ROOT), "<root>").replace(sys.prefix, "<prefix>")
     return _ADDRESS.sub("", text) if " at 0x" in text else text
 
