@@ -1,8 +1,7 @@
-"""The pass list: all passes in order, each with the reason why it stands there."""
+"""Pass list: all passes over Loop IR in order, each with the reason for its place."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
@@ -57,19 +56,23 @@ from .vector.vectorize_divergent import vectorize_divergent
 from .vector.vectorize_outer import vectorize_outer
 from .vector.vectorize_search import vectorize_search
 
-__all__ = ["PASS_LIST", "Pass", "optimise"]
+__all__ = ["PASS_LIST", "Pass", "optimise", "run_pass"]
 
 
-@record(frozen=True, slots=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """One step. ``reorders``: it takes ``reassociate``, since it may change the order of folds.
-    ``fits``: it takes ``machine``, by whose registers and caches it cuts loops.
+    """One invocation of a pass, and the reason why it stands where it does.
+
+    ``reorders``: it takes ``reassociate``, since it may change the order of reductions. ``fits``:
+    it takes ``machine``, since it cuts loops to fit registers and caches. ``vectorizes``: its
+    result may have vector loops.
     """
 
     run: Callable[..., Kernel]
     reason: str
     reorders: bool = False
     fits: bool = False
+    vectorizes: bool = False
 
     @property
     def name(self) -> str:
@@ -77,99 +80,203 @@ class Pass:
 
 
 PASS_LIST = (
-    Pass(canonicalize_loops, "the others know one kind of loop"),
-    Pass(promote_f16, "no other pass, and no target, computes in what is merely stored"),
-    Pass(simplify, "lowering writes plainly; what it wrote is recognised in its simplest form"),
-    Pass(unroll, "a loop around a tiny one can then be vectorised"),
-    Pass(simplify, "subscripts of the copies become constants"),
-    Pass(check_elimination, "a check that is gone keeps nothing in its place"),
-    Pass(simplify, "what it has decided"),
-    Pass(partition_loops, "loops without tests are nests like any other to all that follow"),
-    Pass(fission, "permute knows only loops directly inside one another", reorders=True),
-    Pass(permute_loops, "a sum in memory has a register only where it is inmost", reorders=True),
-    Pass(promote, "an element that each iteration updates is a fold once it has a name"),
     Pass(
-        load_elimination, "an element of the iteration before is an accumulator once it has a name"
-    ),
-    Pass(exit_values, "a name that lives on after its loop is no obstacle to vectors"),
-    Pass(compress_stores, "a count that nothing asks for is no recurrence"),
-    Pass(common_subexpressions, "what both sides of a branch compute is computed before it"),
-    Pass(
-        hoist_checks,
-        "what is checked twice has one name by now; vectors are for loops that only check",
+        run=canonicalize_loops,
+        reason="all other passes handle only loops over [0, n) with step 1",
     ),
     Pass(
-        carry_indexed,
-        "what is loaded anyway has one name by now; an extremum has no loads in the way",
-    ),
-    Pass(sink, "a value that is chosen needs no mask"),
-    Pass(
-        split_on_flag,
-        "a fold that waits for its first term is none until it has one",
-        reorders=True,
-    ),
-    Pass(minmax_split, "an `elif` is no fold; what it looks at, places may find a place for"),
-    Pass(arg_reduction, "an extremum that others follow is none to vectors", reorders=True),
-    Pass(skip_blocks, "the extrema that are left are no folds, and nobody waits for their places"),
-    Pass(split_at_pivot, "an element that a loop may write keeps it from vectors"),
-    Pass(if_convert, "vectors have no branches", reorders=True),
-    Pass(dead_stores, "what a branch overwrites is under a mask by now"),
-    Pass(simplify, "masks of nested branches, and names of what is not stored"),
-    Pass(range_checks, "what it divides a loop by, the next pass divides once more"),
-    Pass(hoist_overflow, "its loops are to be the others'"),
-    Pass(interchange, "blocks and vectors are for loops that walk memory"),
-    Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
-    Pass(common_subexpressions, "after if-conversion both sides stand in one block"),
-    Pass(
-        narrow_integers,
-        "the width of a loop is that of its widest lanes, and many a check asks nothing",
+        run=promote_f16,
+        reason="no other pass and no target computes in a dtype that is only for storage",
     ),
     Pass(
-        vectorize_divergent,
-        "it takes what others leave alone, as each iteration ends by itself",
-        fits=True,
-    ),
-    Pass(narrow_lanes, "the width of a loop is that of its widest lanes, and these count"),
-    Pass(
-        predictive_commoning,
-        "what lanes hold is settled, and with it what is the same a turn later",
+        run=simplify,
+        reason="lowering writes every form in full; the other passes match the simplest form",
     ),
     Pass(
-        version_short_reductions,
-        "what a fold is left to is settled before its order is",
-        reorders=True,
+        run=unroll,
+        reason="a loop around a tiny loop can be vectorized once the tiny one is written out",
     ),
-    Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
-    Pass(vectorize_search, "what is left of a search when it is no fold; tile sees its blocks"),
+    Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
+    Pass(run=check_elimination, reason="a check that is removed needs no code in the passes below"),
     Pass(
-        peel_store_forward,
-        "which loops are vectors is settled, and their blocks are not",
-        reorders=True,
-    ),
-    Pass(distribute, "only now is known which loops stay scalar", reorders=True, fits=True),
-    Pass(
-        defer_overflow,
-        "what it leaves are folds without checks, and a loop like any other around them",
+        run=simplify,
+        reason="removes the branches whose conditions check_elimination has decided",
     ),
     Pass(
-        blocked_summation,
-        "folds are still scalar, so blocks of them are loops like any other",
-        reorders=True,
+        run=partition_loops,
+        reason="the interior loops, without position tests, are plain nests to all passes below",
     ),
-    Pass(vectorize, "everything is in place", reorders=True),
-    Pass(narrow_counts, "the width of a loop is that of its widest lanes, which were its count's"),
-    Pass(pack_operands, "its rows are for jam, and its sums too short for strips"),
-    Pass(pack_gathers, "vectors around a loop have no rows, and here too the sums are short"),
-    Pass(block_cache, "jam is for the rows of one strip", fits=True),
-    Pass(block_rows, "jam is for the rows of one strip, here too", fits=True),
-    Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
-    Pass(jam_rows, "these have no folds, which jam is for; the next shares their loads", fits=True),
-    Pass(if_convert_scalar, "what lanes hold is settled: the loops that are left stay scalar"),
-    Pass(common_subexpressions, "iterations side by side load the same"),
-    Pass(simplify, "names that only scalar code needed"),
-    Pass(lower_selects, "no other pass knows them, and names are settled"),
-    Pass(pack_bools, "no other pass needs to see a loop twice", fits=True),
+    Pass(run=fission, reason="permute_loops handles only perfect nests", reorders=True),
+    Pass(
+        run=permute_loops, reorders=True,
+        reason="a sum kept in memory can be promoted only if its loop is the innermost",
+    ),
+    Pass(
+        run=promote,
+        reason="an element that each iteration updates is a reduction once it is a scalar",
+    ),
+    Pass(
+        run=load_elimination,
+        reason="the element of the previous iteration is an accumulator once it is a scalar",
+    ),
+    Pass(
+        run=exit_values,
+        reason="a scalar that is read only after its loop no longer prevents vectorization",
+    ),
+    Pass(
+        run=compress_stores,
+        reason="a store counter that nothing else reads is then no recurrence",
+    ),
+    Pass(
+        run=common_subexpressions,
+        reason="moves what both sides of a branch compute to before the branch",
+    ),
+    Pass(
+        run=hoist_checks,
+        reason="equal checks are one by now; loops of checks alone can be vectorized",
+    ),
+    Pass(
+        run=carry_indexed,
+        reason="equal loads are one by now; arg_reduction needs a loop without indexed loads",
+    ),
+    Pass(run=sink, reason="a value that both sides write becomes a select, which needs no mask"),
+    Pass(
+        run=split_on_flag, reorders=True,
+        reason="a reduction that waits for its first term is one only in the second loop",
+    ),
+    Pass(
+        run=minmax_split,
+        reason="an `elif` is no reduction; arg_reduction can match the two that it becomes",
+    ),
+    Pass(
+        run=arg_reduction, reorders=True,
+        reason="an extremum that carries other values along cannot be vectorized",
+    ),
+    Pass(run=skip_blocks, reason="takes the extrema that are left, whose positions nothing reads"),
+    Pass(
+        run=split_at_pivot,
+        reason="an element that a loop both reads and may write prevents vectorization",
+    ),
+    Pass(run=if_convert, reason="vector code has no branches", reorders=True),
+    Pass(
+        run=dead_stores,
+        reason="stores that a branch overwrites are masked stores of one block by now",
+    ),
+    Pass(
+        run=simplify,
+        reason="simplifies the masks of nested branches, and values that dead stores had used",
+    ),
+    Pass(
+        run=range_checks,
+        reason="it divides loops into blocks, which hoist_overflow divides once more",
+    ),
+    Pass(run=hoist_overflow, reason="the loops that it makes are then handled like all others"),
+    Pass(
+        run=interchange,
+        reason="blocking and vectorization need innermost loops over contiguous memory",
+    ),
+    Pass(
+        run=hoist,
+        reason="an invariant costs less as a scalar before the loop than as a vector in it",
+    ),
+    Pass(
+        run=common_subexpressions,
+        reason="after if_convert both sides of a branch stand in one block",
+    ),
+    Pass(
+        run=narrow_integers,
+        reason="the widest lanes of a loop set how many it has; many checks become trivial",
+    ),
+    Pass(
+        run=vectorize_divergent, fits=True, vectorizes=True,
+        reason="takes the loops whose iterations end independently, which no other pass vectorizes",
+    ),
+    Pass(run=narrow_lanes, reason="the counters of divergent loops would set the number of lanes"),
+    Pass(
+        run=predictive_commoning,
+        reason="which values lanes hold is settled, so equal ones of two iterations show",
+    ),
+    Pass(
+        run=version_short_reductions, reorders=True, vectorizes=True,
+        reason="the trip counts of reductions are settled, and their order is not",
+    ),
+    Pass(
+        run=vectorize_outer, reorders=True, vectorizes=True,
+        reason="takes loops whose reductions the blocking passes below would cut",
+    ),
+    Pass(
+        run=vectorize_search, vectorizes=True,
+        reason="takes searches that are no reductions; the blocking passes see its blocks",
+    ),
+    Pass(
+        run=peel_store_forward, reorders=True,
+        reason="which loops become vectors is settled, and how they are blocked is not",
+    ),
+    Pass(
+        run=distribute, reorders=True, fits=True,
+        reason="which loops stay scalar is known only now",
+    ),
+    Pass(
+        run=defer_overflow,
+        reason="leaves reductions without checks inside an ordinary loop over blocks",
+    ),
+    Pass(
+        run=blocked_summation, reorders=True,
+        reason="reductions are still scalar, so their blocks are ordinary loops",
+    ),
+    Pass(
+        run=vectorize, reorders=True, vectorizes=True,
+        reason="everything that it needs has been done",
+    ),
+    Pass(run=narrow_counts, reason="lanes that count would set the number of lanes of the loop"),
+    Pass(
+        run=pack_operands,
+        reason="jam needs its contiguous rows, and its reductions are too short for block_cache",
+    ),
+    Pass(
+        run=pack_gathers,
+        reason="vectors along an outer loop have no rows; its reductions are short as well",
+    ),
+    Pass(run=block_cache, reason="jam works on the rows of one strip", fits=True),
+    Pass(
+        run=block_rows, fits=True,
+        reason="jam works on the rows of one strip, of matrices combined row by row as well",
+    ),
+    Pass(run=jam, reason="the lanes are settled, so no reduction changes its order", fits=True),
+    Pass(
+        run=jam_rows, fits=True,
+        reason="takes stencil rows, which have no reductions; the next pass merges their loads",
+    ),
+    Pass(
+        run=if_convert_scalar,
+        reason="which loops are vectors is settled: the others stay scalar",
+    ),
+    Pass(
+        run=common_subexpressions,
+        reason="iterations that jam has put side by side load the same elements",
+    ),
+    Pass(run=simplify, reason="removes names that only the scalar form needed"),
+    Pass(
+        run=lower_selects,
+        reason="no other pass knows the form that it makes, and names are settled",
+    ),
+    Pass(
+        run=pack_bools, fits=True,
+        reason="it makes copies of loops, which no other pass has to see",
+    ),
 )
+
+
+def run_pass(
+    step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True
+) -> Kernel:
+    """`kernel` after one pass, which is given what its row says that it takes."""
+    given: dict[str, object] = {}
+    if step.reorders:
+        given["reassociate"] = reassociate
+    if step.fits:
+        given["machine"] = machine
+    return step.run(kernel, **given)
 
 
 def optimise(
@@ -185,9 +292,7 @@ def optimise(
     after each pass that changed something.
     """
     for step in PASS_LIST:
-        run = partial(step.run, reassociate=reassociate) if step.reorders else step.run
-        run = partial(run, machine=machine) if step.fits else run
-        new = run(kernel)
+        new = run_pass(step, kernel, machine, reassociate=reassociate)
         if new is not kernel and on_pass is not None:
             on_pass(step.name, new)
         kernel = new
