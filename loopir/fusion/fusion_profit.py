@@ -32,7 +32,7 @@ from ..nodes import (
     VecLoop,
 )
 from ..op_table import OPS
-from ..passes.loops.loop_splitting import max_iterations
+from ..passes.loop_splitting import max_iterations
 from ..passes.loops.unroll import is_fully_unrolled
 from ..passes.pass_list import optimise
 from ..passes.scalar.if_convert_scalar import FLOAT_DTYPES, MAX_OP_WEIGHT, unpredictable_branches

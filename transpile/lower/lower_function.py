@@ -16,7 +16,7 @@ from loopir.nodes import Const, If, Stmt
 from ..analysis.liveness import names_read
 from ..call_plan import Argument, ClassGuard, ComplexPart, IdentityGuard, ListItems, Plan
 from ..diagnostics import Refused
-from ..frontend.inlined_at import is_fold
+from ..frontend.core_nodes import copy_location, is_fold
 from ..frontend.name_resolution import Origin, Scope
 from ..frontend.refusal import NoValue, UnknownListLength, refuse
 from ..frontend.source import span_of
@@ -221,7 +221,7 @@ class _FunctionLowering(Results):
         first = len(block) - len(attributes)
         last = block[first:]
         if value is not None:
-            last = [*last, ast.copy_location(ast.Return(value), value)]
+            last = [*last, copy_location(ast.Return(value), value)]
         self.statements(block[:first], frozenset(names_read(last)))
         apart = first_ambiguous_array(self.b, sorted(names_read(last)))
         if apart is not None:

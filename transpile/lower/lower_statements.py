@@ -8,8 +8,9 @@ from functools import partial
 from loopir.algebra.index_builder import logical_not
 from loopir.nodes import Const, Expr, Var
 
-from ..analysis.liveness import always_raises, is_replay_guard, names_read_after
+from ..analysis.liveness import always_raises, names_read_after
 from ..frontend.ast_names import bound_names
+from ..frontend.core_nodes import ReplayIf, copy_location
 from ..frontend.refusal import refuse, refuse_unknown_length
 from ..frontend.source import span_of
 from ..types.typed_values import FALSE, ComplexPair, Num, bool_op
@@ -105,7 +106,7 @@ class Statements(Forks):
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
                 self._unpack(targets, value, stmt)
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                read = ast.copy_location(ast.Name(name, ast.Load()), target)
+                read = copy_location(ast.Name(name, ast.Load()), target)
                 if self.array(read) is not None:
                     refuse(
                         "LOWER_UNSUPPORTED", f"`{ast.unparse(stmt)}` changes a whole array", stmt
@@ -113,13 +114,13 @@ class Statements(Forks):
                 operate = partial(self.operated, type(op), node=stmt)
                 self._bind(name, self.each(operate, stmt, self.scalar(read), self.scalar(value)))
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-                read_at = ast.copy_location(
+                read_at = copy_location(
                     ast.Subscript(target.value, target.slice, ast.Load()), target
                 )
                 operate = partial(self.operated, type(op), node=stmt)
                 got = self.each(operate, stmt, self.scalar(read_at), self.scalar(value))
                 self.store(target, got, stmt)
-            case ast.If(test=test, orelse=orelse) if is_replay_guard(stmt):
+            case ReplayIf(test=test, orelse=orelse):
                 self._fitting(test, stmt)
                 self.statements(orelse, live)
             case ast.Delete(targets=targets) if all(isinstance(t, ast.Name) for t in targets):

@@ -26,7 +26,7 @@ from ...nodes import (
     Var,
 )
 from ...statement_blocks import map_statements
-from ..reduce.blocked_summation import tile_loop
+from ..loop_splitting import tile_loop
 
 __all__ = ["defer_overflow"]
 

@@ -30,7 +30,7 @@ from ...nodes import (
     Yield,
 )
 from ...statement_blocks import map_statements
-from ..loops.loop_splitting import can_split_loop, split_loop_at
+from ..loop_splitting import can_split_loop, split_loop_at
 from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["hoist_overflow"]

@@ -13,7 +13,7 @@ from ...ir_names import FreshNames, names_read, substitute, substitute_bounded
 from ...ir_traversal import bottom_up, walk
 from ...nodes import Accum, Assign, Call, Check, Expr, Interval, Kernel, Loop, Stmt, Var
 from ...statement_blocks import Block, map_blocks
-from ..loops.loop_splitting import can_split_loop, split_loop_at
+from ..loop_splitting import can_split_loop, split_loop_at
 from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["range_checks"]

@@ -9,7 +9,7 @@ from typing import Any
 from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import index_add, index_max, is_nonempty
 from ...analysis.mod_ref import AliasInfo
-from ...analysis.uniformity import Uniformity
+from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
 from ...ir_traversal import bottom_up, map_children, range_bounds, walk
@@ -33,10 +33,9 @@ from ...nodes import (
     Var,
     VecLoop,
 )
+from ..loop_splitting import max_iterations, strip_mine
 from ..vector.vectorize_outer import can_run_in_lockstep
 from ..vector.widen import WIDTH
-from .jam import first_lane_code
-from .loop_splitting import max_iterations, strip_mine
 
 __all__ = ["block_cache"]
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ...analysis.uniformity import first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
 from ...ir_traversal import map_children, walk
 from ...machine_model import DEFAULT_MACHINE, Machine, strip_length
 from ...nodes import If, Interval, Kernel, Load, Loop, Var
+from ..loop_splitting import max_iterations, strip_mine
 from ..reduce.blocked_summation import BLOCK_ELEMENTS
 from ..vector.vectorize_outer import can_run_in_lockstep
-from .jam import first_lane_code, sums_only_rows
-from .loop_splitting import max_iterations, strip_mine
+from .jam import sums_only_rows
 
 __all__ = ["block_rows"]
 

@@ -33,9 +33,8 @@ from ...nodes import (
 )
 from ...op_table import OPS
 from ...statement_blocks import backward_slice, evaluated_by, map_statements
-from ..reduce.blocked_summation import tile_loop
+from ..loop_splitting import max_iterations, tile_loop
 from ..vector.vectorize_legality import vectorization_obstacle
-from .loop_splitting import max_iterations
 
 __all__ = ["distribute"]
 

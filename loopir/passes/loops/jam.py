@@ -7,15 +7,13 @@ from typing import Any
 
 from ...algebra.constant_folding import constant_trip_count, index_const
 from ...algebra.index_builder import index_add, index_floordiv, index_max, index_mul, index_sub
-from ...analysis.uniformity import Uniformity
+from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, rename_names, substitute
 from ...ir_traversal import map_children, walk
 from ...machine_model import DEFAULT_MACHINE, Machine, best_register_tile, max_row_sums
 from ...nodes import (
-    Accum,
     Assign,
-    Broadcast,
     Call,
     Expr,
     If,
@@ -25,7 +23,6 @@ from ...nodes import (
     Local,
     Loop,
     LoopLike,
-    Ramp,
     RangeDesc,
     Stmt,
     Store,
@@ -33,14 +30,11 @@ from ...nodes import (
     VecLoop,
 )
 from ...op_table import OPS
+from ..loop_splitting import max_iterations
 from ..reduce.version_short_reductions import SHORT_LIMIT
 from ..vector.vectorize_outer import can_run_in_lockstep
-from .loop_splitting import max_iterations
 
-__all__ = [
-    "EXPENSIVE_WEIGHT", "jam", "unroll_and_jam", "first_lane_code", "results_stall",
-    "sums_only_rows",
-]
+__all__ = ["EXPENSIVE_WEIGHT", "jam", "unroll_and_jam", "results_stall", "sums_only_rows"]
 
 
 def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
@@ -93,20 +87,6 @@ MAX_ROW_SUMS = (
     2  # sums of rows side by side in the loop next to them; the rest in the loop around it
 )
 EXPENSIVE_WEIGHT = 3.0  # weight above which work takes longer than to load what it is done with
-
-
-def first_lane_code(n: Any) -> Any:
-    """`n` as the scalar code that its lane 0 runs."""
-    n = map_children(n, first_lane_code)
-    match n:
-        case Broadcast(value):
-            return value
-        case Ramp(base):
-            return base
-        case VecLoop(var, rng, _, body, accs):
-            return Loop(var, rng, body, tuple(Accum(a.name, a.init, a.step) for a in accs))
-        case _:
-            return n if getattr(n, "lanes", 1) == 1 else replace(n, lanes=1)
 
 
 def _vector_reductions(loop: Loop) -> Iterator[Loop | VecLoop]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.affine import affine_form, constant_form
-from ...analysis.uniformity import Uniformity
+from ...analysis.uniformity import Uniformity, first_lane_code
 from ...ir_names import FreshNames, bound_names
 from ...ir_traversal import bottom_up, map_children, walk
 from ...lazy_dataclass import record
@@ -28,7 +28,7 @@ from ...nodes import (
 )
 from ...op_table import OPS
 from ..vector.vectorize_outer import can_run_in_lockstep
-from .jam import EXPENSIVE_WEIGHT, first_lane_code, unroll_and_jam
+from .jam import EXPENSIVE_WEIGHT, unroll_and_jam
 
 __all__ = ["jam_rows"]
 

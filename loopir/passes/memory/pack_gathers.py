@@ -10,7 +10,7 @@ from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import map_children
 from ...nodes import Expr, If, Interval, Kernel, Loop, Stmt, VecLoop
-from ..loops.loop_splitting import max_iterations
+from ..loop_splitting import max_iterations
 from .pack_operands import PackedPanels, gathered_loads, is_short_reduction
 
 __all__ = ["pack_gathers"]

@@ -11,7 +11,7 @@ from typing import Any
 from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
-from ...analysis.uniformity import Uniformity
+from ...analysis.uniformity import Uniformity, first_lane_code
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute
 from ...ir_traversal import bottom_up, map_children, walk
@@ -32,8 +32,7 @@ from ...nodes import (
     Var,
     VecLoop,
 )
-from ..loops.jam import first_lane_code
-from ..loops.loop_splitting import max_iterations, strip_mine
+from ..loop_splitting import max_iterations, strip_mine
 from ..reduce.version_short_reductions import SHORT_LIMIT
 from ..vector.vectorize_outer import can_run_in_lockstep
 from ..vector.widen import WIDTH

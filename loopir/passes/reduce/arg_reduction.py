@@ -27,7 +27,7 @@ from ...nodes import (
     Yield,
 )
 from ...statement_blocks import backward_slice, map_statements
-from ..loops.loop_splitting import max_iterations
+from ..loop_splitting import max_iterations
 from ..vector.if_convert import flatten_loop
 from ..vector.vectorize_legality import vectorization_obstacle
 

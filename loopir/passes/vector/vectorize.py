@@ -41,9 +41,9 @@ from ...nodes import (
 from ...op_table import OPS, STATUS
 from ...rejection import Rejection
 from ...statement_blocks import backward_slice, map_statements
-from ..reduce.exact_extrema import exact_extremum_result, is_order_independent
-from ..reduce.prefix_scans import insert_prefixes
+from .exact_extrema import exact_extremum_result, is_order_independent
 from .if_convert import MaskedRewriter, flatten_loop
+from .prefix_scans import insert_prefixes
 from .vectorize_legality import vectorization_obstacle
 from .vectorize_search import search_condition
 from .widen import WIDTH, Widener, as_vector

@@ -45,8 +45,8 @@ from ...nodes import (
 )
 from ...op_table import STATUS
 from ...statement_blocks import map_statements
-from ..reduce.reduction_fission import reduction_fission
 from .if_convert import flatten_branches
+from .reduction_fission import reduction_fission
 from .vectorize_legality import MIN_TRIPS
 from .widen import WIDTH, Widener
 

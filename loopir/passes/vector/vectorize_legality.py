@@ -32,8 +32,8 @@ from ...nodes import (
     Var,
 )
 from ...rejection import Label, Rejection
-from ..reduce.exact_extrema import can_recompute, feeding_accumulator, is_order_independent
-from ..reduce.prefix_scans import running_reduction_of
+from .exact_extrema import can_recompute, feeding_accumulator, is_order_independent
+from .prefix_scans import running_reduction_of
 
 __all__ = ["STRAIGHT_LINE", "vectorization_obstacle", "checks_narrow_overflow"]
 

@@ -28,7 +28,7 @@ from ...nodes import (
     While,
     Zip,
 )
-from ..reduce.exact_extrema import is_order_independent
+from .exact_extrema import is_order_independent
 from .vectorize import vectorize_loop
 from .vectorize_legality import MIN_TRIPS, checks_narrow_overflow, vectorization_obstacle
 from .widen import WIDTH, Widener, is_pure_select

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from loopir.nodes import Expr
 
 from ...analysis.liveness import names_assigned, names_read
+from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ..state.symbol_values import ArrayRef, UnionValue
 from .alias_states import array_of_common_shape, deciding_condition, first_ambiguous_array
 from .array_allocation import Allocations
@@ -74,9 +75,9 @@ class Forks(Allocations):
             return super().test(node)
         twice = ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node))
         bound = ast.Assign([ast.Name(_TEST_NAME, ast.Store())], twice)
-        ast.copy_location(bound, node)
-        self.statements([ast.fix_missing_locations(bound)], frozenset({_TEST_NAME}))
-        return super().test(ast.copy_location(ast.Name(_TEST_NAME, ast.Load()), node))
+        copy_location(bound, node)
+        self.statements([fix_missing_locations(bound)], frozenset({_TEST_NAME}))
+        return super().test(copy_location(ast.Name(_TEST_NAME, ast.Load()), node))
 
 
 def _length_of_name(n: ast.AST) -> str:

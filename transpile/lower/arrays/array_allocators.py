@@ -11,6 +11,7 @@ from loopir.dtypes import INDEX
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.type_probe import ExactSample, Sample, bounded_sample, probe_types
+from ...frontend.core_nodes import copy_location
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num
 from ...types.value_types import ELEMENTS, ArrayType, ScalarType
@@ -103,7 +104,7 @@ def without_fill(function: Any, call: ast.Call) -> ast.Call | None:
     elif function not in (np.ones, np.ones_like):
         return None
     made = ast.parse("_np.empty_like" if like else "_np.empty", mode="eval").body
-    return ast.copy_location(ast.Call(made, args, keywords), call)
+    return copy_location(ast.Call(made, args, keywords), call)
 
 
 def fill_true_loop(array: str, rank: int, name: Callable[[str], str]) -> Loop:

@@ -11,6 +11,7 @@ from loopir.nodes import Expr
 
 from ...analysis.object_arguments import access_path_type
 from ...call_plan import Field, ObjectMember
+from ...frontend.core_nodes import copy_location
 from ...frontend.name_resolution import Scope
 from ...frontend.refusal import refuse
 from ...numpy.indexing.structured_arrays import field_path
@@ -45,7 +46,7 @@ class Records(Calls):
     def names_field(self, name: str, value: ast.expr) -> bool:
         """Takes note of ``name = r["field"]``; whether it is that."""
         r, path = field_path(value) or ("", ())
-        ref = self.records(ast.copy_location(ast.Name(r, ast.Load()), value)) if path else None
+        ref = self.records(copy_location(ast.Name(r, ast.Load()), value)) if path else None
         if ref is None or not ref.is_whole or (r, path) in self.fields:
             return False
         ty: ArgType | None = ref.type
@@ -117,7 +118,7 @@ class Records(Calls):
         return replace(whole, shape=whole.shape[: ref.type.rank])
 
     def _whole(self, field: Field, node: ast.AST) -> ArrayRef:
-        whole = self.array(ast.copy_location(ast.Name(field.name, ast.Load()), node))
+        whole = self.array(copy_location(ast.Name(field.name, ast.Load()), node))
         assert whole is not None
         return whole
 

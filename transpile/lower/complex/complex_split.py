@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree
+from ...frontend.core_nodes import copy_location, fix_missing_locations
 
 __all__ = [
     "PARTS_CALL", "PYTHON_PARTS_CALL", "COMPLEX_CALL", "NeedsComplexSplit", "split_complex_names",
@@ -36,7 +37,7 @@ def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast
     tree.body = [two.visit(s) for s in tree.body]
     start = [two.assigned(name, ast.Name(name, ast.Load()), tree) for name in given]
     tree.body[:0] = start
-    return ast.fix_missing_locations(tree)
+    return fix_missing_locations(tree)
 
 
 class _ComplexSplitter(ast.NodeTransformer):
@@ -51,13 +52,13 @@ class _ComplexSplitter(ast.NodeTransformer):
         taken = PYTHON_PARTS_CALL if self.names[name] else PARTS_CALL
         parts = ast.Call(ast.Name(taken, ast.Load()), [value], [])
         made = ast.Assign([ast.Tuple(targets, ast.Store())], parts)
-        return ast.copy_location(made, at)
+        return copy_location(made, at)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id not in self.parts or not isinstance(node.ctx, ast.Load):
             return node
         parts: list[ast.expr] = [ast.Name(part, ast.Load()) for part in self.parts[node.id]]
-        return ast.copy_location(ast.Call(ast.Name(COMPLEX_CALL, ast.Load()), parts, []), node)
+        return copy_location(ast.Call(ast.Name(COMPLEX_CALL, ast.Load()), parts, []), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
@@ -69,9 +70,9 @@ class _ComplexSplitter(ast.NodeTransformer):
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         if not (isinstance(node.target, ast.Name) and node.target.id in self.parts):
             return self.generic_visit(node)  # type: ignore[return-value]  # a statement
-        read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-        value = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
-        plain = ast.copy_location(ast.Assign([node.target], value), node)
+        read = copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = copy_location(ast.BinOp(read, node.op, node.value), node)
+        plain = copy_location(ast.Assign([node.target], value), node)
         return self.visit_Assign(plain)
 
 

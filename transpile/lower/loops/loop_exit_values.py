@@ -9,7 +9,7 @@ import numpy as np
 from loopir.dtypes import DTYPES
 from loopir.nodes import Accum, Call, Const, Expr, Var
 
-from ...frontend.inlined_at import is_search
+from ...frontend.core_nodes import is_search
 from ...types.linear_form import ANY, INT64, LinearForm, int_constant
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound

@@ -10,7 +10,7 @@ from loopir.ir_traversal import walk
 from loopir.nodes import Accum, Assign, Call, Expr, Interval, Loop, Stmt, Var, While
 from loopir.passes.checks.hoist_checks import hoistable_checks
 
-from ...frontend.inlined_at import is_atomic
+from ...frontend.core_nodes import is_atomic
 from ...frontend.source import span_of
 from ...types.linear_form import INT64, LinearForm, int_constant
 from ...types.typed_values import FALSE, Num, bool_op

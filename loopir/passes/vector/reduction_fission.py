@@ -28,8 +28,8 @@ from ...nodes import (
     Var,
     While,
 )
-from ..vector.vectorize_legality import MIN_TRIPS
-from .blocked_summation import tile_loop
+from ..loop_splitting import tile_loop
+from .vectorize_legality import MIN_TRIPS
 
 __all__ = ["reduction_fission"]
 

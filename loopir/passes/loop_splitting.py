@@ -1,15 +1,18 @@
-"""Loop splitting helpers: strip-mining of a range, and one loop as two over parts of its range."""
+"""Loop splitting: strip-mining, tiling, and one loop as two over parts of its range."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.constant_folding import constant_trip_count, index_const
-from ...algebra.index_builder import index_add, index_min
-from ...ir_names import FreshNames, bound_names, rename_names
-from ...ir_traversal import range_bounds, walk
-from ...nodes import (
+from ..algebra.constant_folding import constant_trip_count, index_const
+from ..algebra.index_builder import index_add, index_min
+from ..analysis.loop_reductions import Reduction
+from ..dtypes import INDEX
+from ..ir_names import FreshNames, bound_names, rename_names
+from ..ir_traversal import range_bounds, walk
+from ..nodes import (
+    Accum,
     Append,
     Break,
     Call,
@@ -24,7 +27,7 @@ from ...nodes import (
     Var,
 )
 
-__all__ = ["max_iterations", "strip_mine", "split_loop_at", "can_split_loop"]
+__all__ = ["max_iterations", "strip_mine", "tile_loop", "split_loop_at", "can_split_loop"]
 
 
 def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
@@ -37,6 +40,34 @@ def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
     last = index_min(index_add(strip, size), end)
     inside = Interval(strip, last) if isinstance(r, Interval) else RangeDesc(strip, last, r.step)
     return RangeDesc(start, end, size), inside
+
+
+def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
+    """A loop over tiles of `size` elements, the loop over one tile inside it.
+
+    The accumulators pass from tile to tile, but for the folds in `partial` (by name): those start
+    anew in each tile, and their results are folded. An interval's tiles start at multiples of
+    `size`; a loop that steps by a divisor of `size` may be tiled once more.
+    """
+    names = {a.name: fresh.name(a.name) for a in loop.accs}
+    tile = Var(fresh.name(loop.var), INDEX)
+    tiles, inside = strip_mine(loop.range, size, tile)
+    inner = rename_names(loop, names)
+    inner_accs = tuple(
+        replace(a, init=partial[old.name].start if old.name in partial else old.current)
+        for a, old in zip(inner.accs, loop.accs, strict=True)
+    )
+    inner = replace(inner, range=inside, accs=inner_accs)
+    accs = tuple(_outer_accumulator(a, names[a.name], partial.get(a.name)) for a in loop.accs)
+    return Loop(tile.name, tiles, (inner,), accs, span=loop.span)
+
+
+def _outer_accumulator(a: Accum, inner: str, fold: Reduction | None) -> Accum:
+    """The accumulator of the loop over tiles; `inner` is its name in a tile."""
+    done = Var(inner, a.init.dtype)
+    if fold is None:
+        return replace(a, step=done)
+    return replace(a, step=Call(fold.op, (a.current, done), done.dtype))
 
 
 def max_iterations(r: Interval) -> int | None:
