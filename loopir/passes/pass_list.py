@@ -1,4 +1,7 @@
-"""Pass list: all passes over Loop IR in order, each with the reason for its place."""
+"""The pass list: all passes in order, each with the reason for its position.
+
+`optimise` runs it; the stages around it are in `transpile.pipeline`.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -61,11 +64,11 @@ __all__ = ["PASS_LIST", "Pass", "optimise", "run_pass"]
 
 @record(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """One invocation of a pass, and the reason why it stands where it does.
+    """One invocation of a pass.
 
-    ``reorders``: it takes ``reassociate``, since it may change the order of reductions. ``fits``:
-    it takes ``machine``, since it cuts loops to fit registers and caches. ``vectorizes``: its
-    result may have vector loops.
+    ``reason``: why it stands at this position. ``reorders``: it takes ``reassociate``, since it may
+    change the order of folds. ``fits``: it takes ``machine``, whose registers and caches determine
+    tile sizes. ``vectorizes``: its result may have vector loops.
     """
 
     run: Callable[..., Kernel]
@@ -82,187 +85,158 @@ class Pass:
 PASS_LIST = (
     Pass(
         run=canonicalize_loops,
-        reason="all other passes handle only loops over [0, n) with step 1",
+        reason="all later passes assume loops over [0, n) and unique names",
     ),
-    Pass(
-        run=promote_f16,
-        reason="no other pass and no target computes in a dtype that is only for storage",
-    ),
+    Pass(run=promote_f16, reason="no later pass and no target computes in a storage-only dtype"),
     Pass(
         run=simplify,
-        reason="lowering writes every form in full; the other passes match the simplest form",
+        reason="lowering emits redundant code; later passes match the simplest forms",
     ),
-    Pass(
-        run=unroll,
-        reason="a loop around a tiny loop can be vectorized once the tiny one is written out",
-    ),
+    Pass(run=unroll, reason="without its short inner loop, the loop around may be vectorised"),
     Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
-    Pass(run=check_elimination, reason="a check that is removed needs no code in the passes below"),
-    Pass(
-        run=simplify,
-        reason="removes the branches whose conditions check_elimination has decided",
-    ),
+    Pass(run=check_elimination, reason="later passes need not preserve a check that is removed"),
+    Pass(run=simplify, reason="folds the conditions that check_elimination decided"),
     Pass(
         run=partition_loops,
-        reason="the interior loops, without position tests, are plain nests to all passes below",
+        reason="the interior loop has no position tests and is matched by later passes",
     ),
-    Pass(run=fission, reason="permute_loops handles only perfect nests", reorders=True),
+    Pass(run=fission, reason="permute_loops needs perfect nests", reorders=True),
     Pass(
         run=permute_loops, reorders=True,
-        reason="a sum kept in memory can be promoted only if its loop is the innermost",
+        reason="promote keeps a sum in a register only if it is innermost",
     ),
-    Pass(
-        run=promote,
-        reason="an element that each iteration updates is a reduction once it is a scalar",
-    ),
+    Pass(run=promote, reason="an element that every iteration updates becomes an accumulator"),
     Pass(
         run=load_elimination,
-        reason="the element of the previous iteration is an accumulator once it is a scalar",
+        reason="an element of the previous iteration becomes an accumulator",
     ),
     Pass(
         run=exit_values,
-        reason="a scalar that is read only after its loop no longer prevents vectorization",
+        reason="an accumulator used only after its loop would block vectorisation",
     ),
     Pass(
         run=compress_stores,
-        reason="a store counter that nothing else reads is then no recurrence",
+        reason="an append counter is no recurrence that blocks vectorisation",
     ),
     Pass(
         run=common_subexpressions,
-        reason="moves what both sides of a branch compute to before the branch",
+        reason="what both sides of a branch compute is computed before it",
     ),
     Pass(
         run=hoist_checks,
-        reason="equal checks are one by now; loops of checks alone can be vectorized",
+        reason="after common_subexpressions, equal checks share a name; later passes vectorise"
+        " loops that only check",
     ),
     Pass(
         run=carry_indexed,
-        reason="equal loads are one by now; arg_reduction needs a loop without indexed loads",
+        reason="after common_subexpressions, the loaded element has a name; arg_reduction needs"
+        " extrema without indexed loads",
     ),
-    Pass(run=sink, reason="a value that both sides write becomes a select, which needs no mask"),
+    Pass(run=sink, reason="a yielded value needs no masked store after if_convert"),
     Pass(
         run=split_on_flag, reorders=True,
-        reason="a reduction that waits for its first term is one only in the second loop",
+        reason="an extremum guarded by a first-term flag is a reduction only after that term",
     ),
     Pass(
         run=minmax_split,
-        reason="an `elif` is no reduction; arg_reduction can match the two that it becomes",
+        reason="an `elif` chain is no reduction; arg_reduction then matches each extremum",
     ),
     Pass(
         run=arg_reduction, reorders=True,
-        reason="an extremum that carries other values along cannot be vectorized",
+        reason="an extremum whose mask updates other accumulators would block vectorisation",
     ),
-    Pass(run=skip_blocks, reason="takes the extrema that are left, whose positions nothing reads"),
+    Pass(run=skip_blocks, reason="takes the extrema that arg_reduction has not matched"),
     Pass(
         run=split_at_pivot,
-        reason="an element that a loop both reads and may write prevents vectorization",
+        reason="an element that a loop may overwrite would block vectorisation",
     ),
-    Pass(run=if_convert, reason="vector code has no branches", reorders=True),
+    Pass(run=if_convert, reason="vector loops have no branches", reorders=True),
     Pass(
         run=dead_stores,
-        reason="stores that a branch overwrites are masked stores of one block by now",
+        reason="after if_convert, stores that a branch overwrites are masked stores",
     ),
-    Pass(
-        run=simplify,
-        reason="simplifies the masks of nested branches, and values that dead stores had used",
-    ),
-    Pass(
-        run=range_checks,
-        reason="it divides loops into blocks, which hoist_overflow divides once more",
-    ),
-    Pass(run=hoist_overflow, reason="the loops that it makes are then handled like all others"),
-    Pass(
-        run=interchange,
-        reason="blocking and vectorization need innermost loops over contiguous memory",
-    ),
-    Pass(
-        run=hoist,
-        reason="an invariant costs less as a scalar before the loop than as a vector in it",
-    ),
+    Pass(run=simplify, reason="combines masks of nested branches, removes values of dead stores"),
+    Pass(run=range_checks, reason="before hoist_overflow, which splits the same loops once more"),
+    Pass(run=hoist_overflow, reason="the loops that it creates are optimised by all later passes"),
+    Pass(run=interchange, reason="blocking and vectorisation need loops with unit stride"),
+    Pass(run=hoist, reason="invariant scalar code is cheaper than vector code in the loop"),
     Pass(
         run=common_subexpressions,
-        reason="after if_convert both sides of a branch stand in one block",
+        reason="after if_convert, both sides of a branch are in one block",
     ),
     Pass(
         run=narrow_integers,
-        reason="the widest lanes of a loop set how many it has; many checks become trivial",
+        reason="the widest lanes determine a loop's width; proves many overflow checks redundant",
     ),
     Pass(
         run=vectorize_divergent, fits=True, vectorizes=True,
-        reason="takes the loops whose iterations end independently, which no other pass vectorizes",
+        reason="takes nests with inner exits, which no other vectorising pass accepts",
     ),
-    Pass(run=narrow_lanes, reason="the counters of divergent loops would set the number of lanes"),
+    Pass(
+        run=narrow_lanes,
+        reason="the widest lanes determine a loop's width; needs vectorised counters",
+    ),
     Pass(
         run=predictive_commoning,
-        reason="which values lanes hold is settled, so equal ones of two iterations show",
+        reason="after the lanes of divergent loops are final, their loop-carried values are, too",
     ),
     Pass(
         run=version_short_reductions, reorders=True, vectorizes=True,
-        reason="the trip counts of reductions are settled, and their order is not",
+        reason="decides which reductions one lane runs, before later passes reorder reductions",
     ),
     Pass(
         run=vectorize_outer, reorders=True, vectorizes=True,
-        reason="takes loops whose reductions the blocking passes below would cut",
+        reason="before blocked_summation, which would split the reductions of these loops",
     ),
     Pass(
         run=vectorize_search, vectorizes=True,
-        reason="takes searches that are no reductions; the blocking passes see its blocks",
+        reason="takes searches that are no reductions; vectorize then takes the loops over its"
+        " blocks",
     ),
     Pass(
         run=peel_store_forward, reorders=True,
-        reason="which loops become vectors is settled, and how they are blocked is not",
+        reason="the outer vector loops are chosen; before blocked_summation splits the sums",
     ),
     Pass(
         run=distribute, reorders=True, fits=True,
-        reason="which loops stay scalar is known only now",
+        reason="the loops that remain scalar are known only now",
     ),
     Pass(
         run=defer_overflow,
-        reason="leaves reductions without checks inside an ordinary loop over blocks",
+        reason="leaves reductions without checks for blocked_summation and vectorize",
     ),
     Pass(
         run=blocked_summation, reorders=True,
-        reason="reductions are still scalar, so their blocks are ordinary loops",
+        reason="reductions are still scalar, so loops over blocks are ordinary scalar loops",
     ),
     Pass(
         run=vectorize, reorders=True, vectorizes=True,
-        reason="everything that it needs has been done",
+        reason="every pass that makes loops vectorisable has run",
     ),
-    Pass(run=narrow_counts, reason="lanes that count would set the number of lanes of the loop"),
+    Pass(
+        run=narrow_counts,
+        reason="the widest lanes determine a loop's width; here its counter's lanes",
+    ),
     Pass(
         run=pack_operands,
-        reason="jam needs its contiguous rows, and its reductions are too short for block_cache",
+        reason="its row loops are jammed; its sums are too short for block_cache",
     ),
-    Pass(
-        run=pack_gathers,
-        reason="vectors along an outer loop have no rows; its reductions are short as well",
-    ),
-    Pass(run=block_cache, reason="jam works on the rows of one strip", fits=True),
-    Pass(
-        run=block_rows, fits=True,
-        reason="jam works on the rows of one strip, of matrices combined row by row as well",
-    ),
-    Pass(run=jam, reason="the lanes are settled, so no reduction changes its order", fits=True),
+    Pass(run=pack_gathers, reason="as pack_operands, for a vector loop around the rows"),
+    Pass(run=block_cache, reason="jam then works on the rows of one strip", fits=True),
+    Pass(run=block_rows, reason="jam then works on the rows of one block", fits=True),
+    Pass(run=jam, reason="lanes are final, so fused reductions keep their order", fits=True),
     Pass(
         run=jam_rows, fits=True,
-        reason="takes stencil rows, which have no reductions; the next pass merges their loads",
+        reason="takes rows without reductions, which jam leaves; common_subexpressions shares"
+        " their loads",
     ),
-    Pass(
-        run=if_convert_scalar,
-        reason="which loops are vectors is settled: the others stay scalar",
-    ),
-    Pass(
-        run=common_subexpressions,
-        reason="iterations that jam has put side by side load the same elements",
-    ),
-    Pass(run=simplify, reason="removes names that only the scalar form needed"),
-    Pass(
-        run=lower_selects,
-        reason="no other pass knows the form that it makes, and names are settled",
-    ),
+    Pass(run=if_convert_scalar, reason="the loops that are not vectorised by now remain scalar"),
+    Pass(run=common_subexpressions, reason="jammed iterations load the same elements"),
+    Pass(run=simplify, reason="removes names that only scalar code used"),
+    Pass(run=lower_selects, reason="no other pass matches a blend; the values are final"),
     Pass(
         run=pack_bools, fits=True,
-        reason="it makes copies of loops, which no other pass has to see",
+        reason="duplicates loops, so no pass after it should process both copies",
     ),
 )
 
@@ -286,10 +260,10 @@ def optimise(
     reassociate: bool = True,
     on_pass: Callable[[str, Kernel], None] | None = None,
 ) -> Kernel:
-    """`kernel` through all passes: vector code of abstract width, in tiles that fit `machine`.
+    """Run all passes on `kernel`: the result is vector code of abstract width, tiled for `machine`.
 
     ``reassociate=False`` keeps float folds in Python's order. ``on_pass(name, kernel)`` is called
-    after each pass that changed something.
+    after each pass that changed the kernel.
     """
     for step in PASS_LIST:
         new = run_pass(step, kernel, machine, reassociate=reassociate)
