@@ -22,6 +22,7 @@ from ..frontend.macros.macro_index import UFUNC, fires_on, named
 from ..frontend.macros.replay_guards import bind_fresh, guarded
 from ..numpy.array_nests import allocate_array
 from ..numpy.call_arguments import numpy_function_name
+from ..numpy.function_table import FUNCTIONS
 from ..types.value_types import ELEMENTS, ScalarType
 
 __all__ = [
@@ -29,15 +30,7 @@ __all__ = [
     "tuple_list_to_array",
 ]
 
-_TAKING = frozenset({
-    "all", "any", "argmax", "argmin", "argsort", "array", "asarray", "average", "bincount",
-    "convolve", "corrcoef", "correlate", "count_nonzero", "cov", "cross", "cumprod", "cumsum",
-    "diff", "dot", "gradient", "histogram", "inner", "interp", "linalg.norm", "max", "mean",
-    "median", "min", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "outer", "percentile",
-    "prod", "ptp", "quantile", "searchsorted", "sort", "std", "sum", "trapezoid", "unique", "var",
-    "vdot",
-})
-"""Functions of NumPy whose first arguments are arrays, or lists in their stead."""
+_TAKING = frozenset(name for name, row in FUNCTIONS.items() if row.lists)
 
 
 @fires_on(ast.Call, calls=[UFUNC, *named(_TAKING)])

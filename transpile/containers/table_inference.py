@@ -12,9 +12,9 @@ from ..analysis.type_facts import Kind, Table
 from ..frontend.ast_names import COMPREHENSIONS, declared_outer, mentions_none, names_used
 from ..frontend.ast_walk import child_blocks, walk_nodes
 from ..frontend.macros.macro_context import Context
+from .method_table import METHODS
 from .nested_lists import lists_only_read
 from .table_kinds import (
-    KEYED,
     comprehension_results,
     grown_while_iterated,
     local_tables,
@@ -69,7 +69,7 @@ def _keys_in(n: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         case ast.Compare(key, [ast.In() | ast.NotIn()], [ast.Name(id=name)]):
             yield name, key
         case ast.Call(ast.Attribute(ast.Name(id=name), method), [key, *_], []) if (
-            method in KEYED
+            method in METHODS and METHODS[method].keyed
         ):
             yield name, key
 

@@ -12,11 +12,12 @@ from ...frontend.macros.replay_guards import bind_fresh
 from ...types.value_types import ELEMENTS
 from ..array_views import scalar_view
 from ..call_arguments import bind_arguments, constant_flag, numpy_function_name
+from ..function_table import FUNCTIONS
 from .array_assignment import store_elements
 
 __all__ = ["ufunc_out", "fill_elements"]
 
-_WRITING = ("copyto", "fill_diagonal", "place", "put", "putmask")
+_WRITING = frozenset(name for name, row in FUNCTIONS.items() if row.result == "none")
 """Functions that write into their first argument, and give None."""
 
 
