@@ -17,6 +17,13 @@ from ..frontend.language.comprehensions import (
     repeated_list,
     with_fresh_variables,
 )
+from ..frontend.macros.firing_conditions import (
+    assigns_no_scalar,
+    augments_no_scalar,
+    has_tuple_lists,
+    has_tuple_types,
+    operates_on_array,
+)
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import UFUNC, fires_on, named
 from ..frontend.macros.replay_guards import bind_fresh, guarded
@@ -96,7 +103,7 @@ def list_argument(node: ast.AST, cx: Context) -> ast.expr | None:
     return _replaced(node, args[at], new, cx)
 
 
-@fires_on(ast.BinOp, ast.Compare)
+@fires_on(ast.BinOp, ast.Compare, when=operates_on_array)
 def list_operand(node: ast.AST, cx: Context) -> ast.expr | None:
     """Beside an array.
 
@@ -133,8 +140,8 @@ def _operation(op: ast.operator | ast.cmpop, a: ast.expr, b: ast.expr) -> ast.ex
     return ast.BinOp(a, op, b) if isinstance(op, ast.operator) else ast.Compare(a, [op], [b])
 
 
-@fires_on(ast.Assign, targets=ast.Subscript, value=ast.Name)
-@fires_on(ast.AugAssign, value=ast.Name)
+@fires_on(ast.Assign, targets=ast.Subscript, value=ast.Name, when=assigns_no_scalar)
+@fires_on(ast.AugAssign, value=ast.Name, when=augments_no_scalar)
 def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """What an array takes of a list; of none, NumPy asks for the types of what would be in it.
 
@@ -264,7 +271,7 @@ def _filled(e: ast.expr, cx: Context) -> tuple[ast.expr, list[ast.stmt]]:
     return array, [*lines, *cx.code(text, I=cx.fresh("i"), X=e, ARRAY=array)]
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=lambda _, cx: cx.facts.tuple_lists)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_tuple_lists)
 def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The list is filled under its own name.
 
@@ -294,7 +301,7 @@ def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | Non
     return None
 
 
-@fires_on(ast.Call, calls=[np.array, np.asarray], when=lambda _, cx: cx.facts.tuple_types)
+@fires_on(ast.Call, calls=[np.array, np.asarray], when=has_tuple_types)
 def tuple_list_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
     """Each tuple is a row; without any it would have but one axis.
 

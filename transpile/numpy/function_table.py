@@ -22,9 +22,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 __all__ = [
-    "ALLOCATING", "FUNCTIONS", "METHODS", "REDUCE_ARGUMENTS", "STATIC_PARAMETERS", "Expansion", "Fold",
-    "Join", "Row", "expansion_rule", "function_row", "functions_where", "method_row", "named_function",
-    "result_may_be_argument", "signatures",
+    "ALLOCATING", "FUNCTIONS", "METHODS", "REDUCE_ARGUMENTS", "STATIC_PARAMETERS", "Expansion",
+    "Fold", "Join", "Row", "expansion_rule", "function_row", "functions_where", "method_row",
+    "named_function", "result_may_be_argument", "signatures",
 ]
 
 

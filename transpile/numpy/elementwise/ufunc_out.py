@@ -6,6 +6,7 @@ import ast
 import numpy as np
 
 from ...frontend.ast_walk import is_none
+from ...frontend.macros.firing_conditions import writes_out
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, named
 from ...frontend.macros.replay_guards import bind_fresh
@@ -22,7 +23,7 @@ _WRITING = frozenset(name for name, row in FUNCTIONS.items() if row.result == "n
 
 
 @fires_on(ast.Call, calls=[UFUNC])
-@fires_on(ast.Call, when=lambda node, _: any(k.arg == "out" for k in node.keywords))
+@fires_on(ast.Call, when=writes_out)
 def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
     """What is computed is stored; with `where`, that of some.
 
