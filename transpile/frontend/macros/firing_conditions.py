@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from ...analysis.liveness import is_replay_guard
 from ..ast_walk import child_nodes, walk_nodes
+from ..core_nodes import ReplayIf
 from .macro_context import Context
 
 __all__ = [
@@ -64,7 +64,7 @@ def in_loop(node: ast.Assign, cx: Context) -> object:
 
 def is_guard(node: ast.If, _: Context) -> object:
     """Whether it is a replay guard."""
-    return is_replay_guard(node)
+    return isinstance(node, ReplayIf)
 
 
 def has_walrus(s: ast.stmt, _: Context) -> bool:

@@ -19,7 +19,7 @@ from ...frontend.name_resolution import is_native
 from ...numpy.function_table import METHODS, function_row
 
 __all__ = [
-    "COMPARISONS", "MATH", "OPERATORS", "OPS_FUNCTIONS", "UFUNCS", "MASK_OPS", "LIBRARY_METHODS",
+    "COMPARISONS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS", "OPS_FUNCTIONS", "UFUNCS",
     "library_of",
 ]
 
