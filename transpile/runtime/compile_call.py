@@ -1,4 +1,7 @@
-"""Compilation for one call signature: pipeline, C compiler, loading; or the cached result."""
+"""Compilation for one call signature: pipeline, C compiler, loading.
+
+`dispatcher` calls `compile_variant` where `disk_cache` has no stored variant.
+"""
 from __future__ import annotations
 
 import logging
@@ -37,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 def make_contract(plan: Plan, kernel: Kernel) -> Contract:
-    """What `plan` and the legal kernel made of it agree on with their caller."""
+    """The contract between a kernel and its caller: what `plan` and the legal `kernel` agree on."""
     guards = kernel.guards
     return Contract(
         params=tuple(
@@ -71,10 +74,11 @@ def compile_variant(
     *,
     telling: bool = False,
 ) -> Variant:
-    """Compiles `function` for arguments of these types; what it gives is to be attached.
+    """Compile `function` for arguments of these types. The caller attaches the variant to its
+    dispatcher.
 
-    ``telling``: to tell which operations raise, in Python's order. Raises Refused, NoCompiler and
-    BuildError.
+    ``telling``: the kernel records which operations raised float flags, in Python's order. Raises
+    Refused, NoCompiler and BuildError.
     """
     clock = _Clock()
     target = chosen_target(options, settings)
@@ -127,33 +131,33 @@ def _print_and_verify(
 
 
 class _Clock:
-    """The time each step takes, in milliseconds."""
+    """The time of each step, in milliseconds."""
 
     def __init__(self) -> None:
         self._steps: list[str] = []
         self._last = perf_counter()
 
     def lap(self, step: str) -> None:
-        """Ends a step."""
+        """End a step."""
         now = perf_counter()
         self._steps.append(f"{step} {(now - self._last) * 1e3:.1f} ms")
         self._last = now
 
     def tell(self, name: str) -> None:
-        """Prints the steps, for ``TRANSPILE_DEBUG=time``."""
+        """Print the steps, for ``TRANSPILE_DEBUG=time``."""
         print(f"# {name}: {', '.join(self._steps)}", file=sys.stderr)
 
 
 def rejection_of(error: Exception) -> Rejection:
-    """Why there is no variant: what `compile_variant` raised, as data."""
+    """The exception that `compile_variant` raised, as a Rejection."""
     match error:
         case Refused():
             return error.rejection
         case NoCompiler():
             return Rejection("BUILD_NO_COMPILER", str(error), help=error.help)
         case BuildError():
-            message, _, said = str(error).partition("\n")
-            return Rejection("BUILD_FAILED", message.rstrip(":"), note=said or None)
+            message, _, output = str(error).partition("\n")
+            return Rejection("BUILD_FAILED", message.rstrip(":"), note=output or None)
         case RecursionError():
             message = "the function is nested too deeply, or has expressions of too many terms"
             return Rejection("LOWER_UNSUPPORTED", message, help="write it as several statements")
