@@ -199,6 +199,12 @@ class Case:
         """The text of one stage. Raises FuseError where the function does not reach it."""
         return self.function.emit_for(stage, self.types)
 
+    def text_after(self, stage: str) -> str:
+        """The program after this stage of the pipeline. Raises FuseError and ValueError."""
+        from ..runtime.inspection import text_after
+
+        return text_after(stage, self.function.__wrapped__, self.types, self.function.options)
+
 
 def cases_of(found: Sequence[Fused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
     """The cases of each function; ``ran``: the file has been run. Raises ValueError."""

@@ -278,7 +278,8 @@ class Dispatcher(WrappedFunction):
         self, types: dict[str, ArgType], settings: Knobs, values: Arguments
     ) -> Variant | None:
         """The variant from the disk cache, unless the user wants to see the compilation."""
-        if not self.options.cache or settings.debug or settings.dump or settings.check:
+        shown = settings.debug or settings.dump
+        if not self.options.cache or shown or settings.check or settings.skip:
             return None
         from ..options import chosen_target
         from .disk_cache import find_variant
