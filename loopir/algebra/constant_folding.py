@@ -14,7 +14,7 @@ from ..op_table import OPS, evaluate
 __all__ = [
     "MANTISSA_BITS", "answer_keeping_flags", "fold_constants", "index_const", "is_constant",
     "is_lossless_cast", "literal", "call_may_raise", "max_trip_count", "possible_flags",
-    "may_raise_flags", "match_aligned_down", "condition_terms", "constant_trip_count",
+    "may_raise_flags", "match_aligned_down", "constant_trip_count",
     "neutral_element",
 ]
 
@@ -107,13 +107,6 @@ def _flag_raising_parts(e: Expr) -> Iterator[Expr]:
     elif isinstance(e, Call):
         for a in e.args:
             yield from _flag_raising_parts(a)
-
-
-def condition_terms(e: Expr) -> list[Expr]:
-    """What a condition is the logic of."""
-    if isinstance(e, Call) and e.op in ("and", "or", "not"):
-        return [term for a in e.args for term in condition_terms(a)]
-    return [e]
 
 
 MANTISSA_BITS = {"f16": 11, "f32": 24, "f64": 53}

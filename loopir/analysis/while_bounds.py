@@ -10,6 +10,7 @@ from ..ir_names import bound_names, names_read
 from ..ir_traversal import walk
 from ..lazy_dataclass import record
 from ..nodes import Accum, Assign, Broadcast, Call, Const, Expr, Var, VecLoop, While
+from .conditions import implied_terms
 
 __all__ = ["GrowthBound", "WhileBounds"]
 
@@ -96,9 +97,10 @@ class WhileBounds:
 
     def ends_within(self, turns: int) -> Expr | None:
         """The condition for the loop to end after so many; None where nothing says when it ends."""
-        for e in self._needed(self.inner.cond):
-            a = self.accs.get(e.name) if isinstance(e, Var) else None
-            for test in self._needed(a.step) if a else ():
+        for e, holds in implied_terms(self.inner.cond, True, self.values.get):
+            a = self.accs.get(e.name) if isinstance(e, Var) and holds else None
+            tests = implied_terms(a.step, True, self.values.get) if a else ()
+            for test in (t for t, known in tests if known):
                 match test:
                     case Call("lt" | "le" as op, (k, end)) if not names_read(end) & self.outside:
                         first = self._counted_from(k)
@@ -106,15 +108,6 @@ class WhileBounds:
                             last = index_const(first + turns - (op == "le"))
                             return rewrite(Call("le", (end, last), "bool"))
         return None
-
-    def _needed(self, e: Expr) -> Iterator[Expr]:
-        """All that must hold for `e` to hold."""
-        match self.resolved(e):
-            case Call("and", parts):
-                for x in parts:
-                    yield from self._needed(x)
-            case plain:
-                yield plain
 
     def _counted_from(self, e: Expr) -> int | None:
         """Where a count starts, of which `e` is the next number."""

@@ -5,6 +5,7 @@ import ast
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
+from loopir.analysis.conditions import condition_terms
 from loopir.dtypes import DTYPES
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 
@@ -26,7 +27,6 @@ from .arrays.storage_coalescing import arrays_made_since, same_storage
 from .lists.append_only_lists import Lists
 from .scalars.tagged_unions import CaseType, align_cases, narrowed_unions, zero_of_type
 from .state.ir_builder import IRBuilder
-from .state.path_conditions import condition_atoms
 from .state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
 
 __all__ = ["Merging", "CONTINUE_FLAG", "Branches"]
@@ -166,9 +166,9 @@ def _merged_flag(
 ) -> Expr:
     """A bool that is another one in each branch."""
     around = (c for v in b.env.values() if isinstance(v, UnionValue) for c in v.cases)
-    known = {e for c in around for e in condition_atoms(c.when)}
+    known = {e for c in around for e in condition_terms(c.when)}
     if known.issuperset(
-        (*condition_atoms(then), *condition_atoms(other))
+        (*condition_terms(then), *condition_terms(other))
     ):  # as the names around are told apart
         return bool_op(
             "or", bool_op("and", cond, then), bool_op("and", bool_op("not", cond), other)

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.constant_folding import answer_keeping_flags, condition_terms, may_raise_flags
+from ...algebra.constant_folding import answer_keeping_flags, may_raise_flags
 from ...algebra.rewrite_rules import rewrite
+from ...analysis.conditions import condition_terms
 from ...analysis.difference_bounds import IntegerFacts
 from ...analysis.intervals import dtype_bounds
 from ...analysis.refine_facts import (

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from loopir.analysis.conditions import condition_terms
 from loopir.lazy_dataclass import record
 from loopir.nodes import Expr
 
@@ -13,7 +14,6 @@ from ...types.linear_form import LENGTH
 from ...types.typed_values import FALSE, TRUE, Num, bool_op
 from ..scalars.tagged_unions import feasible_cases
 from ..state.ir_builder import IRBuilder
-from ..state.path_conditions import condition_atoms
 from ..state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
 
 __all__ = [
@@ -145,7 +145,7 @@ def values_by_name(names: Sequence[str], whens: Mapping[AliasState, Expr]) -> di
 
 def deciding_condition(cases: Iterable[UnionCase]) -> Expr:
     """What it depends on, among other things, which of `cases` is the one."""
-    return next(e for c in cases for e in condition_atoms(c.when))
+    return next(e for c in cases for e in condition_terms(c.when))
 
 
 class NewAliasStates(Exception):

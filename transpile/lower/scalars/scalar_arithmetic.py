@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from loopir.analysis.conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
@@ -23,7 +24,6 @@ from ...types.typed_values import (
     probe_results,
 )
 from ...types.value_types import ScalarType
-from ..state.path_conditions import conjuncts
 from .dual_semantics import in_both_semantics
 from .integer_arithmetic import SCALAR_PREFIX
 from .power_operator import Powers

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeAlias
 
+from loopir.analysis.conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
@@ -22,7 +23,7 @@ from ...types.phi import join_values, make_select
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
 from ..complex.complex_arithmetic import Complexes
 from ..state.ir_builder import IRBuilder
-from ..state.path_conditions import conjuncts, simplify_given
+from ..state.path_conditions import simplify_given
 from ..state.symbol_values import Absent, ArrayRef, Scalar, Unbound, UnionCase, UnionValue, Value
 from .dual_semantics import as_python_scalar
 from .scalar_operands import truth_value
