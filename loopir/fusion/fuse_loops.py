@@ -12,7 +12,7 @@ from typing import Any
 
 from ..analysis.access import accesses
 from ..analysis.dependence import may_alias
-from ..ir_names import bound_names, fresh_name, rename_names
+from ..ir_names import FreshNames, bound_names, rename_names
 from ..ir_traversal import bottom_up, walk
 from ..lazy_dataclass import record
 from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
@@ -109,7 +109,7 @@ class _LoopFuser:
 
     def __post_init__(self) -> None:
         self.known = affine_bindings(self.kernel)
-        self.taken = {*bound_names(*self.kernel.body), *(p.name for p in self.kernel.params)}
+        self.fresh = FreshNames(self.kernel)
 
     def block(
         self, stmts: tuple[Stmt, ...], outer: tuple[str, ...], counted: bool = True
@@ -164,7 +164,7 @@ class _LoopFuser:
             self.rejections += () if in_order else uncounted_rejections(first, second)
             return None
         second = self.aligned(first, second)
-        way = Alignment(first, fuse_over_filter(self.kernel, first, second, self.name) or second)
+        way = Alignment(first, fuse_over_filter(self.kernel, first, second, self.fresh.name) or second)
         p = self.pair(way, between, outer)
         if found := judge_fusion(p):
             if in_order:
@@ -220,7 +220,7 @@ class _LoopFuser:
         clashing = bound_names(second) & bound_names(first) - results - shared - {second.var}
         names = {second.var: first.var}
         for name in sorted(clashing):
-            names[name] = self.name(name)
+            names[name] = self.fresh.name(name)
         return rename_names(second, names)
 
     def tighten(self, p: LoopPair) -> None:
@@ -249,16 +249,9 @@ class _LoopFuser:
         self.leftover.update(alone.var for alone in (*lead, *rest))
         return lead, loop, rest
 
-    def name(self, like: str) -> str:
-        """A new name."""
-        name = fresh_name(like, self.taken)
-        self.taken.add(name)
-        return name
-
     def names(self, loop: Loop) -> dict[str, str]:
         """A new name for each that `loop` binds."""
-        new = {name: fresh_name(name, self.taken) for name in sorted(bound_names(loop))}
-        self.taken.update(new.values())
+        new = self.fresh.names(loop)
         self.leftover.update(new[name] for name in self.leftover & new.keys())
         return new
 
@@ -270,7 +263,7 @@ class _LoopFuser:
         def name_loads(n: Any) -> Any:
             if not isinstance(n, Load) or not self.touched(n.array, written):
                 return n
-            name = self.name(f"{n.array}_before")
+            name = self.fresh.name(f"{n.array}_before")
             bound_here.append(Assign(name, n, span=n.span))
             return Var(name, n.dtype)
 
@@ -284,7 +277,7 @@ class _LoopFuser:
         """A loop in its final form."""
         if not isinstance(s, Loop):
             return s
-        return without_dead_stores(self.kernel, forward_stores(self.kernel, s, outer, self.taken))
+        return without_dead_stores(self.kernel, forward_stores(self.kernel, s, outer, self.fresh))
 
     def count(self, first: Loop, second: Loop) -> None:
         self.fused += 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.constant_folding import answer_keeping_flags, may_raise_flags
+from ...algebra.may_raise import answer_keeping_flags, is_replay_check, may_raise_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.conditions import condition_terms
 from ...analysis.difference_bounds import IntegerFacts
@@ -296,14 +296,9 @@ def _facts_at_entry(
     return f
 
 
-def _is_replay_check(n: Any) -> bool:
-    """Whether `n` is a check that fails for good."""
-    return isinstance(n, Check) and n.code == "replay"
-
-
 def _may_exit(n: Any) -> bool:
     """Whether `n` may end a loop around it: a ``while`` ends where a check fails for good."""
-    return isinstance(n, Break) or _is_replay_check(n)
+    return isinstance(n, Break) or is_replay_check(n)
 
 
 def _replace_facts(f: IntegerFacts, new: IntegerFacts) -> None:

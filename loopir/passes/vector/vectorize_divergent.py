@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
 
-from ...algebra.constant_folding import constant_trip_count, possible_flags
+from ...algebra.constant_folding import constant_trip_count
 from ...algebra.index_builder import index_add, index_less, logical_and, logical_not, logical_or
+from ...algebra.may_raise import is_replay_check, possible_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.conditions import conjuncts
 from ...analysis.dependence import dependences
@@ -78,7 +79,7 @@ def as_lockstep_while(s: Loop | While, fresh: FreshNames) -> While | None:
 
 
 def _is_straight_line(n: Stmt) -> bool:
-    return isinstance(n, Assign | If) or (isinstance(n, Check) and n.code == "replay")
+    return isinstance(n, Assign | If) or is_replay_check(n)
 
 
 def _may_divide_by_zero(n: Node) -> bool:
