@@ -134,14 +134,18 @@ def multiply_bound_names(code: Node) -> frozenset[str]:
 
 
 class FreshNames:
-    """A supply of names that a kernel does not use yet."""
+    """A supply of names that a kernel does not use yet. ``keep_numbers``: a new name like ``i_3``
+    is ``i_3_1``; else it is ``i_4``.
+    """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, *, keep_numbers: bool = False) -> None:
         self._taken = {p.name for p in kernel.params} | bound_names(kernel) | used_names(kernel)
+        self._keep_numbers = keep_numbers
 
     def name(self, like: str) -> str:
         """`like`, or `like` with the lowest number that makes it new (instead of any it has)."""
-        name, base, number = like, re.sub(r"_\d+$", "", like), 0
+        base = like if self._keep_numbers else re.sub(r"_\d+$", "", like)
+        name, number = like, 0
         while name in self._taken:
             number += 1
             name = f"{base}_{number}"

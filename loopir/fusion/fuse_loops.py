@@ -109,7 +109,7 @@ class _LoopFuser:
 
     def __post_init__(self) -> None:
         self.known = affine_bindings(self.kernel)
-        self.fresh = FreshNames(self.kernel)
+        self.fresh = FreshNames(self.kernel, keep_numbers=True)
 
     def block(
         self, stmts: tuple[Stmt, ...], outer: tuple[str, ...], counted: bool = True
@@ -164,7 +164,8 @@ class _LoopFuser:
             self.rejections += () if in_order else uncounted_rejections(first, second)
             return None
         second = self.aligned(first, second)
-        way = Alignment(first, fuse_over_filter(self.kernel, first, second, self.fresh.name) or second)
+        over = fuse_over_filter(self.kernel, first, second, self.fresh.name)
+        way = Alignment(first, over or second)
         p = self.pair(way, between, outer)
         if found := judge_fusion(p):
             if in_order:
