@@ -107,6 +107,7 @@ from transpile.report.report_builder import (  # noqa: E402
     report_regions,
 )
 from transpile.runtime.compile_call import rejection_of  # noqa: E402
+from transpile.runtime.fuse_decorator import Fused  # noqa: E402
 from transpile.runtime.outlined_regions import outline_function  # noqa: E402
 from transpile.types.typeof import argument_types, parameter_names  # noqa: E402
 
@@ -193,7 +194,7 @@ def cut(work: Work, rejection: Any, out: list[Stage]) -> Any:
         source = None
     report = report_refused(function, source, by_name, [rejection], REPORTED_FOR)
     try:
-        parts = outline_function(function, by_name, rejection, work.options)
+        parts = outline_function(function, by_name, rejection, work.options, Fused)
     except Refused:
         parts = None
     if parts is not None:

@@ -14,6 +14,7 @@ from test_macros import expanded, runnable
 from written import written
 
 from transpile import fuse
+from transpile.frontend.unparse import print_python
 
 PLAIN = (":", "1:", "::-1", ":2", "k:", "k", "-1", "None", "...")
 ARRAYS = ("i", "j", "i % 3", "I")
@@ -82,8 +83,8 @@ def test_the_loops_give_what_numpy_gives(seed: int, tmp_path: Path) -> None:
             wanted, tree = outcome(f, args), expanded(f, *args)
             if wanted.error is None:
                 got = outcome(runnable(tree, f), args)
-                assert_same(got, wanted, f"{source}\n{ast.unparse(tree)}", 16)
-                assert layout(got.value) == layout(wanted.value), ast.unparse(tree)
+                assert_same(got, wanted, f"{source}\n{print_python(tree)}", 16)
+                assert layout(got.value) == layout(wanted.value), print_python(tree)
                 loops += any(isinstance(n, ast.For) for n in ast.walk(tree))
     assert loops > 10
 

@@ -8,7 +8,7 @@ import pytest
 
 from transpile import fuse
 from transpile.runtime import specialization
-from transpile.runtime.outlined_regions import OutlinedRegion
+from transpile.runtime.specialization import OutlinedRegion
 
 
 def in_turn(rows: Any) -> Any:

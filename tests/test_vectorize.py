@@ -19,9 +19,10 @@ from loopir.ir_traversal import walk
 from loopir.ir_verifier import verify
 from loopir.machine_model import Machine, max_tile_columns
 from loopir.op_table import STATUS
+from loopir.passes.loop_splitting import tile_loop
 from loopir.passes.loops.unroll import unroll_loop
 from loopir.passes.pass_list import optimise
-from loopir.passes.reduce.blocked_summation import BLOCK_ELEMENTS, blocked_summation, tile_loop
+from loopir.passes.reduce.blocked_summation import BLOCK_ELEMENTS, blocked_summation
 from loopir.passes.vector.vectorize import loops_left_scalar, vectorize
 from loopir.passes.vector.vectorize_legality import vectorization_obstacle
 from loopir.passes.vector.vectorize_outer import vectorize_outer

@@ -12,6 +12,7 @@ from test_macros import expanded, runnable
 
 from loopir.dtypes import DTYPES
 from transpile import fuse
+from transpile.frontend.unparse import print_python
 
 NAN = float("nan")
 
@@ -259,8 +260,8 @@ def test_same_answer(fn: Callable[..., Any]) -> None:
     for x in arrays():
         wanted, tree = outcome(fn, (x,)), expanded(fn, x)
         got = outcome(runnable(tree, fn), (x,))
-        assert_same(got, wanted, f"{x.dtype}{x.shape}:\n{ast.unparse(tree)}", 16)
-        assert layouts(got.value) == layouts(wanted.value), ast.unparse(tree)
+        assert_same(got, wanted, f"{x.dtype}{x.shape}:\n{print_python(tree)}", 16)
+        assert layouts(got.value) == layouts(wanted.value), print_python(tree)
 
 
 def layouts(value: Any) -> Any:

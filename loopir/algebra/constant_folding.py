@@ -18,17 +18,17 @@ __all__ = [
 
 
 def index_const(value: int) -> Const:
-    """A subscript or length."""
+    """A constant of the index dtype."""
     return Const(value, INDEX)
 
 
 def is_constant(e: Expr, value: float) -> bool:
-    """Whether `e` is the constant `value`; of two zeros, either."""
+    """Whether `e` is the constant `value`; 0.0 and -0.0 compare equal."""
     return isinstance(e, Const) and e.value == value
 
 
 def literal(value: float, dtype: str) -> Const:
-    """`value` in `dtype`; integers wrap."""
+    """`value` as a constant of `dtype`; integers wrap."""
     match DTYPES[dtype].kind:
         case "f":
             return Const(float(value), dtype)
@@ -41,13 +41,14 @@ def literal(value: float, dtype: str) -> Const:
 
 
 def neutral_element(op: str, dtype: str) -> Const | None:
-    """The neutral element of `op`, None where it has none."""
+    """The neutral element of `op`, None if it has none."""
     value = OPS[op].unit
     return None if value is None else literal(value, dtype)
 
 
 def fold_constants(op: str, args: tuple[Expr, ...], dtype: str) -> Const | None:
-    """The value of a call on constants; None where an operand is none, or it raises a flag."""
+    """The value of a call on constants; None where an operand is not constant or a flag is raised.
+    """
     if not _constant_operands(args):
         return None
     values = tuple(DTYPES[a.dtype].numpy.type(a.value) for a in args)
@@ -66,7 +67,7 @@ MANTISSA_BITS = {"f16": 11, "f32": 24, "f64": 53}
 
 
 def is_lossless_cast(source: str, target: str) -> bool:
-    """Whether every value of dtype `source` is one of `target`."""
+    """Whether `target` represents every value of dtype `source` exactly."""
     a, b = DTYPES[source], DTYPES[target]
     match a.kind, b.kind:
         case _ if source == target or a.kind == "b":
@@ -82,7 +83,8 @@ def is_lossless_cast(source: str, target: str) -> bool:
 
 
 def match_aligned_down(e: Expr) -> tuple[Expr, int] | None:
-    """Of ``n - (n & 15)``, a multiple of 16, `n` and 15."""
+    """Match ``n - (n & 15)``, `n` rounded down to a multiple of 16: returns `n` and 15, else None.
+    """
     match e:
         case Call("sub", (n, Call("bitand", (m, Const(int(mask)))))) if n == m and mask >= 0:
             return n, mask
@@ -91,15 +93,13 @@ def match_aligned_down(e: Expr) -> tuple[Expr, int] | None:
 
 
 def max_trip_count(r: Interval) -> int | None:
-    """How often a loop runs at most, where that is a plain number: in ``[n - (n & 15), n)``, 15
-    times.
-    """
+    """An upper bound of the trip count, if it is a constant: 15 for ``[n - (n & 15), n)``."""
     known = match_aligned_down(r.lo)
     return known[1] if known and known[0] == r.hi else constant_trip_count(r)
 
 
 def constant_trip_count(r: Interval) -> int | None:
-    """The trip count of an interval, where it is a plain number."""
+    """The trip count of an interval with constant bounds, else None."""
     if isinstance(r.lo, Const) and isinstance(r.hi, Const):
         return max(0, int(r.hi.value) - int(r.lo.value))
     return None

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def _flags_of_call(e: Call) -> tuple[str, ...]:
-    """The classes of floating-point flags that some operands make `e` raise."""
+    """The float-flag classes that `e` raises for some operands."""
     if e.op == "cast":
         source = e.args[0].dtype
         calm = DTYPES[source].kind != "f" and DTYPES[e.dtype].wide is None
@@ -30,12 +30,12 @@ def _flags_of_call(e: Call) -> tuple[str, ...]:
 
 
 def call_may_raise(e: Call) -> bool:
-    """Whether some operands make `e` raise a floating-point flag."""
+    """Whether `e` raises a floating-point flag for some operands."""
     return bool(_flags_of_call(e))
 
 
 def possible_flags(*code: Node) -> frozenset[str]:
-    """The classes of floating-point flags that `code` may raise."""
+    """The float-flag classes that `code` may raise."""
     calls = (n for part in code for n in walk(part) if isinstance(n, Call))
     return frozenset(c for call in calls for c in _flags_of_call(call))
 
@@ -46,8 +46,10 @@ def may_raise_flags(n: Node) -> bool:
 
 
 def answer_keeping_flags(e: Call, answer: bool) -> Expr:
-    """The `answer` to a question of integers, with what may raise a flag in it computed all the
-    same.
+    """Replace an integer comparison whose `answer` is known, keeping its float flags.
+
+    Operands that may raise a flag are still evaluated: ``i64(x / y) == i64(x / y)`` → ``(x / y ==
+    0.0) | True``.
     """
     out: Expr = Const(answer, "bool")
     for part in (p for a in e.args for p in _flag_raising_parts(a)):
@@ -57,7 +59,8 @@ def answer_keeping_flags(e: Call, answer: bool) -> Expr:
 
 
 def _flag_raising_parts(e: Expr) -> Iterator[Expr]:
-    """The bools and floats that integers are made of and that may raise a flag."""
+    """The outermost bool and float subexpressions of an integer expression that may raise a flag.
+    """
     if may_raise_flags(e) and (e.dtype == "bool" or DTYPES[e.dtype].kind == "f"):
         yield e
     elif isinstance(e, Call):

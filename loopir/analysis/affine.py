@@ -170,11 +170,11 @@ else:
     LinearForm = Affine = AffineForm
 
 AffineBindings: TypeAlias = "Mapping[str, Affine | None]"
-"""What names stand for: a form, or None for a value that varies and has none."""
+"""The affine form of each name; None for a name whose value varies and has no form."""
 
 
 def constant_form(value: int) -> Affine:
-    """The form of a number."""
+    """``terms``: (loop variable, coefficient); ``symbols``: (expression, coefficient); no zeros."""
     return AffineForm({}, value)
 
 
@@ -260,10 +260,10 @@ def linearize(
 def affine_form(
     expr: Expr, loop_vars: Iterable[str] = (), bindings: AffineBindings | None = None
 ) -> Affine | None:
-    """The form of `expr`; names in `bindings` stand for theirs, every other name is a symbol.
+    """The affine form of `expr`; names in `bindings` have their forms, every other name is a
+    symbol.
 
-    None where `expr` is not an i64, reads memory, or combines `loop_vars` in another way than by
-    adding multiples of them.
+    None where `expr` is not an i64, reads memory, or is not affine in `loop_vars`.
     """
     known: dict[str, Affine | None] = dict(bindings or {})
     known.update((v, variable_form(v)) for v in loop_vars)
@@ -282,8 +282,10 @@ def affine_form(
 
 
 def unclamped_end(r: Interval) -> Expr:
-    """The end of ``[0, n)`` for ``[0, max(n, 0))``, which is empty exactly where that is; and of
-    ``[0, n - 1)`` for ``[0, max(max(n, 0) - 1, 0))``.
+    """The end of an equivalent range without a clamp at the start value.
+
+    ``[0, max(n, 0))`` → ``n``; ``[0, max(max(n, 0) - 1, 0))`` → ``n - 1``: both ranges are empty in
+    the same cases and equal otherwise.
     """
     match r.lo, r.hi:
         case Const(int(lo)), Call("max", (n, Const(int(least)))) if lo == least:
@@ -292,7 +294,7 @@ def unclamped_end(r: Interval) -> Expr:
 
 
 def _unclamped(n: Expr, least: int) -> Expr:
-    """What is `n` wherever one of the two is more than `least`."""
+    """An expression without clamp that equals `n` wherever either of them exceeds `least`."""
     match n:
         case Call("sub", (Call("max", (m, Const(int(low)))), Const(int(off))), dtype) if (
             low - off <= least
@@ -302,7 +304,7 @@ def _unclamped(n: Expr, least: int) -> Expr:
 
 
 def _opaque_symbol(expr: Expr, known: AffineBindings) -> Affine | None:
-    """`expr` as one symbol, where it cannot change while the loops run."""
+    """`expr` as one symbol, if it is loop-invariant."""
     fixed = all(_is_invariant(n, known) for n in used_names(expr))
     reads = any(isinstance(n, Load) for n in walk(expr))
     return AffineForm({expr: 1}) if fixed and not reads else None

@@ -12,12 +12,12 @@ __all__ = ["AliasInfo", "arrays_read", "arrays_written"]
 
 
 def arrays_read(code: Iterable[Node]) -> frozenset[str]:
-    """The arrays that `code` reads."""
+    """The arrays that `code` loads from."""
     return frozenset[str]().union(*(_read_and_written(part)[0] for part in code))
 
 
 def arrays_written(code: Iterable[Node]) -> frozenset[str]:
-    """The arrays that `code` writes."""
+    """The arrays that `code` stores to."""
     return frozenset[str]().union(*(_read_and_written(part)[1] for part in code))
 
 
@@ -32,13 +32,13 @@ def _read_and_written(code: Node) -> tuple[frozenset[str], frozenset[str]]:
 
 
 class AliasInfo:
-    """What a kernel's guards say of its arrays."""
+    """Alias queries on the arrays of a kernel, answered from its guards."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._shared = cache(partial(may_alias, kernel))
 
     def shared(self, a: str, b: str) -> bool:
-        """Whether the arrays `a` and `b` may have an element in common."""
+        """Whether arrays `a` and `b` may have an element in common."""
         return self._shared(a, b)
 
     def overlap(self, some: Iterable[str], others: Iterable[str]) -> bool:
@@ -47,10 +47,10 @@ class AliasInfo:
         return any(self._shared(a, b) for a in some for b in others)
 
     def crosses(self, value: Expr, code: Iterable[Node]) -> bool:
-        """Whether `code` may write what `value` loads."""
+        """Whether `code` may write an element that `value` loads."""
         arrays = arrays_read((value,))
         return bool(arrays) and self.overlap(arrays, arrays_written(code))
 
     def changes(self, value: Expr, stores: Iterable[str]) -> bool:
-        """Whether writing the arrays `stores` may change what `value` loads."""
+        """Whether writing the arrays `stores` may change an element that `value` loads."""
         return self.overlap(arrays_read((value,)), stores)

@@ -1,4 +1,7 @@
-"""The pass list: all passes in order, each with the reason why it stands there."""
+"""The pass list: all passes in order, each with the reason for its position.
+
+`optimise` runs it; the stages around it are in `transpile.pipeline`.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -62,8 +65,11 @@ __all__ = ["PASS_LIST", "Pass", "optimise"]
 
 @record(frozen=True, slots=True)
 class Pass:
-    """One step. ``reorders``: it takes ``reassociate``, since it may change the order of folds.
-    ``fits``: it takes ``machine``, by whose registers and caches it cuts loops.
+    """One step of the pass list.
+
+    ``reason``: why it stands at this position. ``reorders``: it takes ``reassociate``, since it may
+    change the order of folds. ``fits``: it takes ``machine``, whose registers and caches determine
+    tile sizes.
     """
 
     run: Callable[..., Kernel]
@@ -77,98 +83,113 @@ class Pass:
 
 
 PASS_LIST = (
-    Pass(canonicalize_loops, "the others know one kind of loop"),
-    Pass(promote_f16, "no other pass, and no target, computes in what is merely stored"),
-    Pass(simplify, "lowering writes plainly; what it wrote is recognised in its simplest form"),
-    Pass(unroll, "a loop around a tiny one can then be vectorised"),
-    Pass(simplify, "subscripts of the copies become constants"),
-    Pass(check_elimination, "a check that is gone keeps nothing in its place"),
-    Pass(simplify, "what it has decided"),
-    Pass(partition_loops, "loops without tests are nests like any other to all that follow"),
-    Pass(fission, "permute knows only loops directly inside one another", reorders=True),
-    Pass(permute_loops, "a sum in memory has a register only where it is inmost", reorders=True),
-    Pass(promote, "an element that each iteration updates is a fold once it has a name"),
-    Pass(
-        load_elimination, "an element of the iteration before is an accumulator once it has a name"
-    ),
-    Pass(exit_values, "a name that lives on after its loop is no obstacle to vectors"),
-    Pass(compress_stores, "a count that nothing asks for is no recurrence"),
+    Pass(canonicalize_loops, "all later passes assume loops over [0, n) and unique names"),
+    Pass(promote_f16, "no later pass and no target computes in a storage-only dtype"),
+    Pass(simplify, "lowering emits redundant code; later passes match the simplest forms"),
+    Pass(unroll, "without its short inner loop, the loop around may be vectorised"),
+    Pass(simplify, "subscripts of the unrolled copies become constants"),
+    Pass(check_elimination, "later passes need not preserve a check that is removed"),
+    Pass(simplify, "folds the conditions that check_elimination decided"),
+    Pass(partition_loops, "the interior loop has no position tests and is matched by later passes"),
+    Pass(fission, "permute_loops needs perfect nests", reorders=True),
+    Pass(permute_loops, "promote keeps a sum in a register only if it is innermost", reorders=True),
+    Pass(promote, "an element that every iteration updates becomes an accumulator"),
+    Pass(load_elimination, "an element of the previous iteration becomes an accumulator"),
+    Pass(exit_values, "an accumulator used only after its loop would block vectorisation"),
+    Pass(compress_stores, "an append counter is no recurrence that blocks vectorisation"),
     Pass(common_subexpressions, "what both sides of a branch compute is computed before it"),
     Pass(
         hoist_checks,
-        "what is checked twice has one name by now; vectors are for loops that only check",
+        "after common_subexpressions, equal checks share a name; later passes vectorise loops that"
+        " only check",
     ),
     Pass(
         carry_indexed,
-        "what is loaded anyway has one name by now; an extremum has no loads in the way",
+        "after common_subexpressions, the loaded element has a name; arg_reduction needs extrema"
+        " without indexed loads",
     ),
-    Pass(sink, "a value that is chosen needs no mask"),
+    Pass(sink, "a yielded value needs no masked store after if_convert"),
     Pass(
         split_on_flag,
-        "a fold that waits for its first term is none until it has one",
+        "an extremum guarded by a first-term flag is a reduction only after that term",
         reorders=True,
     ),
-    Pass(minmax_split, "an `elif` is no fold; what it looks at, places may find a place for"),
-    Pass(arg_reduction, "an extremum that others follow is none to vectors", reorders=True),
-    Pass(skip_blocks, "the extrema that are left are no folds, and nobody waits for their places"),
-    Pass(split_at_pivot, "an element that a loop may write keeps it from vectors"),
-    Pass(if_convert, "vectors have no branches", reorders=True),
-    Pass(dead_stores, "what a branch overwrites is under a mask by now"),
-    Pass(simplify, "masks of nested branches, and names of what is not stored"),
-    Pass(range_checks, "what it divides a loop by, the next pass divides once more"),
-    Pass(hoist_overflow, "its loops are to be the others'"),
-    Pass(interchange, "blocks and vectors are for loops that walk memory"),
-    Pass(hoist, "scalar code outside a loop is cheaper than vector code in it"),
-    Pass(common_subexpressions, "after if-conversion both sides stand in one block"),
+    Pass(minmax_split, "an `elif` chain is no reduction; arg_reduction then matches each extremum"),
+    Pass(
+        arg_reduction,
+        "an extremum whose mask updates other accumulators would block vectorisation",
+        reorders=True,
+    ),
+    Pass(skip_blocks, "takes the extrema that arg_reduction has not matched"),
+    Pass(split_at_pivot, "an element that a loop may overwrite would block vectorisation"),
+    Pass(if_convert, "vector loops have no branches", reorders=True),
+    Pass(dead_stores, "after if_convert, stores that a branch overwrites are masked stores"),
+    Pass(simplify, "combines masks of nested branches, removes values of dead stores"),
+    Pass(range_checks, "before hoist_overflow, which splits the same loops once more"),
+    Pass(hoist_overflow, "the loops that it creates are optimised by all later passes"),
+    Pass(interchange, "blocking and vectorisation need loops with unit stride"),
+    Pass(hoist, "invariant scalar code is cheaper than vector code in the loop"),
+    Pass(common_subexpressions, "after if_convert, both sides of a branch are in one block"),
     Pass(
         narrow_integers,
-        "the width of a loop is that of its widest lanes, and many a check asks nothing",
+        "the widest lanes determine a loop's width; proves many overflow checks redundant",
     ),
     Pass(
         vectorize_divergent,
-        "it takes what others leave alone, as each iteration ends by itself",
+        "takes nests with inner exits, which no other vectorising pass accepts",
         fits=True,
     ),
-    Pass(narrow_lanes, "the width of a loop is that of its widest lanes, and these count"),
+    Pass(narrow_lanes, "the widest lanes determine a loop's width; needs vectorised counters"),
     Pass(
         predictive_commoning,
-        "what lanes hold is settled, and with it what is the same a turn later",
+        "after the lanes of divergent loops are final, their loop-carried values are, too",
     ),
     Pass(
         version_short_reductions,
-        "what a fold is left to is settled before its order is",
+        "decides which reductions one lane runs, before later passes reorder reductions",
         reorders=True,
     ),
-    Pass(vectorize_outer, "it takes the loops whose folds tile would cut", reorders=True),
-    Pass(vectorize_search, "what is left of a search when it is no fold; tile sees its blocks"),
+    Pass(
+        vectorize_outer,
+        "before blocked_summation, which would split the reductions of these loops",
+        reorders=True,
+    ),
+    Pass(
+        vectorize_search,
+        "takes searches that are no reductions; vectorize then takes the loops over its blocks",
+    ),
     Pass(
         peel_store_forward,
-        "which loops are vectors is settled, and their blocks are not",
+        "the outer vector loops are chosen; before blocked_summation splits the sums",
         reorders=True,
     ),
-    Pass(distribute, "only now is known which loops stay scalar", reorders=True, fits=True),
+    Pass(distribute, "the loops that remain scalar are known only now", reorders=True, fits=True),
     Pass(
         defer_overflow,
-        "what it leaves are folds without checks, and a loop like any other around them",
+        "leaves reductions without checks for blocked_summation and vectorize",
     ),
     Pass(
         blocked_summation,
-        "folds are still scalar, so blocks of them are loops like any other",
+        "reductions are still scalar, so loops over blocks are ordinary scalar loops",
         reorders=True,
     ),
-    Pass(vectorize, "everything is in place", reorders=True),
-    Pass(narrow_counts, "the width of a loop is that of its widest lanes, which were its count's"),
-    Pass(pack_operands, "its rows are for jam, and its sums too short for strips"),
-    Pass(pack_gathers, "vectors around a loop have no rows, and here too the sums are short"),
-    Pass(block_cache, "jam is for the rows of one strip", fits=True),
-    Pass(block_rows, "jam is for the rows of one strip, here too", fits=True),
-    Pass(jam, "what the lanes are is settled, so no fold changes its order", fits=True),
-    Pass(jam_rows, "these have no folds, which jam is for; the next shares their loads", fits=True),
-    Pass(if_convert_scalar, "what lanes hold is settled: the loops that are left stay scalar"),
-    Pass(common_subexpressions, "iterations side by side load the same"),
-    Pass(simplify, "names that only scalar code needed"),
-    Pass(lower_selects, "no other pass knows them, and names are settled"),
-    Pass(pack_bools, "no other pass needs to see a loop twice", fits=True),
+    Pass(vectorize, "every pass that makes loops vectorisable has run", reorders=True),
+    Pass(narrow_counts, "the widest lanes determine a loop's width; here its counter's lanes"),
+    Pass(pack_operands, "its row loops are jammed; its sums are too short for block_cache"),
+    Pass(pack_gathers, "as pack_operands, for a vector loop around the rows"),
+    Pass(block_cache, "jam then works on the rows of one strip", fits=True),
+    Pass(block_rows, "jam then works on the rows of one block", fits=True),
+    Pass(jam, "lanes are final, so fused reductions keep their order", fits=True),
+    Pass(
+        jam_rows,
+        "takes rows without reductions, which jam leaves; common_subexpressions shares their loads",
+        fits=True,
+    ),
+    Pass(if_convert_scalar, "the loops that are not vectorised by now remain scalar"),
+    Pass(common_subexpressions, "jammed iterations load the same elements"),
+    Pass(simplify, "removes names that only scalar code used"),
+    Pass(lower_selects, "no other pass matches a blend; the values are final"),
+    Pass(pack_bools, "duplicates loops, so no pass after it should process both copies", fits=True),
 )
 
 
@@ -179,10 +200,10 @@ def optimise(
     reassociate: bool = True,
     on_pass: Callable[[str, Kernel], None] | None = None,
 ) -> Kernel:
-    """`kernel` through all passes: vector code of abstract width, in tiles that fit `machine`.
+    """Run all passes on `kernel`: the result is vector code of abstract width, tiled for `machine`.
 
     ``reassociate=False`` keeps float folds in Python's order. ``on_pass(name, kernel)`` is called
-    after each pass that changed something.
+    after each pass that changed the kernel.
     """
     for step in PASS_LIST:
         run = partial(step.run, reassociate=reassociate) if step.reorders else step.run

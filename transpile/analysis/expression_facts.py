@@ -9,6 +9,7 @@ import numpy as np
 
 from ..frontend.ast_names import bound_names, mentions_none, names_bound_once
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..frontend.int_exprs import integer_constant
 from ..ops import key
 from ..random_numbers import ArrayDraw, array_draw_of
@@ -295,7 +296,7 @@ class Facts(CallFacts, SubscriptFacts):
         self._found: dict[int, tuple[ast.expr, Fact]] | None = None
         for a in ast.walk(tree.args):  # in their order
             if isinstance(a, ast.arg):
-                self.known[a.arg] = self._given(ast.copy_location(ast.Name(a.arg, ast.Load()), a))
+                self.known[a.arg] = self._given(copy_location(ast.Name(a.arg, ast.Load()), a))
         given = [n for n in self.known if n not in self.own]
         types = {n: env.type(ast.Name(n, ast.Load())) for n in given}
         self.objects = {n for n, ty in types.items() if isinstance(ty, ObjectType)}

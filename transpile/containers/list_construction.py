@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ..analysis.type_facts import INT_TYPES
 from ..frontend.ast_names import bound_names, mentions_none
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
 from ..frontend.language.iterables import clamped_length, stream_of
 from ..frontend.macros.list_kind import has_loops, is_list
@@ -283,7 +284,7 @@ def _item(e: ast.expr, cx: Context) -> _Parts | None:
 def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
     """All that an iterable gives, which is numbers."""
     if isinstance(e, ast.GeneratorExp) and not is_suspending(e) and not bound_names(e):
-        return [_Part("collected", ast.copy_location(ast.ListComp(e.elt, e.generators), e))]
+        return [_Part("collected", copy_location(ast.ListComp(e.elt, e.generators), e))]
     inner = e
     match cx.builtin(e), e:
         case "range", _:

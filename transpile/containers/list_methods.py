@@ -5,6 +5,7 @@ import ast
 
 from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import bound_names, mentions_none, names_used
+from ..frontend.core_nodes import copy_location
 from ..frontend.int_exprs import integer_constant
 from ..frontend.macros.list_kind import has_loops, is_list, is_number_list
 from ..frontend.macros.macro_context import Context
@@ -112,7 +113,7 @@ def _looked_for(
 def _asked_with(node: ast.Compare | ast.Call, wanted: ast.expr) -> ast.expr:
     if isinstance(node, ast.Compare):
         return node
-    return ast.copy_location(ast.Call(node.func, [wanted], []), node)
+    return copy_location(ast.Call(node.func, [wanted], []), node)
 
 
 def index_of_first(

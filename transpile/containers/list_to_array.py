@@ -11,6 +11,7 @@ from loopir.dtypes import dtype_name
 from ..analysis.liveness import names_read
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import (
     is_suspending,
     nested_loops,
@@ -176,7 +177,7 @@ def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     array, lines = _filled(e, cx)
     if isinstance(node, ast.AugAssign):
-        lines.append(ast.copy_location(ast.AugAssign(node.target, node.op, array), node))
+        lines.append(copy_location(ast.AugAssign(node.target, node.op, array), node))
     else:
         lines += cx.code("TARGET = E", TARGET=target, E=array)
     assert isinstance(node, ast.stmt)
@@ -247,13 +248,13 @@ def _replaced(
         return None
     types = cx.facts.each(e).types if isinstance(e, ast.ListComp) else frozenset()
     if isinstance(e, ast.List) or {t.dtype for t in types} == {"f64"}:
-        return ast.copy_location(new(cx.expr("NP.array(E)", NP=cx.numpy, E=e)), node)
+        return copy_location(new(cx.expr("NP.array(E)", NP=cx.numpy, E=e)), node)
     if isinstance(e, ast.ListComp):
         e = bind_fresh(e, "list", cx)
         assert isinstance(e, ast.Name)
         cx.facts.number_lists[e.id] = types
     array, lines = _filled(e, cx)
-    value = ast.copy_location(new(array), node)
+    value = copy_location(new(array), node)
     if _dtype(e, cx) == "f64":
         cx.before(*lines)
         return value

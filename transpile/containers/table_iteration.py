@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 
 from ..analysis.type_facts import Kind, Table
+from ..frontend.core_nodes import copy_location
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on, has_tables, is_returned
 from .multimaps import multimap_lists
@@ -43,7 +44,7 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             and (cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"))
         ):
             call = ast.Call(func, [view, *rest], keywords)
-            return ast.copy_location(call, node)
+            return copy_location(call, node)
         case ast.Call(ast.Attribute(ast.Name(id=name) as of, method), [], []) if (
             name in cx.facts.tables and source_position(of) in cx.facts.tables[name].walked
         ):

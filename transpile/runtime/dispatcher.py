@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..call_plan import writes_captured
 from ..errors import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..knobs import Knobs
     from ..types.value_types import ArgType
     from .compiled_variant import Variant
-    from .outlined_regions import OutlinedFunction
+    from .specialization import FusedRegion, OutlinedFunction
 
 __all__ = ["Dispatcher", "Backoff"]
 
@@ -49,10 +49,12 @@ class Dispatcher(WrappedFunction):
     """The calls of one function: its cases, and which wrapper is installed.
 
     ``rests``: that it may stand aside for a while where it was of no use again and again, as a
-    region in a loop does, which would look at its arguments each time.
+    region in a loop does, which would look at its arguments each time. ``region_type``: the class
+    of the regions that it is cut into where it is refused (`Fused`, which is defined above this).
     """
 
     rests = False
+    region_type: ClassVar[type[FusedRegion]]
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
         """Each has a class of its own, whose ``__call__`` is the wrapper: no frame in between."""
@@ -250,7 +252,9 @@ class Dispatcher(WrappedFunction):
 
         types = dict(zip(parameter_names(self._function.__code__), case.types, strict=True))
         try:
-            return outline_function(self._function, types, rejection, self.options)
+            return outline_function(
+                self._function, types, rejection, self.options, self.region_type
+            )
         except Exception:  # whatever went wrong, the original still runs
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None

@@ -146,7 +146,7 @@ class Fused(Dispatcher):
         from .inspection import report
 
         case = self._cases.get(types)
-        return report(self._function, types, self.options, case)
+        return report(self._function, types, self.options, case, self.region_type)
 
     def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str:
         """As `emit`, for arguments of these types."""
@@ -154,7 +154,7 @@ class Fused(Dispatcher):
             return self.listing_for(types).page()
         from .inspection import emit
 
-        return emit(stage, self._function, types, self.options)
+        return emit(stage, self._function, types, self.options, self.region_type)
 
     def listing_for(self, types: tuple[ArgType, ...]) -> Listing:
         """As `listing`, for arguments of these types."""
@@ -164,6 +164,9 @@ class Fused(Dispatcher):
 
     def _types(self, args: Arguments, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
         return self._signatures.of(argument_collector(self._function)(*args, **kwargs))
+
+
+Fused.region_type = Fused
 
 
 def _restore_fused(state: Mapping[str, Any], options: Options) -> Fused:

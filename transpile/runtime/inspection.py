@@ -25,7 +25,7 @@ from .compile_call import rejection_of
 from .specialization import Specialization
 
 if TYPE_CHECKING:
-    from .outlined_regions import OutlinedFunction, OutlinedRegion
+    from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
 
 __all__ = ["EMIT_STAGES", "emit", "listing", "report"]
 
@@ -38,8 +38,12 @@ def report(
     types: tuple[ArgType, ...],
     options: Options,
     case: Specialization | None,
+    region_type: type[FusedRegion],
 ) -> Report:
-    """The account of `function` for arguments of these types; `case` holds its calls."""
+    """The account of `function` for arguments of these types; `case` holds its calls.
+
+    A refused function is cut into regions of ``region_type``.
+    """
     target = chosen_target(options, knobs.read())
     named = _types_by_parameter(function, types)
     stats = case.stats.as_dict() if case else None
@@ -49,7 +53,9 @@ def report(
         rejection = case.rejection if case else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
-        parts = case.parts if case else _outlined_or_none(function, named, reason, options)
+        parts = case.parts if case else _outlined_or_none(
+            function, named, reason, options, region_type
+        )
         refused = report_refused(
             function, _source_or_none(function), named, [reason], target, stats
         )
@@ -96,8 +102,17 @@ def _compiled_listing(stages: Stages, target: Target) -> Listing:
     return listing_of(stages.source, stages.vector, c, target.name, assembled)
 
 
-def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options: Options) -> str:
-    """The text of one stage. Raises FuseError where there is none, ValueError for another stage."""
+def emit(
+    stage: str,
+    function: FunctionType,
+    types: tuple[ArgType, ...],
+    options: Options,
+    region_type: type[FusedRegion],
+) -> str:
+    """The text of one stage; of a refused function, of its regions, each a ``region_type``.
+
+    Raises FuseError where there is none, ValueError for another stage.
+    """
     if stage not in EMIT_STAGES:
         raise ValueError(f"no stage {stage!r} (stages: {', '.join(EMIT_STAGES)})")
     target = chosen_target(options, knobs.read())
@@ -109,7 +124,7 @@ def emit(stage: str, function: FunctionType, types: tuple[ArgType, ...], options
     except Exception as error:
         rejection = rejection_of(error)
         parts = _outlined_or_none(
-            function, _types_by_parameter(function, types), rejection, options
+            function, _types_by_parameter(function, types), rejection, options, region_type
         )
         if parts is not None and (text := _text_of_regions(stage, parts)):
             return text
@@ -144,12 +159,16 @@ def _stage_text(stage: str, stages: Stages, target: Target) -> str:
 
 
 def _outlined_or_none(
-    function: FunctionType, types: dict[str, ArgType], rejection: Rejection, options: Options
+    function: FunctionType,
+    types: dict[str, ArgType],
+    rejection: Rejection,
+    options: Options,
+    region_type: type[FusedRegion],
 ) -> OutlinedFunction | None:
     from .outlined_regions import outline_function
 
     try:
-        return outline_function(function, types, rejection, options)
+        return outline_function(function, types, rejection, options, region_type)
     except Refused:
         return None
 

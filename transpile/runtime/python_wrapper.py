@@ -49,8 +49,8 @@ from ..call_plan import (
     ListItems,
     ObjectMember,
     ResultSlot,
+    field_subscript,
 )
-from ..numpy.indexing.structured_arrays import field_subscript
 from ..types.typeof import global_type, type_of
 from ..types.value_types import ELEMENTS, ArrayType, ScalarType
 from .float_errors import QUIET_STATE, errors_observable, errstate

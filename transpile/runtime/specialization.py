@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import field
 from types import CellType, FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,11 +16,20 @@ from ..types.value_types import ArgType, Constant, Function, ScalarType
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
-    from ..diagnostics import Rejection
-    from .compiled_variant import Variant
-    from .outlined_regions import OutlinedFunction
+    import ast
 
-__all__ = ["Specialization", "Stats", "total_stats", "MAX_VALUE_SIGNATURES", "SignatureResolver"]
+    from loopir.nodes import Span
+
+    from ..diagnostics import Rejection
+    from ..options import Options
+    from ..report.loop_report import Report
+    from ..report.source_listing import Listing
+    from .compiled_variant import Variant
+
+__all__ = [
+    "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion", "OutlinedFunction",
+    "MAX_VALUE_SIGNATURES", "SignatureResolver",
+]
 
 MAX_VARIANTS = 8
 
@@ -52,6 +61,66 @@ def total_stats(stats: list[Stats]) -> Stats:
     for s in stats:
         replays.update(s.replays)
     return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
+
+
+class FusedRegion(Protocol):
+    """What is asked of the fused function of an outlined region (`fuse_decorator.Fused`).
+
+    ``rests``: whether it backs off where it was refused again and again.
+    """
+
+    rests: bool
+
+    def __init__(self, function: FunctionType, options: Options) -> None: ...
+
+    @property
+    def signatures(self) -> tuple[tuple[ArgType, ...], ...]: ...
+
+    @property
+    def stats(self) -> Stats: ...
+
+    def report_for(self, types: tuple[ArgType, ...]) -> Report: ...
+
+    def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str: ...
+
+    def listing_for(self, types: tuple[ArgType, ...]) -> Listing: ...
+
+
+@record(frozen=True, slots=True)
+class OutlinedRegion:
+    """One region, called ``helper`` in the outlined function, and where its ``loops`` stand.
+
+    ``types``: those of its parameters, None where only a run will tell.
+    """
+
+    helper: str
+    tree: ast.FunctionDef
+    fused: FusedRegion
+    types: tuple[ArgType, ...] | None
+    loops: tuple[Span, ...]
+
+    @property
+    def latest(self) -> tuple[ArgType, ...] | None:
+        """The types that it ran with last; before it ran, those that are known."""
+        return self.fused.signatures[-1] if self.fused.signatures else self.types
+
+
+@record(frozen=True, slots=True)
+class OutlinedFunction:
+    """``function`` does what the original does, with calls of its regions, the ``parts``.
+
+    ``loops``: the loops that it runs as Python.
+    """
+
+    function: FunctionType
+    tree: ast.FunctionDef
+    parts: tuple[OutlinedRegion, ...]
+    loops: tuple[ast.stmt, ...]
+
+    @property
+    def stats(self) -> Stats:
+        """The sum over all regions."""
+        return total_stats([part.fused.stats for part in self.parts])
 
 
 @record(slots=True)

@@ -17,6 +17,7 @@ from ...diagnostics import Refused
 from ...types.value_types import ArgType, ArrayType, Constant, ScalarType, WrappedFunction
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import copy_tree, display_leaves, walk_nodes
+from ..core_nodes import copy_location, fix_missing_locations
 from ..name_resolution import Scope
 from ..source import Source, read_source
 from .fold_branches import fold_branches, literal_source, rank_key
@@ -168,12 +169,12 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
     ranks = {n: t.rank for n, t in types.items() if isinstance(t, ArrayType) and n in asked}
     first: list[ast.stmt] = [*moved, *(ast.Expr(ast.Name(n, ast.Load())) for n in ranks)]
     for node in walk_nodes(*first):
-        ast.copy_location(node, tree.body[0])
+        copy_location(node, tree.body[0])
     fixed = {n: v for n, v in known.items() if n not in changed}
     constants = {**fixed, **{rank_key(n): rank for n, rank in ranks.items()}}
     texts: dict[str, str | ast.expr] = {n: literal_source(v) for n, v in fixed.items()}
     body = [
         rename_names(s, texts) for s in fold_branches([*first, *tree.body], constants)
     ]  # in functions
-    tree.body = body or [ast.copy_location(ast.Pass(), tree.body[0])]
-    return replace(source, tree=ast.fix_missing_locations(tree))
+    tree.body = body or [copy_location(ast.Pass(), tree.body[0])]
+    return replace(source, tree=fix_missing_locations(tree))

@@ -10,6 +10,7 @@ from ...analysis.tuple_types import MOST, is_repeatable, tuple_display
 from ...types.value_types import ScalarType
 from ..ast_names import names_used
 from ..ast_walk import child_blocks, copy_tree
+from ..core_nodes import copy_location
 from ..int_exprs import integer_constant
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on, other_than
@@ -55,10 +56,10 @@ def _named(name: str, items: Sequence[ast.expr], at: ast.Assign, cx: Context) ->
     apart = [ast.Name(n, ast.Store()) for n in names]
     whole = ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
     return [
-        ast.copy_location(
+        copy_location(
             ast.Assign([ast.Tuple([*apart], ast.Store())], tuple_display(items, at)), at
         ),
-        ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], whole), at),
+        copy_location(ast.Assign([ast.Name(name, ast.Store())], whole), at),
     ]
 
 
@@ -75,7 +76,7 @@ def drop_dead_tuples(body: list[ast.stmt], names: set[str]) -> None:
 
 def _drop(block: list[ast.stmt], gone: set[str]) -> None:
     kept = [s for s in block if not _makes(s, gone)]
-    block[:] = kept or (block[:1] and [ast.copy_location(ast.Pass(), block[0])])
+    block[:] = kept or (block[:1] and [copy_location(ast.Pass(), block[0])])
 
 
 def _makes(s: ast.stmt, names: set[str]) -> bool:
@@ -146,7 +147,7 @@ def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
         if items is None:
             return None
         args += items
-    return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
+    return copy_location(ast.Call(node.func, args, node.keywords), node)
 
 
 @fires_on(ast.Name, ast.Tuple, ctx=ast.Load)
@@ -207,7 +208,7 @@ def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
             taken = taken and not cx.returned()  # it is that very tuple
             if taken and type(value) is tuple and _is_plain(value):
                 cx.ask(node)
-                return ast.copy_location(_constant(value), node)
+                return copy_location(_constant(value), node)
     return None
 
 
@@ -252,7 +253,7 @@ def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         ints = all(cx.fact(i).is_int for i in items)
         return _sum(items, cx) if ints else None
     scalars = all(cx.fact(i).rank == 0 for i in items) and len(items) > 1
-    return ast.copy_location(ast.Call(node.func, items, []), node) if scalars else None
+    return copy_location(ast.Call(node.func, items, []), node) if scalars else None
 
 
 def _sum(items: Sequence[ast.expr], cx: Context) -> ast.expr:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from ..core_nodes import ReplayIf
 from .macro_context import Context
 
 __all__ = [
@@ -223,7 +224,7 @@ def _rows(
 
 
 def _key(node: ast.AST, cx: Context) -> _Key:
-    kind = type(node)
+    kind = ast.If if isinstance(node, ReplayIf) else type(node)
     call = node if isinstance(node, ast.Call) else None
     parts: list[type[Any]] = []
     for name in _PARTS.get(kind, ()):

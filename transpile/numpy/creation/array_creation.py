@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import BOUND, METHOD, fires_on
@@ -159,7 +160,7 @@ def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
     lengths = [e if cx.facts.lasting(e) else bind_fresh(e, "n", cx) for e in many.lengths]
     named = [ast.keyword(k.arg, steady(k.value)) for k in many.one.keywords]
     args = [steady(e) for e in many.one.args]
-    one = ast.copy_location(ast.Call(many.one.func, args, named), node)
+    one = copy_location(ast.Call(many.one.func, args, named), node)
     name = cx.fresh("a")
 
     def draw(at: Sequence[ast.expr]) -> list[ast.stmt]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...frontend.ast_names import mentions_none
+from ...frontend.core_nodes import copy_location
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, named
 from ...frontend.macros.replay_guards import bind_fresh, guarded
@@ -262,12 +263,12 @@ def literal_argument(node: ast.AST, cx: Context) -> ast.expr | None:
             last = _array_argument_count(node, cx)
             new = [_literal_as_array(e, cx) if k < last else e for k, e in enumerate(args)]
             call = ast.Call(node.func, new, node.keywords)
-            return ast.copy_location(call, node) if new != args else None
+            return copy_location(call, node) if new != args else None
         case ast.BinOp(left=left, op=op, right=right) if _is_display(left) or _is_display(right):
             if not (cx.fact(left).array or cx.fact(right).array):
                 return None
             sides = _literal_as_array(left, cx), _literal_as_array(right, cx)
-            new_op = ast.copy_location(ast.BinOp(sides[0], op, sides[1]), node)
+            new_op = copy_location(ast.BinOp(sides[0], op, sides[1]), node)
             return new_op if sides != (left, right) else None
     return None
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import names_used
+from ...frontend.core_nodes import copy_location
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
@@ -128,7 +129,7 @@ def array_inplace(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-            target = ast.copy_location(ast.Name(name, ast.Load()), node.target)
+            target = copy_location(ast.Name(name, ast.Load()), node.target)
             return cx.whole(lambda: store_elements(node, target, value, cx, op=op))
         case ast.AugAssign(target=ast.Subscript() as again, op=op, value=value) if is_gathered(
             again, cx
@@ -327,7 +328,7 @@ def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if (
             cx.depth and name in names_used(value)
         ):
-            read = ast.copy_location(ast.Name(name, ast.Load()), target)
+            read = copy_location(ast.Name(name, ast.Load()), target)
             old, new = cx.fact(read), cx.fact(value)
             if old.array is None or old.kinds != new.kinds or len(old.kinds) > 1:
                 return None

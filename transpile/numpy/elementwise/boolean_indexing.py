@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
@@ -305,7 +306,7 @@ def _with_operands(e: ast.expr, known: dict[int, ast.expr]) -> ast.expr:
             new = ast.Call(func, [known[id(a)] for a in args], [])
         case _:
             raise AssertionError(ast.dump(e))
-    return ast.copy_location(new, e)
+    return copy_location(new, e)
 
 
 @fires_on(ast.Assign, targets=ast.Tuple, value=ast.Call, calls=[np.nonzero, np.where, ".nonzero"])

@@ -14,7 +14,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ...frontend.inlined_at import location_node
+from ...frontend.core_nodes import location_node
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, named

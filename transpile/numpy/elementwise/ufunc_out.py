@@ -6,6 +6,7 @@ import ast
 import numpy as np
 
 from ...frontend.ast_walk import is_none
+from ...frontend.core_nodes import copy_location
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, named
 from ...frontend.macros.replay_guards import bind_fresh
@@ -57,7 +58,7 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
     if out is None or is_none(out) or None in given or cx.fact(out).array is None:
         return None
     bare = ast.Call(func, list(args), [ast.keyword(k, v) for k, v in given.items()])
-    ast.copy_location(bare, node)
+    copy_location(bare, node)
     if not known and not (where is None and _out_matches(bare, out, given, cx)):
         return None
     if known and (given or not _out_accepts(bare, out, cx)):

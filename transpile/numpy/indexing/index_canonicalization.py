@@ -8,6 +8,7 @@ import numpy as np
 
 from ...analysis.expression_facts import may_be_bool
 from ...frontend.ast_names import bound_names, mentions_none
+from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
@@ -48,7 +49,7 @@ def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
     if not all(cx.fact(e).rank == 0 and not may_be_bool(e) for e in (*rows, *columns)):
         return None
     both = ast.Tuple([*rows, *columns], ast.Load())
-    return ast.copy_location(ast.Subscript(array, both, node.ctx), node)
+    return copy_location(ast.Subscript(array, both, node.ctx), node)
 
 
 def _flat_element(node: ast.Subscript, x: ast.expr, k: ast.expr, cx: Context) -> ast.expr | None:
@@ -63,7 +64,7 @@ def _flat_element(node: ast.Subscript, x: ast.expr, k: ast.expr, cx: Context) ->
         places.insert(0, cx.expr("K % N", K=k, N=n))
         k = cx.expr("K // N", K=k, N=n)
     at = ast.Tuple([k, *places], ast.Load()) if places else k
-    return ast.copy_location(ast.Subscript(x, at, node.ctx), node)
+    return copy_location(ast.Subscript(x, at, node.ctx), node)
 
 
 @fires_on(ast.AugAssign, target=ast.Subscript)
@@ -91,8 +92,8 @@ def list_index_arrays(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] |
         target = _index_as_arrays(node.target, cx)
         if target is None:
             return None
-        new = ast.AugAssign(ast.copy_location(target, node.target), node.op, node.value)
-        return [ast.copy_location(new, node)]
+        new = ast.AugAssign(copy_location(target, node.target), node.op, node.value)
+        return [copy_location(new, node)]
     return _index_as_arrays(node, cx) if isinstance(node, ast.Subscript) else None
 
 
@@ -114,7 +115,7 @@ def _index_as_arrays(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
     if not new:
         return None
     index = ast.Tuple(new, ast.Load()) if len(new) > 1 else new[0]
-    return ast.copy_location(ast.Subscript(node.value, index, node.ctx), node)
+    return copy_location(ast.Subscript(node.value, index, node.ctx), node)
 
 
 def _is_list_index(item: ast.expr) -> bool:

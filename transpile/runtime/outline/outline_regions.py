@@ -27,6 +27,7 @@ from loopir.nodes import Span
 from ...analysis.shape_rules import is_numpy_function
 from ...frontend.ast_names import COMPREHENSIONS, bound_names, names_used
 from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
+from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.source import span_of
 from .region_liveness import (
     LiveOut,
@@ -56,12 +57,12 @@ def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> a
             own = call is getattr(s, "value", None)  # nothing else is left of the statement
             if isinstance(call, ast.Call) and not own and is_numpy_function(resolve(call.func)):
                 name = _fresh_name(names_used(tree))
-                value = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
-                _ReplaceExpression(call, ast.copy_location(ast.Name(name, ast.Load()), call)).visit(
+                value = copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
+                _ReplaceExpression(call, copy_location(ast.Name(name, ast.Load()), call)).visit(
                     s
                 )
                 s.lineno, s.col_offset = blamed.end_line, blamed.end_col  # it stands behind it now
-                block[k : k + 1] = [ast.fix_missing_locations(value), s]
+                block[k : k + 1] = [fix_missing_locations(value), s]
                 return new
     return tree
 
@@ -387,7 +388,7 @@ def _positioned_at(node: T, run: Sequence[ast.stmt]) -> T:
     old = {id(n) for s in getattr(node, "body", ()) for n in ast.walk(s) if hasattr(n, "lineno")}
     for n in ast.walk(node):
         if isinstance(n, (ast.stmt, ast.expr, ast.arg)) and (id(n) not in old):
-            ast.copy_location(n, run[0])
+            copy_location(n, run[0])
     node.end_lineno, node.end_col_offset = run[-1].end_lineno, run[-1].end_col_offset
     return node
 
