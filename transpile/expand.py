@@ -29,7 +29,7 @@ from .containers.dict_scalars import scalarize_dicts
 from .containers.hash_tables import table_creation
 from .containers.list_construction import list_extend, new_list, returned_list
 from .containers.list_elements import infer_list_items
-from .containers.list_methods import list_insert_remove, list_reverse, list_search, list_sort
+from .containers.list_methods import list_method, list_pop, list_search, list_sort
 from .containers.list_moves import list_move
 from .containers.list_to_array import (
     list_argument,
@@ -100,6 +100,7 @@ from .frontend.macros.lift_statements import LiftedExpression, lift_statement
 from .frontend.macros.macro_context import Context, ViewRule
 from .frontend.macros.macro_index import Firing, fires_on
 from .frontend.macros.macro_patterns import pattern_macro
+from .frontend.macros.macro_trace import active_trace
 from .frontend.macros.tree_contents import contents
 from .numpy.creation.array_comprehensions import (
     array_comprehension,
@@ -258,6 +259,7 @@ class _Driver:
     def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
         self.firing = Firing(macros)
         self.cx = cx
+        self.trace = active_trace()
         cx.expand = self.block
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -282,19 +284,34 @@ class _Driver:
 
     def _replaced(self, s: ast.stmt) -> list[ast.stmt] | None:
         self.cx.at = self.cx.within = s
+        trace = self.trace
+        if trace is not None:
+            if trace.exhausted:
+                return None
+            text = trace.before(s)
         for macro in self.firing.asked(s, self.cx):
             new = macro(s, self.cx)
             if isinstance(new, list):
+                if trace is not None:
+                    trace.fired(macro, s, text, new)
                 return new
         return lift_statement(s, self.cx, self._rewrite)
 
     def _rewrite(self, e: ast.expr) -> LiftedExpression | None:
         outer, self.cx.at = self.cx.at, e
+        trace = self.trace
+        if trace is not None:
+            if trace.exhausted:
+                return None
+            text = trace.before(e)
         try:
             for macro in self.firing.asked(e, self.cx):
                 new = macro(e, self.cx)
                 if isinstance(new, ast.expr):
-                    return LiftedExpression(self.cx.take_before(), new)
+                    before = self.cx.take_before()
+                    if trace is not None:
+                        trace.fired(macro, e, text, [*before, new])
+                    return LiftedExpression(before, new)
         finally:
             self.cx.at = outer
         return None
@@ -363,9 +380,9 @@ MACROS: tuple[Macro, ...] = (
     tuple_list_comprehension,       # w = [(v, i) for …]
     new_list,           # a = xs[1:], list(range(n)), [s] + xs
     list_extend,       # a += [v * 2 for v in x]
-    list_insert_remove,        # a.insert(0, s), a.pop(i), del a[i], a.remove(s)
+    list_pop,        # a.pop(i), del a[i]
     list_sort,         # a.sort(), sorted(x)
-    list_reverse,         # a.reverse()
+    list_method,         # a.reverse(), a.insert(0, s), a.remove(s)
     named_expression,              # (t := e)
     annotated_assignment,           # s: float = 0.0
     chained_assignment,             # a = b = e

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
@@ -60,22 +59,23 @@ from .vector.vectorize_divergent import vectorize_divergent
 from .vector.vectorize_outer import vectorize_outer
 from .vector.vectorize_search import vectorize_search
 
-__all__ = ["PASS_LIST", "Pass", "optimise"]
+__all__ = ["PASS_LIST", "Pass", "optimise", "run_pass"]
 
 
-@record(frozen=True, slots=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """One step of the pass list.
+    """One invocation of a pass.
 
     ``reason``: why it stands at this position. ``reorders``: it takes ``reassociate``, since it may
     change the order of folds. ``fits``: it takes ``machine``, whose registers and caches determine
-    tile sizes.
+    tile sizes. ``vectorizes``: its result may have vector loops.
     """
 
     run: Callable[..., Kernel]
     reason: str
     reorders: bool = False
     fits: bool = False
+    vectorizes: bool = False
 
     @property
     def name(self) -> str:
@@ -83,114 +83,174 @@ class Pass:
 
 
 PASS_LIST = (
-    Pass(canonicalize_loops, "all later passes assume loops over [0, n) and unique names"),
-    Pass(promote_f16, "no later pass and no target computes in a storage-only dtype"),
-    Pass(simplify, "lowering emits redundant code; later passes match the simplest forms"),
-    Pass(unroll, "without its short inner loop, the loop around may be vectorised"),
-    Pass(simplify, "subscripts of the unrolled copies become constants"),
-    Pass(check_elimination, "later passes need not preserve a check that is removed"),
-    Pass(simplify, "folds the conditions that check_elimination decided"),
-    Pass(partition_loops, "the interior loop has no position tests and is matched by later passes"),
-    Pass(fission, "permute_loops needs perfect nests", reorders=True),
-    Pass(permute_loops, "promote keeps a sum in a register only if it is innermost", reorders=True),
-    Pass(promote, "an element that every iteration updates becomes an accumulator"),
-    Pass(load_elimination, "an element of the previous iteration becomes an accumulator"),
-    Pass(exit_values, "an accumulator used only after its loop would block vectorisation"),
-    Pass(compress_stores, "an append counter is no recurrence that blocks vectorisation"),
-    Pass(common_subexpressions, "what both sides of a branch compute is computed before it"),
     Pass(
-        hoist_checks,
-        "after common_subexpressions, equal checks share a name; later passes vectorise loops that"
-        " only check",
+        run=canonicalize_loops,
+        reason="all later passes assume loops over [0, n) and unique names",
+    ),
+    Pass(run=promote_f16, reason="no later pass and no target computes in a storage-only dtype"),
+    Pass(
+        run=simplify,
+        reason="lowering emits redundant code; later passes match the simplest forms",
+    ),
+    Pass(run=unroll, reason="without its short inner loop, the loop around may be vectorised"),
+    Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
+    Pass(run=check_elimination, reason="later passes need not preserve a check that is removed"),
+    Pass(run=simplify, reason="folds the conditions that check_elimination decided"),
+    Pass(
+        run=partition_loops,
+        reason="the interior loop has no position tests and is matched by later passes",
+    ),
+    Pass(run=fission, reason="permute_loops needs perfect nests", reorders=True),
+    Pass(
+        run=permute_loops, reorders=True,
+        reason="promote keeps a sum in a register only if it is innermost",
+    ),
+    Pass(run=promote, reason="an element that every iteration updates becomes an accumulator"),
+    Pass(
+        run=load_elimination,
+        reason="an element of the previous iteration becomes an accumulator",
     ),
     Pass(
-        carry_indexed,
-        "after common_subexpressions, the loaded element has a name; arg_reduction needs extrema"
-        " without indexed loads",
-    ),
-    Pass(sink, "a yielded value needs no masked store after if_convert"),
-    Pass(
-        split_on_flag,
-        "an extremum guarded by a first-term flag is a reduction only after that term",
-        reorders=True,
-    ),
-    Pass(minmax_split, "an `elif` chain is no reduction; arg_reduction then matches each extremum"),
-    Pass(
-        arg_reduction,
-        "an extremum whose mask updates other accumulators would block vectorisation",
-        reorders=True,
-    ),
-    Pass(skip_blocks, "takes the extrema that arg_reduction has not matched"),
-    Pass(split_at_pivot, "an element that a loop may overwrite would block vectorisation"),
-    Pass(if_convert, "vector loops have no branches", reorders=True),
-    Pass(dead_stores, "after if_convert, stores that a branch overwrites are masked stores"),
-    Pass(simplify, "combines masks of nested branches, removes values of dead stores"),
-    Pass(range_checks, "before hoist_overflow, which splits the same loops once more"),
-    Pass(hoist_overflow, "the loops that it creates are optimised by all later passes"),
-    Pass(interchange, "blocking and vectorisation need loops with unit stride"),
-    Pass(hoist, "invariant scalar code is cheaper than vector code in the loop"),
-    Pass(common_subexpressions, "after if_convert, both sides of a branch are in one block"),
-    Pass(
-        narrow_integers,
-        "the widest lanes determine a loop's width; proves many overflow checks redundant",
+        run=exit_values,
+        reason="an accumulator used only after its loop would block vectorisation",
     ),
     Pass(
-        vectorize_divergent,
-        "takes nests with inner exits, which no other vectorising pass accepts",
-        fits=True,
-    ),
-    Pass(narrow_lanes, "the widest lanes determine a loop's width; needs vectorised counters"),
-    Pass(
-        predictive_commoning,
-        "after the lanes of divergent loops are final, their loop-carried values are, too",
+        run=compress_stores,
+        reason="an append counter is no recurrence that blocks vectorisation",
     ),
     Pass(
-        version_short_reductions,
-        "decides which reductions one lane runs, before later passes reorder reductions",
-        reorders=True,
+        run=common_subexpressions,
+        reason="what both sides of a branch compute is computed before it",
     ),
     Pass(
-        vectorize_outer,
-        "before blocked_summation, which would split the reductions of these loops",
-        reorders=True,
+        run=hoist_checks,
+        reason="after common_subexpressions, equal checks share a name; later passes vectorise"
+        " loops that only check",
     ),
     Pass(
-        vectorize_search,
-        "takes searches that are no reductions; vectorize then takes the loops over its blocks",
+        run=carry_indexed,
+        reason="after common_subexpressions, the loaded element has a name; arg_reduction needs"
+        " extrema without indexed loads",
+    ),
+    Pass(run=sink, reason="a yielded value needs no masked store after if_convert"),
+    Pass(
+        run=split_on_flag, reorders=True,
+        reason="an extremum guarded by a first-term flag is a reduction only after that term",
     ),
     Pass(
-        peel_store_forward,
-        "the outer vector loops are chosen; before blocked_summation splits the sums",
-        reorders=True,
-    ),
-    Pass(distribute, "the loops that remain scalar are known only now", reorders=True, fits=True),
-    Pass(
-        defer_overflow,
-        "leaves reductions without checks for blocked_summation and vectorize",
+        run=minmax_split,
+        reason="an `elif` chain is no reduction; arg_reduction then matches each extremum",
     ),
     Pass(
-        blocked_summation,
-        "reductions are still scalar, so loops over blocks are ordinary scalar loops",
-        reorders=True,
+        run=arg_reduction, reorders=True,
+        reason="an extremum whose mask updates other accumulators would block vectorisation",
     ),
-    Pass(vectorize, "every pass that makes loops vectorisable has run", reorders=True),
-    Pass(narrow_counts, "the widest lanes determine a loop's width; here its counter's lanes"),
-    Pass(pack_operands, "its row loops are jammed; its sums are too short for block_cache"),
-    Pass(pack_gathers, "as pack_operands, for a vector loop around the rows"),
-    Pass(block_cache, "jam then works on the rows of one strip", fits=True),
-    Pass(block_rows, "jam then works on the rows of one block", fits=True),
-    Pass(jam, "lanes are final, so fused reductions keep their order", fits=True),
+    Pass(run=skip_blocks, reason="takes the extrema that arg_reduction has not matched"),
     Pass(
-        jam_rows,
-        "takes rows without reductions, which jam leaves; common_subexpressions shares their loads",
-        fits=True,
+        run=split_at_pivot,
+        reason="an element that a loop may overwrite would block vectorisation",
     ),
-    Pass(if_convert_scalar, "the loops that are not vectorised by now remain scalar"),
-    Pass(common_subexpressions, "jammed iterations load the same elements"),
-    Pass(simplify, "removes names that only scalar code used"),
-    Pass(lower_selects, "no other pass matches a blend; the values are final"),
-    Pass(pack_bools, "duplicates loops, so no pass after it should process both copies", fits=True),
+    Pass(run=if_convert, reason="vector loops have no branches", reorders=True),
+    Pass(
+        run=dead_stores,
+        reason="after if_convert, stores that a branch overwrites are masked stores",
+    ),
+    Pass(run=simplify, reason="combines masks of nested branches, removes values of dead stores"),
+    Pass(run=range_checks, reason="before hoist_overflow, which splits the same loops once more"),
+    Pass(run=hoist_overflow, reason="the loops that it creates are optimised by all later passes"),
+    Pass(run=interchange, reason="blocking and vectorisation need loops with unit stride"),
+    Pass(run=hoist, reason="invariant scalar code is cheaper than vector code in the loop"),
+    Pass(
+        run=common_subexpressions,
+        reason="after if_convert, both sides of a branch are in one block",
+    ),
+    Pass(
+        run=narrow_integers,
+        reason="the widest lanes determine a loop's width; proves many overflow checks redundant",
+    ),
+    Pass(
+        run=vectorize_divergent, fits=True, vectorizes=True,
+        reason="takes nests with inner exits, which no other vectorising pass accepts",
+    ),
+    Pass(
+        run=narrow_lanes,
+        reason="the widest lanes determine a loop's width; needs vectorised counters",
+    ),
+    Pass(
+        run=predictive_commoning,
+        reason="after the lanes of divergent loops are final, their loop-carried values are, too",
+    ),
+    Pass(
+        run=version_short_reductions, reorders=True, vectorizes=True,
+        reason="decides which reductions one lane runs, before later passes reorder reductions",
+    ),
+    Pass(
+        run=vectorize_outer, reorders=True, vectorizes=True,
+        reason="before blocked_summation, which would split the reductions of these loops",
+    ),
+    Pass(
+        run=vectorize_search, vectorizes=True,
+        reason="takes searches that are no reductions; vectorize then takes the loops over its"
+        " blocks",
+    ),
+    Pass(
+        run=peel_store_forward, reorders=True,
+        reason="the outer vector loops are chosen; before blocked_summation splits the sums",
+    ),
+    Pass(
+        run=distribute, reorders=True, fits=True,
+        reason="the loops that remain scalar are known only now",
+    ),
+    Pass(
+        run=defer_overflow,
+        reason="leaves reductions without checks for blocked_summation and vectorize",
+    ),
+    Pass(
+        run=blocked_summation, reorders=True,
+        reason="reductions are still scalar, so loops over blocks are ordinary scalar loops",
+    ),
+    Pass(
+        run=vectorize, reorders=True, vectorizes=True,
+        reason="every pass that makes loops vectorisable has run",
+    ),
+    Pass(
+        run=narrow_counts,
+        reason="the widest lanes determine a loop's width; here its counter's lanes",
+    ),
+    Pass(
+        run=pack_operands,
+        reason="its row loops are jammed; its sums are too short for block_cache",
+    ),
+    Pass(run=pack_gathers, reason="as pack_operands, for a vector loop around the rows"),
+    Pass(run=block_cache, reason="jam then works on the rows of one strip", fits=True),
+    Pass(run=block_rows, reason="jam then works on the rows of one block", fits=True),
+    Pass(run=jam, reason="lanes are final, so fused reductions keep their order", fits=True),
+    Pass(
+        run=jam_rows, fits=True,
+        reason="takes rows without reductions, which jam leaves; common_subexpressions shares"
+        " their loads",
+    ),
+    Pass(run=if_convert_scalar, reason="the loops that are not vectorised by now remain scalar"),
+    Pass(run=common_subexpressions, reason="jammed iterations load the same elements"),
+    Pass(run=simplify, reason="removes names that only scalar code used"),
+    Pass(run=lower_selects, reason="no other pass matches a blend; the values are final"),
+    Pass(
+        run=pack_bools, fits=True,
+        reason="duplicates loops, so no pass after it should process both copies",
+    ),
 )
+
+
+def run_pass(
+    step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True
+) -> Kernel:
+    """`kernel` after one pass, which is given what its row says that it takes."""
+    given: dict[str, object] = {}
+    if step.reorders:
+        given["reassociate"] = reassociate
+    if step.fits:
+        given["machine"] = machine
+    return step.run(kernel, **given)
 
 
 def optimise(
@@ -206,9 +266,7 @@ def optimise(
     after each pass that changed the kernel.
     """
     for step in PASS_LIST:
-        run = partial(step.run, reassociate=reassociate) if step.reorders else step.run
-        run = partial(run, machine=machine) if step.fits else run
-        new = run(kernel)
+        new = run_pass(step, kernel, machine, reassociate=reassociate)
         if new is not kernel and on_pass is not None:
             on_pass(step.name, new)
         kernel = new
