@@ -82,22 +82,23 @@ def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
 
 
 def emit_translation_unit(
-    kernel: Kernel, legal: Kernel, target: Target, *, marked: bool = False
+    legal: Kernel, target: Target, match: KernelMatch | None, *, marked: bool = False
 ) -> str:
-    """The C translation unit: `legal` is what became of the scalar `kernel` for `target`.
+    """The C translation unit of the kernel `legal`, in registers of `target`.
+
+    With a `match` it also has the hand-written kernel, and calls that one for large arrays.
     ``marked``: with lines ``/* line 5 */``, which say of what lines of Python the next ones come.
     """
-    found = match_kernel(kernel, target)
     text = emit_body(legal, target, marked=marked) + "\n"
     by_hand = ""
-    if found:
+    if match:
         by_hand = (
-            kernel_c_source([(found.win.name, found.dtype)], target)
+            kernel_c_source([(match.win.name, match.dtype)], target)
             + "\n"
-            + _dispatch_function(found, legal)
+            + _dispatch_function(match, legal)
         )
     last = emit_entry(legal, target, marked=marked)
-    last = last.replace("tp_body(", "tp_chosen(") if found else last
+    last = last.replace("tp_body(", "tp_chosen(") if match else last
     heads, _, rest = translation_unit(text + last, target).partition(text)
     return f"/* {legal.name}, {target.name} */\n{heads}{text}{by_hand}{rest}"
 

@@ -126,7 +126,7 @@ def for_target(stages: Any, target: Any) -> Any:
         return stages
     reassociate = stages.options.reassociate
     vector = pass_list.optimise(stages.fusion.kernel, target.model, reassociate=reassociate)
-    return dataclasses.replace(stages, vector=vector)
+    return dataclasses.replace(stages, kernel=vector)
 
 
 def stage_texts(stages: Any) -> Iterator[Stage]:

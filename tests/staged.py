@@ -12,8 +12,7 @@ from loopir.nodes import Kernel
 from targets.abi.portable_call import complex_as_floats
 from transpile import Fused
 from transpile.call_plan import Plan
-from transpile.pipeline import Stages
-from transpile.runtime.compile_call import make_contract
+from transpile.pipeline import Compilation, make_contract
 from transpile.runtime.compiled_variant import Variant
 
 __all__ = ["Replayed", "emulated", "in_parts", "interpreted", "through"]
@@ -23,7 +22,7 @@ class Replayed(Exception):
     """Python would have to answer."""
 
 
-def through(stages: Stages, plan: Plan, kernel: Kernel, fast: Callable[..., int]) -> Any:
+def through(stages: Compilation, plan: Plan, kernel: Kernel, fast: Callable[..., int]) -> Any:
     """The function by way of `fast`, in the wrapper that compiled code has."""
 
     def cold(_: Variant, status: int, *__: object) -> Any:

@@ -19,7 +19,7 @@ from loopir.nodes import Bits
 from targets.isa.target_registry import TARGETS, runnable_targets
 from transpile import fuse
 from transpile.options import Options
-from transpile.pipeline import Stages, compile_stages
+from transpile.pipeline import Compilation, compile_stages
 from transpile.types.typeof import parameter_names, type_of
 
 SMALL = Machine(bytes=64, caches=(1, 1, 1))
@@ -130,7 +130,7 @@ PROGRAMS: list[tuple[Callable[..., Any], Callable[[int, np.random.Generator], tu
 SIZES = (128, 133, 200, 1037)
 
 
-def stages_of(f: Any, args: tuple[Any, ...]) -> Stages:
+def stages_of(f: Any, args: tuple[Any, ...]) -> Compilation:
     types: Any = dict(zip(parameter_names(f.__code__), map(type_of, args), strict=True))
     made = compile_stages(f, types, Options(), SMALL)
     assert any(isinstance(n, Bits) for n in walk(made.vector)), f"{f.__name__} has no bits"
@@ -138,7 +138,7 @@ def stages_of(f: Any, args: tuple[Any, ...]) -> Stages:
     return made
 
 
-def ways(made: Stages, targets: tuple[str, ...]) -> Any:
+def ways(made: Compilation, targets: tuple[str, ...]) -> Any:
     """The interpreter, and code for each of `targets`, by name."""
     kernel = made.vector
     yield "interpreted", through(made, made.plan, kernel, interpreted(kernel))

@@ -494,7 +494,7 @@ def test_a_bug_of_ours_is_told_and_python_runs(
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("unhandled node")
 
-    monkeypatch.setattr(compiling_module, "compile_stages", broken)
+    monkeypatch.setattr(compiling_module, "run_stages", broken)
     f = fuse(doubled)
     with caplog.at_level(logging.WARNING), pytest.warns(FuseWarning, match="unhandled node"):
         assert f(np.ones(2)) == [2.0, 2.0]
@@ -814,9 +814,9 @@ def test_verified_exceptions_and_overlaps() -> None:
 @pytest.mark.usefixtures("_empty_cache")
 def test_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[int] = []
-    real = compiling_module.compile_stages
+    real = compiling_module.run_stages
     monkeypatch.setattr(
-        compiling_module, "compile_stages", lambda *a, **k: compiled.append(1) or real(*a, **k)
+        compiling_module, "run_stages", lambda *a, **k: compiled.append(1) or real(*a, **k)
     )
     f, barrier, results = fuse(doubled), threading.Barrier(4), []
 
@@ -839,7 +839,7 @@ def test_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_while_another_thread_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     entered, leave = threading.Event(), threading.Event()
-    real = compiling_module.compile_stages
+    real = compiling_module.run_stages
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         entered.set()
@@ -847,7 +847,7 @@ def test_a_fork_while_another_thread_compiles(monkeypatch: pytest.MonkeyPatch) -
         return real(*args, **kwargs)
 
     f = fuse(doubled)
-    monkeypatch.setattr(compiling_module, "compile_stages", slow)
+    monkeypatch.setattr(compiling_module, "run_stages", slow)
     thread = threading.Thread(target=f, args=(np.ones(2),))
     thread.start()
     entered.wait(60)
@@ -902,7 +902,7 @@ def test_an_object_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> Non
     def unloadable(*args: Any, **kwargs: Any) -> Any:
         raise BuildError("x.so cannot be loaded: failed to map segment")
 
-    monkeypatch.setattr(compiling_module, "load_kernel", unloadable)
+    monkeypatch.setattr("transpile.pipeline.load_kernel", unloadable)
     f = fuse(doubled)
     with pytest.warns(FuseWarning, match=r"BUILD_FAILED.*failed to map"):
         assert f(np.ones(2)) == [2.0, 2.0]
@@ -928,7 +928,7 @@ def test_debug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     monkeypatch.setenv("TRANSPILE_DEBUG", "ir,c,time")
     fuse(axpy)(*ones())
     told = capsys.readouterr().err
-    for piece in ("# axpy: 02-build.ir\ndef axpy", "legal.ir", "# axpy: kernel.c\n", "load"):
+    for piece in ("-lower.ir\ndef axpy", "-legalize.ir", "# axpy: kernel.c\n", "load"):
         assert piece in told
     assert "kernel.s" not in told
 
@@ -938,8 +938,8 @@ def test_dump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for _ in range(2):
         fuse(target="scalar")(axpy)(*ones())
     names = sorted(path.name for path in (tmp_path / "axpy" / "scalar").iterdir())
-    assert names[:2] == ["01-python.py", "02-build.ir"]
-    assert names[-3:] == ["fusion.txt", "kernel.c", "kernel.s"]
+    assert names[:2] == ["01-source.py", "02-lower.ir"]
+    assert names[-5:] == ["fusion.txt", "kernel.c", "kernel.s", "macros.txt", "time.txt"]
 
 
 def test_check_compares_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -962,6 +962,6 @@ def test_check_verifies_every_stage(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError(f"ill-formed at {stage}")
 
     monkeypatch.setenv("TRANSPILE_CHECK", "1")
-    monkeypatch.setattr("transpile.runtime.differential_check.verify", ill_formed)
+    monkeypatch.setattr("transpile.pipeline.verify", ill_formed)
     with pytest.raises(AssertionError, match="ill-formed at scalar"):
         fuse(doubled)(np.ones(2))

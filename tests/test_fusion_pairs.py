@@ -23,7 +23,7 @@ from written import written
 from loopir.fusion import Fusion, fuse_kernel
 from loopir.fusion.array_contraction import scalarize_arrays
 from transpile.options import Options
-from transpile.pipeline import Stages, compile_stages
+from transpile.pipeline import Compilation, compile_stages
 from transpile.types.typeof import type_of
 
 NAMES = ("a", "b", "t", "out", "m", "w", "z", "index", "k")
@@ -92,12 +92,12 @@ def function(name: str, folder: Path) -> Any:
     return written(folder, text).f
 
 
-def stages(f: Any, **options: Any) -> Stages:
+def stages(f: Any, **options: Any) -> Compilation:
     types = dict(zip(NAMES, map(type_of, arguments(12)()), strict=True))
     return compile_stages(f, types, Options(**options))
 
 
-def as_python(s: Stages, f: Fusion) -> Callable[..., Any]:
+def as_python(s: Compilation, f: Fusion) -> Callable[..., Any]:
     bindings = tuple(b for b in s.lowered.bindings if b.name not in f.contracted)
     plan = replace(s.lowered, kernel=f.kernel, bindings=bindings)
     call: Callable[..., Any] = through(s, plan, f.kernel, interpreted(f.kernel))

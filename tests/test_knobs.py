@@ -19,6 +19,7 @@ def test_nothing_set_is_the_default() -> None:
         ("TRANSPILE_DUMP", "some/where", Knobs(dump="some/where")),
         ("TRANSPILE_CHECK", "1", Knobs(check=True)),
         ("TRANSPILE_CHECK", "0", Knobs()),
+        ("TRANSPILE_SKIP", "hoist, simplify@2", Knobs(skip=frozenset({"hoist", "simplify@2"}))),
         ("TRANSPILE_FALLBACK", "error", Knobs(fallback_is_error=True)),
         ("TRANSPILE_FALLBACK", "python", Knobs()),
         ("TRANSPILE_CACHE", "kept/by/build", Knobs()),
@@ -31,7 +32,7 @@ def test_each_variable(name: str, value: str, expected: Knobs) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("TRANSPILE_DEBUG", "ir,speed", "unknown word 'speed' .known: fuse, ir, c, asm, time"),
+        ("TRANSPILE_DEBUG", "ir,speed", "unknown word 'speed' .known: macros, python, fuse, ir"),
         ("TRANSPILE_CHECK", "yes", "unknown word 'yes'"),
         ("TRANSPILE_FALLBACK", "raise", "unknown word 'raise'"),
         ("TRANSPILE_SPEED", "9", "no such variable"),

@@ -19,7 +19,7 @@ from staged import Replayed, emulated, in_parts, interpreted, through
 from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 from transpile.options import Options
-from transpile.pipeline import Stages, compile_stages
+from transpile.pipeline import Compilation, compile_stages
 from transpile.types.typeof import parameter_names, type_of
 
 NATIVE = [t.name for t in runnable_targets()]
@@ -85,7 +85,7 @@ class Run:
     def by_way(
         self,
         case: RandomCase,
-        stages: Stages,
+        stages: Compilation,
         kernel: Any,
         fast: Callable[..., int],
         wanted: Wanted,

@@ -71,7 +71,7 @@ def test_the_variables_are_those_there_are() -> None:
 def test_the_command_has_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    known = set(re.findall(r"--?[a-z]+", capsys.readouterr().out)) - {"-h"}
+    known = set(re.findall(r"(?<![\w-])--?[a-z]+", capsys.readouterr().out)) - {"-h"}
     shown = set(re.findall(r"(?<![\w-])--?[a-z]+", section("The command")))
     assert shown - {"-m"} == known - {"--help"}
 

@@ -17,7 +17,7 @@ from test_run import PROGRAMS, arguments, wanted
 
 from loopir.ir_names import bound_names
 from transpile.options import Options
-from transpile.pipeline import Stages, compile_stages
+from transpile.pipeline import Compilation, compile_stages
 from transpile.types.typeof import parameter_names, type_of
 
 
@@ -41,7 +41,7 @@ def _tree(function: Callable[..., Any]) -> ast.FunctionDef:
     return tree
 
 
-def _made_up(stages: Stages, function: Callable[..., Any]) -> Iterator[list[str]]:
+def _made_up(stages: Compilation, function: Callable[..., Any]) -> Iterator[list[str]]:
     """Names that `function` does not have: of arrays, then of numbers and loops, in the kernel;
     those that the macros made. Of one that is called `_draws` Python answers, as draws are.
     """
@@ -74,7 +74,7 @@ CASES = {
 }
 
 
-def _compiled(function: Callable[..., Any], args: tuple[Any, ...]) -> Stages:
+def _compiled(function: Callable[..., Any], args: tuple[Any, ...]) -> Compilation:
     types = dict(zip(parameter_names(function.__code__), map(type_of, args), strict=True))
     return compile_stages(function, types, Options())
 

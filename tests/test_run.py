@@ -26,7 +26,7 @@ from transpile import fuse, ops
 from transpile.call_plan import Plan
 from transpile.errors import FuseError
 from transpile.options import Options
-from transpile.pipeline import Stages, compile_stages
+from transpile.pipeline import Compilation, compile_stages
 from transpile.types.typeof import parameter_names, type_of
 
 PROGRAMS = [*IN_LOOPS, *ON_ARRAYS]
@@ -72,7 +72,7 @@ def agrees(program: Program, n: int, what: str, got: Outcome) -> None:
 
 
 @cache
-def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Stages, Plan]:
+def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Compilation, Plan]:
     """All stages, and the plan before fusion."""
     names = parameter_names(function.__code__)
     by_name = dict(zip(names, types, strict=True))
@@ -80,7 +80,7 @@ def _stages(function: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Stage
     return stages, stages.lowered
 
 
-def stages_of(program: Program, n: int) -> tuple[Stages, Plan]:
+def stages_of(program: Program, n: int) -> tuple[Compilation, Plan]:
     return _stages(program.function, tuple(map(type_of, arguments(program, n))))
 
 

@@ -23,6 +23,7 @@ from transpile.call_plan import (
     python_scalar_params,
     strided_params,
 )
+from transpile.pipeline import make_contract
 from transpile.result_spec import (
     ArrayResult,
     ConstantResult,
@@ -34,7 +35,6 @@ from transpile.result_spec import (
     TupleResult,
 )
 from transpile.runtime import float_errors
-from transpile.runtime.compile_call import make_contract
 from transpile.runtime.python_wrapper import make_guard, make_wrapper
 from transpile.types.value_types import ArrayType, ScalarType
 

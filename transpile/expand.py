@@ -100,6 +100,7 @@ from .frontend.macros.lift_statements import LiftedExpression, lift_statement
 from .frontend.macros.macro_context import Context, ViewRule
 from .frontend.macros.macro_index import Firing, fires_on
 from .frontend.macros.macro_patterns import pattern_macro
+from .frontend.macros.macro_trace import active_trace
 from .frontend.macros.tree_contents import contents
 from .numpy.creation.array_comprehensions import (
     array_comprehension,
@@ -258,6 +259,7 @@ class _Driver:
     def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
         self.firing = Firing(macros)
         self.cx = cx
+        self.trace = active_trace()
         cx.expand = self.block
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -282,19 +284,34 @@ class _Driver:
 
     def _replaced(self, s: ast.stmt) -> list[ast.stmt] | None:
         self.cx.at = self.cx.within = s
+        trace = self.trace
+        if trace is not None:
+            if trace.exhausted:
+                return None
+            text = trace.before(s)
         for macro in self.firing.asked(s, self.cx):
             new = macro(s, self.cx)
             if isinstance(new, list):
+                if trace is not None:
+                    trace.fired(macro, s, text, new)
                 return new
         return lift_statement(s, self.cx, self._rewrite)
 
     def _rewrite(self, e: ast.expr) -> LiftedExpression | None:
         outer, self.cx.at = self.cx.at, e
+        trace = self.trace
+        if trace is not None:
+            if trace.exhausted:
+                return None
+            text = trace.before(e)
         try:
             for macro in self.firing.asked(e, self.cx):
                 new = macro(e, self.cx)
                 if isinstance(new, ast.expr):
-                    return LiftedExpression(self.cx.take_before(), new)
+                    before = self.cx.take_before()
+                    if trace is not None:
+                        trace.fired(macro, e, text, [*before, new])
+                    return LiftedExpression(before, new)
         finally:
             self.cx.at = outer
         return None

@@ -1,13 +1,14 @@
 """Loop set: a loop nest as a graph of operations, with the loops each depends on, and their cost.
 
-    for n in loop(0, N):                        v1 = load A[m, k]     | m k
-        for k in loop(0, K, s=0.0):             v2 = load B[k, n]     | n k
-            s = step(s + A[m, k] * B[k, n])  →  v3 = mul(v1, v2)      | m n k
-        C[m, n] = s                             v4 = add(v0, v3)      | m n k
-                                                v5 = result(v4)       | m n
-                                                v6 = store C[m, n](v5) | m n
+    for m in loop(0, M):                            v0 = start            | m n
+        for n in loop(0, N):                        v1 = load A[m, k]     | m k
+            for k in loop(0, K, s=0.0):             v2 = load B[k, n]     | n k
+                s = step(s + A[m, k] * B[k, n])  →  v3 = mul(v1, v2)      | m n k
+            C[m, n] = s                             v4 = add(v0, v3)      | m n k
+                                                    v5 = result(v4)       | m n
+                                                    v6 = store C[m, n](v5) | m n
 
-`permute_loops`, `interchange` and `vectorize_outer` choose loop orders by `LoopSet.cost`.
+`permute_loops` and `vectorize_outer` choose loop orders and vector loops by `LoopSet.cost`.
 """
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Uniformity:
 
 
 def first_lane_code(n: Any) -> Any:
-    """`n` as the scalar code that its lane 0 runs."""
+    """`n` as the scalar code that lane 0 runs: scalar analyses apply to it."""
     n = map_children(n, first_lane_code)
     match n:
         case Broadcast(value):

@@ -1,6 +1,6 @@
 """Bounds of a ``while`` loop: its trip count, and how far its counters grow.
 
-`narrow_counts` uses them to run counters in narrower lanes.
+`narrow_lanes` uses them to run counters in narrower lanes.
 """
 from __future__ import annotations
 

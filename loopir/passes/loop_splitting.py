@@ -1,4 +1,4 @@
-"""Loop splitting: strip-mining, tiling, and one loop as two over parts of its range."""
+"""Loop splitting helpers: strip-mining, tiling, and a loop as two over parts of its range."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -31,10 +31,10 @@ __all__ = ["max_iterations", "strip_mine", "tile_loop", "split_loop_at", "can_sp
 
 
 def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
-    """``[0, n)`` → ``range(0, n, size)``, over the starts of strips, and ``[strip, min(strip +
-    size, n))``, which is one of them.
+    """Split a range into strips: the range over strip starts, and the range within one strip.
 
-    A range that steps by a divisor of `size` may be cut once more.
+    ``[0, n)`` → ``range(0, n, size)`` and ``[strip, min(strip + size, n))``. A range whose step
+    divides `size` may be split again.
     """
     start, end = range_bounds(r)
     last = index_min(index_add(strip, size), end)
@@ -43,11 +43,11 @@ def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
 
 
 def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
-    """A loop over tiles of `size` elements, the loop over one tile inside it.
+    """Strip-mine a loop: a loop over tiles of `size` elements around the loop over one tile.
 
-    The accumulators pass from tile to tile, but for the folds in `partial` (by name): those start
-    anew in each tile, and their results are folded. An interval's tiles start at multiples of
-    `size`; a loop that steps by a divisor of `size` may be tiled once more.
+    Accumulators pass from tile to tile, except for the folds in `partial` (by name): these restart
+    in each tile, and the results of the tiles are folded. Tiles of an interval start at multiples
+    of `size`; a loop whose step divides `size` may be tiled again.
     """
     names = {a.name: fresh.name(a.name) for a in loop.accs}
     tile = Var(fresh.name(loop.var), INDEX)
@@ -63,7 +63,7 @@ def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: Fr
 
 
 def _outer_accumulator(a: Accum, inner: str, fold: Reduction | None) -> Accum:
-    """The accumulator of the loop over tiles; `inner` is its name in a tile."""
+    """The accumulator of the loop over tiles; `inner` is its name within a tile."""
     done = Var(inner, a.init.dtype)
     if fold is None:
         return replace(a, step=done)
@@ -71,7 +71,7 @@ def _outer_accumulator(a: Accum, inner: str, fold: Reduction | None) -> Accum:
 
 
 def max_iterations(r: Interval) -> int | None:
-    """How many iterations a loop over `r` has at most, where that is known: so of a strip."""
+    """An upper bound of the trip count over `r`, if it is a constant; for a strip, its size."""
     count = constant_trip_count(r)
     if count is None and isinstance(r.hi, Call) and r.hi.op == "min":
         strips = (_offset_from(r.lo, e) for e in r.hi.args)
@@ -80,7 +80,7 @@ def max_iterations(r: Interval) -> int | None:
 
 
 def _offset_from(lo: Expr, hi: Expr) -> int | None:
-    """The number `n` of ``lo + n``, where that is `hi`."""
+    """The constant ``hi - lo``, else None."""
     match hi:
         case Call(op="add", args=(base, Const(value=n))) if base == lo:
             return int(n)
@@ -91,7 +91,7 @@ def _offset_from(lo: Expr, hi: Expr) -> int | None:
 
 
 def can_split_loop(loop: Loop) -> bool:
-    """Whether `loop`, which has not been divided yet, runs to its end and has no others in it."""
+    """Whether `loop` is innermost, not split yet, and has no early exit and no appends."""
     nodes = (n for s in loop.body for n in walk(s))
     plain = not any(isinstance(n, LoopLike | Break | Return | Append) for n in nodes)
     whole = isinstance(loop.range, Interval) and loop.range.lo == index_const(0)
@@ -101,7 +101,7 @@ def can_split_loop(loop: Loop) -> bool:
 def split_loop_at(
     loop: Loop, at: Var, known: Callable[[Any], Any], fresh: FreshNames
 ) -> tuple[Loop, Loop]:
-    """The iterations before `at`, as `known` makes them, and those from it on."""
+    """The iterations before `at`, rewritten by `known`, and those from `at` on."""
     assert isinstance(loop.range, Interval)
     names = {old: fresh.name(old) for old in sorted(bound_names(loop))}
     first = rename_names(known(replace(loop, range=Interval(loop.range.lo, at))), names)

@@ -77,6 +77,10 @@ def _parser() -> _Parser:
         metavar="STAGE",
         help=f"print a stage: {', '.join(EMIT_STAGES)}",
     )
+    add("--stop-after", metavar="STAGE",
+        help="print the program after this stage or pass of transpile.pipeline (NAME or NAME@N)")
+    add("--skip-pass", action="append", default=[], metavar="NAME[@N]",
+        help="leave this pass out, or only its N-th invocation")
     add("-o", dest="output", metavar="DIR", help="write what --emit prints to files there")
     add("--target", metavar="NAME", help="compile for this target (see --targets)")
     add("--types", action="append", default=[], metavar="SPEC",
@@ -108,9 +112,11 @@ def _contradiction(
         got = f"; not {' and '.join(asked)} at once" if asked else ""
         return f"want a file, or one of --explain, --targets, --ops, --cache{got}"
     of_a_file = (options.all, options.emit, options.output, options.target, options.types,
-                 options.check, options.format, options.run)
+                 options.check, options.format, options.run, options.stop_after, options.skip_pass)
     if options.file is None and any(of_a_file):
         return f"{asked[0]} goes with no other option"
+    if options.stop_after and (options.emit or options.format):
+        return "--stop-after prints a stage, and goes with neither --emit nor --format"
     if options.output and not options.emit:
         return "-o says where --emit writes; there is no --emit"
     if options.format and options.emit:
@@ -197,10 +203,12 @@ def _cache(what: str) -> int:
 
 def _report_file(options: argparse.Namespace, script_args: Sequence[str]) -> int:
     _choose_target(options.target)
+    _check_stages(options)
     from .file_cases import UnreadableFile, fused_functions, import_file, run_file
 
     status = 0
     ours = options.format in ("json", "sarif") or (options.emit and not options.output)
+    ours = ours or options.stop_after
     try:
         if options.run:
             with contextlib.redirect_stdout(sys.stderr if ours else sys.stdout):
@@ -224,7 +232,7 @@ def _report_functions(found: Sequence[Fused], options: argparse.Namespace) -> in
         cases = list(cases_of(found, options.types, ran=options.run))
     except ValueError as error:
         raise UsageError(error) from None
-    if options.emit:
+    if options.emit or options.stop_after:
         refused = _write_stages(cases, options)
         return int(options.check and refused)
     reports = [case.report() for case in _with_progress(cases)]
@@ -250,6 +258,24 @@ def _choose_target(name: str | None) -> None:
         raise UsageError(error) from None
 
 
+def _check_stages(options: argparse.Namespace) -> None:
+    """Of ``--stop-after`` and ``--skip-pass``, which the stages read. Raises UsageError."""
+    if not (options.stop_after or options.skip_pass):
+        return
+    from ..pipeline import CALLABLE, find_stages, named_stages, pass_names
+
+    try:
+        if options.stop_after:
+            last = find_stages(options.stop_after)[-1]
+            if dict(named_stages())[last].to_form == CALLABLE:
+                raise ValueError(f"what stage {last} makes has no text")
+        pass_names(options.skip_pass)
+    except ValueError as error:
+        raise UsageError(error) from None
+    if options.skip_pass:
+        os.environ["TRANSPILE_SKIP"] = ",".join(options.skip_pass)
+
+
 def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
     """Prints a stage of each case, or writes it to a file; whether any does not get so far.
 
@@ -261,7 +287,9 @@ def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
     times: Counter[str] = Counter()
     for case in _with_progress(cases):
         try:
-            text = case.emit(options.emit).rstrip("\n") + "\n"
+            stage = options.stop_after
+            text = case.text_after(stage) if stage else case.emit(options.emit)
+            text = text.rstrip("\n") + "\n"
         except FuseError as error:
             print(f"transpile: {error}", file=sys.stderr)
             refused = True

@@ -198,6 +198,12 @@ class Case:
         """The text of one stage. Raises FuseError where the function does not get so far."""
         return self.function.emit_for(stage, self.types)
 
+    def text_after(self, stage: str) -> str:
+        """The program after this stage of the pipeline. Raises FuseError and ValueError."""
+        from ..runtime.inspection import text_after
+
+        return text_after(stage, self.function.__wrapped__, self.types, self.function.options)
+
 
 def cases_of(found: Sequence[Fused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
     """The cases of each function; ``ran``: they have just been called. Raises ValueError."""

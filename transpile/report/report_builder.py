@@ -37,7 +37,7 @@ from targets.kernel_selection import match_kernel
 from ..diagnostics import Label, Rejection
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source
-from ..pipeline import Stages
+from ..pipeline import Compilation
 from ..types.value_types import ArgType
 from .fusion_blockers import effect_rejections
 from .loop_report import LoopInfo, Report
@@ -221,7 +221,7 @@ _WAITING = "compiled for the types that it runs with"
 
 
 def report_compiled(
-    stages: Stages, target: Target, stats: Mapping[str, object] | None = None
+    stages: Compilation, target: Target, stats: Mapping[str, object] | None = None
 ) -> Report:
     """The report of a function that compiles for `target`."""
     source, compiled = stages.source, stages.plan.kernel
@@ -308,7 +308,7 @@ def _identifiers(source: Source) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", source.text))
 
 
-def _name_types(stages: Stages) -> dict[str, str]:
+def _name_types(stages: Compilation) -> dict[str, str]:
     """The function's own names that it binds, where they are first bound, with what they hold."""
     stored = [n for n in ast.walk(stages.source.tree) if isinstance(n, ast.Name)]
     stored = [n for n in stored if isinstance(n.ctx, ast.Store)]
@@ -317,7 +317,7 @@ def _name_types(stages: Stages) -> dict[str, str]:
     return {name: " or ".join(texts) for name, texts in held.items() if texts}
 
 
-def _unvectorised(stages: Stages) -> Kernel:
+def _unvectorised(stages: Compilation) -> Kernel:
     """The kernel as it comes to be vectorised."""
     kernel = stages.plan.kernel
     for name, after in stages.passes:

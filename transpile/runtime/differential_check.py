@@ -1,7 +1,7 @@
 """Differential checks: compiled calls against Python, and kernels against the IR interpreter.
 
 ``verify=`` runs a share of calls both ways, the original on copies of the arguments.
-``TRANSPILE_CHECK=1`` verifies the IR after each stage and compares each first call.
+``TRANSPILE_CHECK=1`` compares each first call (and verifies each stage, see `run_stages`).
 """
 from __future__ import annotations
 
@@ -14,31 +14,18 @@ from typing import Any
 import numpy as np
 
 from loopir.ir_interpreter import run_kernel
-from loopir.ir_traversal import walk
-from loopir.ir_verifier import verify
-from loopir.nodes import Kernel, PredLoop, VecLoop
+from loopir.nodes import Kernel
 from targets.abi.portable_call import complex_as_floats
 
 from ..errors import FuseError, call_signature_text, source_location
 from ..frontend.suppress_warnings import suppress_warnings
-from ..pipeline import Stages
 from ..types.typeof import call_with_values, parameter_names, type_of
 from ..types.value_types import ListType, ObjectType
 from .stub_functions import Arguments
 
 __all__ = [
-    "compare_first_call", "verify_stages", "same_results", "run_and_compare", "copy_arguments",
+    "compare_first_call", "same_results", "run_and_compare", "copy_arguments",
 ]
-
-
-def verify_stages(stages: Stages, legal: Kernel) -> None:
-    """Raises VerifyError where a stage has made a kernel that is not well-formed."""
-    verify(stages.scalar, "scalar")
-    verify(stages.fusion.kernel, "scalar")
-    for _, kernel in stages.passes:
-        vectors = any(isinstance(n, (VecLoop, PredLoop)) for n in walk(kernel))
-        verify(kernel, "vector" if vectors else "scalar")
-    verify(legal, "legal")
 
 
 def compare_first_call(fast: Callable[..., int], kernel: Kernel) -> Callable[..., int]:

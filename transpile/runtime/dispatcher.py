@@ -263,7 +263,8 @@ class Dispatcher(WrappedFunction):
         self, types: dict[str, ArgType], settings: Knobs, values: Arguments
     ) -> Variant | None:
         """What an earlier process has compiled, if nothing is to be seen of the compiling."""
-        if not self.options.cache or settings.debug or settings.dump or settings.check:
+        shown = settings.debug or settings.dump
+        if not self.options.cache or shown or settings.check or settings.skip:
             return None
         from ..options import chosen_target
         from .disk_cache import find_variant

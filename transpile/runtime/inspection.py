@@ -14,7 +14,7 @@ from ..errors import FuseError, fallback_message
 from ..frontend.source import Source, read_source
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
-from ..pipeline import Stages, compile_stages
+from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
 from ..report.loop_report import Report
 from ..report.report_builder import report_compiled, report_refused, report_regions
 from ..report.source_listing import Listing, join_listings
@@ -27,7 +27,7 @@ from .specialization import Specialization
 if TYPE_CHECKING:
     from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
 
-__all__ = ["EMIT_STAGES", "emit", "listing", "report"]
+__all__ = ["EMIT_STAGES", "emit", "listing", "report", "text_after"]
 
 EMIT_STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm")
 """Beside these there is ``html``, a listing."""
@@ -44,11 +44,12 @@ def report(
 
     A refused function is cut into regions of ``region_type``.
     """
-    target = chosen_target(options, knobs.read())
+    settings = knobs.read()
+    target = chosen_target(options, settings)
     named = _types_by_parameter(function, types)
     stats = case.stats.as_dict() if case else None
     try:
-        stages = compile_stages(function, named, options, target.model)
+        stages = compile_stages(function, named, options, target.model, skip=settings.skip)
         made = report_compiled(stages, target, stats)
         rejection = case.rejection if case else _build_failure(stages, target, options)
     except Exception as error:
@@ -74,10 +75,12 @@ def listing(
     """`function` line by line for arguments of these types; of regions those that have run, as
     `case` holds them. Raises FuseError where nothing is compiled.
     """
-    target = chosen_target(options, knobs.read())
+    settings = knobs.read()
+    target = chosen_target(options, settings)
     try:
         stages = compile_stages(
-            function, _types_by_parameter(function, types), options, target.model
+            function, _types_by_parameter(function, types), options, target.model,
+            skip=settings.skip,
         )
         return _compiled_listing(stages, target)
     except Exception as error:
@@ -89,7 +92,7 @@ def listing(
         raise FuseError(message, rejection.code) from error
 
 
-def _compiled_listing(stages: Stages, target: Target) -> Listing:
+def _compiled_listing(stages: Compilation, target: Target) -> Listing:
     from targets.build.build_kernel import BuildError, NoCompiler, assembly
 
     def assembled(c: str) -> str:
@@ -115,10 +118,12 @@ def emit(
     """
     if stage not in EMIT_STAGES:
         raise ValueError(f"no stage {stage!r} (stages: {', '.join(EMIT_STAGES)})")
-    target = chosen_target(options, knobs.read())
+    settings = knobs.read()
+    target = chosen_target(options, settings)
     try:
         stages = compile_stages(
-            function, _types_by_parameter(function, types), options, target.model
+            function, _types_by_parameter(function, types), options, target.model,
+            skip=settings.skip,
         )
         return _stage_text(stage, stages, target)
     except Exception as error:
@@ -132,7 +137,40 @@ def emit(
         raise FuseError(message, rejection.code) from error
 
 
-def _stage_text(stage: str, stages: Stages, target: Target) -> str:
+def text_after(
+    stage: str, function: FunctionType, types: tuple[ArgType, ...], options: Options
+) -> str:
+    """The program as it is after the stage of this name, one of `pipeline.STAGES` or a pass: of a
+    pass that runs more than once, after ``NAME@N``, or after the last if only ``NAME`` is given.
+
+    Raises FuseError where the function does not get so far, ValueError where there is no such stage
+    or its result has no text.
+    """
+    from ..trace import text_of_form
+
+    last = find_stages(stage)[-1]
+    settings = knobs.read()
+    target = chosen_target(options, settings)
+    state = Compilation(
+        function=function, types=_types_by_parameter(function, types), options=options,
+        machine=target.model, target=target,
+    )
+    last_form = ""
+
+    def note(named: NamedStage, before: Compilation, after: Compilation) -> None:
+        nonlocal last_form
+        last_form = named.stage.to_form
+
+    try:
+        state = run_stages(state, stop_after=last, skip=settings.skip, observe=note)
+    except Exception as error:
+        rejection = rejection_of(error)
+        message = fallback_message(function, types, rejection.code, rejection)
+        raise FuseError(message, rejection.code) from error
+    return text_of_form(last_form, state)
+
+
+def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
     match stage:
         case "python":
             return print_python(stages.python)
@@ -213,7 +251,7 @@ def _source_or_none(function: FunctionType) -> Source | None:
         return None
 
 
-def _build_failure(stages: Stages, target: Target, options: Options) -> Rejection | None:
+def _build_failure(stages: Compilation, target: Target, options: Options) -> Rejection | None:
     """Why the kernel cannot be built here; None where it can, or is for another machine."""
     from targets.build.build_kernel import BuildError, NoCompiler, build_kernel
     from targets.isa.target_registry import runnable_targets

@@ -1,4 +1,4 @@
-"""Blocked summation: a long float sum is a sum of short ones, so its rounding error stays small."""
+"""Blocked summation: long float sums are summed by blocks, which bounds the rounding error."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,15 +13,16 @@ from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["blocked_summation"]
 
-BLOCK_ELEMENTS = 4096  # elements that one set of accumulators takes up
-BLOCKS_PER_BLOCK = 64  # blocks that are added up before they join the total
+BLOCK_ELEMENTS = 4096  # elements that one set of accumulators sums
+BLOCKS_PER_BLOCK = 64  # block sums that are added before they are added to the total
 
 
 def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Float sums and products are taken in blocks of 4096 elements, and blocks of 64 blocks.
+    """Take float sums and products in blocks of 4096 elements, and in blocks of 64 blocks.
 
-    Each block starts at the neutral element, so that a term meets about as many roundings as in a
-    pairwise sum. Other accumulators pass through. Before::
+    Each block starts at the neutral element, so that the number of roundings per term is about that
+    of a pairwise sum (Higham, The Accuracy of Floating Point Summation, 1993). Other accumulators
+    pass from block to block. Before::
 
         def k(x: f32[::1], total: mut(f32[()])):
             disjoint(x, total)
@@ -67,7 +68,7 @@ def _exceeds_one_block(loop: Loop) -> bool:
 
 
 def _in_blocks(loop: Loop, folds: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
-    """`loop` in blocks, and in blocks of blocks."""
+    """`loop` over blocks, and over blocks of blocks."""
     blocks = tile_loop(loop, BLOCK_ELEMENTS, folds, fresh)
     outer = {a.name: replace(folds[a.name], acc=a) for a in blocks.accs if a.name in folds}
     return tile_loop(blocks, BLOCK_ELEMENTS * BLOCKS_PER_BLOCK, outer, fresh)

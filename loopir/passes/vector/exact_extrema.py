@@ -1,4 +1,4 @@
-"""Bit-exact float extrema: which of several equal zeros is kept, and what a NaN does."""
+"""Bit-exact float extrema: which of several equal zeros is kept, and the result with a NaN."""
 from __future__ import annotations
 
 from collections.abc import Container
@@ -15,9 +15,9 @@ __all__ = ["feeding_accumulator", "can_recompute", "is_order_independent", "exac
 
 
 def is_order_independent(f: Reduction, calm: Container[str] = ()) -> bool:
-    """Whether lanes and their order make no difference to the result of `f`.
+    """Whether reassociating `f` over lanes cannot change the bits of its result.
 
-    `calm`: names whose zeros may have either sign.
+    `calm`: names for which the sign of a zero is unobserved (`analysis.signed_zeros`).
     """
     extremum = f.op in ("min", "max", "minimum", "maximum")
     if not extremum or DTYPES[f.dtype].kind != "f":
@@ -28,7 +28,7 @@ def is_order_independent(f: Reduction, calm: Container[str] = ()) -> bool:
 
 
 def _keeps_initial_zero(f: Reduction) -> bool:
-    """Whether a zero that it comes to can only be the one that it starts as."""
+    """Whether a zero result can only be the initial value."""
     match f.acc.init:
         case Const(value) if not f.takes_last:
             return value >= 0 if f.op == "max" else value <= 0 if f.op == "min" else False
@@ -37,7 +37,7 @@ def _keeps_initial_zero(f: Reduction) -> bool:
 
 
 def _only_positive_zero(f: Reduction) -> bool:
-    """Whether every zero that takes part is positive."""
+    """Whether every zero among the initial value and the terms is positive."""
     start = f.acc.init
     plain = isinstance(start, Const) and start != literal(-0.0, f.dtype)
     match f.value:
@@ -52,17 +52,17 @@ def _only_positive_zero(f: Reduction) -> bool:
 
 
 def _term_slice(f: Reduction, loop: Loop) -> tuple[Assign, ...]:
-    """The assignments of the body that the term and condition of `f` need."""
+    """The assignments of the body that the value and condition of `f` depend on."""
     return backward_slice(loop.body, f.value, *((f.cond,) if f.cond else ()))
 
 
 def exact_extremum_result(
     f: Reduction, result: Expr, loop: Loop, fresh: FreshNames
 ) -> tuple[Stmt, ...]:
-    """Binds the accumulator to `result`, or to what Python's order makes of it.
+    """Bind the accumulator to `result`, corrected to the bits that Python's order gives.
 
-    Where the result is a zero, a scalar loop looks for the one that stays, and ends where it finds
-    it. Where a fold that restarts has met a NaN, it runs again as it was.
+    Where the result is a zero, a scalar loop searches for the zero that remains. Where a fold that
+    restarts has met a NaN, the scalar fold runs again.
     """
     name = fresh.name(f.acc.name) if f.restarts else f.acc.name
     is_zero = Call("eq", (result, literal(0, f.dtype)), "bool")
@@ -78,13 +78,13 @@ def exact_extremum_result(
 
 
 def _renamed_loop(loop: Loop, f: Reduction, fresh: FreshNames) -> tuple[Loop, Var]:
-    """`loop` with names of its own, and its answer."""
+    """`loop` with fresh names, and its result."""
     names = fresh.names(loop)
     return rename_names(loop, names), Var(names[f.acc.name], f.dtype)
 
 
 def _recompute(f: Reduction, loop: Loop) -> Loop:
-    """The fold alone, as it was."""
+    """The scalar fold alone."""
     return Loop(loop.var, loop.range, backward_slice(loop.body, f.acc.step), (f.acc,))
 
 
@@ -92,7 +92,7 @@ _HIT = "hit"
 
 
 def _first_zero(f: Reduction, loop: Loop) -> Loop:
-    """The fold itself, until it is zero: it stays that zero."""
+    """The scalar fold until it is zero: it then keeps that zero."""
     acc = Var(f.acc.name, f.dtype)
     done = Call("eq", (acc, literal(0, f.dtype)), "bool")
     step = Accum(acc.name, f.acc.init, f.step(acc))
@@ -100,7 +100,7 @@ def _first_zero(f: Reduction, loop: Loop) -> Loop:
 
 
 def _last_zero(f: Reduction, loop: Loop) -> Loop:
-    """From the end to the first term that is zero."""
+    """A search backward from the end for the last term that is zero."""
     acc, hit = Var(f.acc.name, f.dtype), Var(_HIT, "bool")
     assert isinstance(loop.range, Interval)
     end = Call("sub", (Call("add", (loop.range.lo, loop.range.hi), INDEX), index_const(1)), INDEX)
@@ -118,13 +118,17 @@ def _last_zero(f: Reduction, loop: Loop) -> Loop:
 
 
 def can_recompute(f: Reduction, loop: Loop, memory: AliasInfo) -> bool:
-    """Whether the terms of `f` are still there after the loop."""
+    """Whether the loop does not overwrite the terms of `f`, so that they can be read again after
+    it.
+    """
     return not memory.overlap(
         arrays_read((f.value, *_term_slice(f, loop))), arrays_written((loop,))
     )
 
 
 def feeding_accumulator(f: Reduction, loop: Loop) -> str | None:
-    """An accumulator of `loop` that the terms of `f` are made from: no other loop has them."""
+    """An accumulator of `loop` on which the terms of `f` depend (they cannot be recomputed then);
+    or None.
+    """
     names = names_read(f.value, *_term_slice(f, loop), *((f.cond,) if f.cond else ()))
     return next((a.name for a in loop.accs if a.name in names), None)

@@ -1,4 +1,7 @@
-"""Prefix scans: running reductions and recurrences whose partial results each iteration reads."""
+"""Prefix scans: running reductions and recurrences whose partial results each iteration reads.
+
+Used by `vectorize`, which turns them into `Prefix` nodes.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -22,10 +25,10 @@ __all__ = ["RunningReduction", "running_reduction_of", "insert_prefixes"]
 
 @record(frozen=True, slots=True)
 class RunningReduction:
-    """``fold``, whose new value the body knows as ``name`` from statement ``at`` on.
+    """A fold whose new value the body reads as ``name`` from statement ``at`` on.
 
-    ``value`` is its term over what is bound before that statement; with a ``factor``, the
-    accumulator is multiplied by it first.
+    ``value`` is its term over names bound before that statement; with a ``factor``, the accumulator
+    is multiplied by it first.
     """
 
     fold: Reduction
@@ -36,9 +39,9 @@ class RunningReduction:
 
 
 def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningReduction | None:
-    """The running fold that `acc` is in `loop`; None where it is none.
+    """The running fold that `acc` is in `loop`; None if it is none.
 
-    Its term is then taken before anything else in the iteration asks for the accumulator.
+    Its term must be computable before the iteration first reads the accumulator.
     """
     moving = _dependent_values(acc.name, loop.body)
     step = expand_names(acc.step, moving)
@@ -48,7 +51,7 @@ def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningRe
     fold = Reduction(acc, "add", pair[1]) if pair else match_reduction(acc, step)
     if fold is None or not _keeps_order(fold):
         return None
-    if acc.init.dtype in ("bool", "f16"):  # no lanes of these change places
+    if acc.init.dtype in ("bool", "f16"):  # targets have no lane shuffles for these
         return None
     name = acc.step.name if isinstance(acc.step, Var) and acc.step.name in moving else None
     at = next((k for k, s in enumerate(loop.body) if acc.name in names_read(s)), len(loop.body))
@@ -69,7 +72,7 @@ def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningRe
 
 
 def _dependent_values(acc: str, body: Iterable[Stmt]) -> dict[str, Expr]:
-    """The names of `body` whose values depend on the accumulator, and those values."""
+    """The names assigned in `body` that depend on the accumulator, with their values."""
     found: dict[str, Expr] = {}
     for s in body:
         if isinstance(s, Assign) and names_read(s.value) & {acc, *found}:
@@ -78,7 +81,9 @@ def _dependent_values(acc: str, body: Iterable[Stmt]) -> dict[str, Expr]:
 
 
 def _keeps_order(f: Reduction) -> bool:
-    """Whether lanes may be taken together in halves: the earlier ones stand first."""
+    """Whether a tree combination of lanes gives the same bits: earlier lanes remain the left
+    operands.
+    """
     if DTYPES[f.dtype].kind != "f" or OPS[f.op].unit is not None:
         return True
     if f.cond is not None and f.op in ("minimum", "maximum"):
@@ -87,7 +92,7 @@ def _keeps_order(f: Reduction) -> bool:
 
 
 def _scan_term(f: Reduction, value: Expr, cond: Expr | None = None) -> Expr:
-    """The term. One that does not take part, or is NaN, is what the extrema start as."""
+    """The term; one that does not take part, or is NaN, is replaced by the initial value."""
     if cond is not None:
         value = Call("select", (cond, value, f.acc.init), f.dtype)
     if f.op in ("min", "max") and DTYPES[f.dtype].kind == "f":
@@ -96,7 +101,7 @@ def _scan_term(f: Reduction, value: Expr, cond: Expr | None = None) -> Expr:
 
 
 def insert_prefixes(loop: Loop, memory: AliasInfo, fresh: FreshNames) -> Loop:
-    """`loop` with a Prefix in the place of what its running folds do."""
+    """`loop` with a `Prefix` in place of each running fold."""
     for k in range(len(loop.accs)):
         acc = loop.accs[k]
         found = None if reduction_of(acc, loop) else running_reduction_of(acc, loop, memory)

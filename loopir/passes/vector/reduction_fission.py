@@ -35,15 +35,17 @@ __all__ = ["reduction_fission"]
 
 _STRIP_LENGTH = 256
 _MAX_UNCHECKED_TERM = 255
-"""What a turn adds at most, where nobody asks for overflow: no run has ``2 ** 54`` turns."""
+"""Largest term of a sum that needs no overflow check: no loop runs ``2 ** 54`` times."""
 _MAX_START = 1 << 62
 
 
 def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
-    """`loop`, which folds what the ``while`` in it comes to, in strips of two loops: the first has
-    the ``while`` and keeps what it comes to, the second folds. A sum that goes on through the
-    ``while`` starts anew in each. None where there is no such ``while``, or more happens: a check
-    that fails after it may keep Python from a later one, which may have no end.
+    """Split a loop that folds the results of an inner ``while`` into strips of two loops.
+
+    The first has the ``while`` and stores its results, the second folds them. A sum that continues
+    through the ``while`` restarts in each. None where there is no such ``while``, or where other
+    statements have effects: a failing check after the ``while`` might keep Python from reaching a
+    later ``while`` that does not terminate.
     """
     inner = [s for s in loop.body if isinstance(s, While)]
     if len(inner) != 1 or not loop.accs or not isinstance(loop.range, Interval) or loop.until:
@@ -55,8 +57,8 @@ def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
     for a in loop.accs:
         loop = _restart_sum(loop, at, a)
     ahead, rest = loop.body[: at + 1], loop.body[at + 1 :]
-    asked = [c for a in loop.accs for c in overflow_checks_of(a, loop)]
-    if not all(isinstance(s, Assign) or s in asked for s in rest) or not all(
+    overflow_checks = [c for a in loop.accs for c in overflow_checks_of(a, loop)]
+    if not all(isinstance(s, Assign) or s in overflow_checks for s in rest) or not all(
         map(_writes_nothing, ahead)
     ):
         return None
@@ -66,13 +68,15 @@ def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
 
 
 def _writes_nothing(s: Stmt) -> bool:
-    """Whether `s` writes nothing."""
+    """Whether `s` has no stores."""
     below = (n for n in walk(s) if isinstance(n, Stmt))
     return all(isinstance(n, Assign | If | Check | While) for n in below)
 
 
 def _restart_sum(loop: Loop, at: int, acc: Accum) -> Loop:
-    """`loop`, where `acc` is a sum through the ``while`` in it, as one of sums that start there."""
+    """If `acc` is a sum that continues through the ``while``, `loop` with a sum that restarts
+    there.
+    """
     inner = loop.body[at]
     assert isinstance(inner, While)
     through = [a for a in inner.accs if a.init == acc.current]
@@ -81,9 +85,9 @@ def _restart_sum(loop: Loop, at: int, acc: Accum) -> Loop:
     part = through[0]
     others = [a for a in inner.accs if a is not part]
     view = Loop("", Interval(_ZERO, _ZERO), inner.body, inner.accs)
-    asked = overflow_checks_of(part, view)
+    overflow_checks = overflow_checks_of(part, view)
     outside = (*loop.body[:at], *loop.body[at + 1 :], *(a.step for a in loop.accs if a is not acc))
-    bare = tuple(s for s in inner.body if s not in asked)
+    bare = tuple(s for s in inner.body if s not in overflow_checks)
     if part.name in names_read(*bare, *outside, *others) or acc.name in names_read(
         *bare, *outside, *others
     ):
@@ -101,7 +105,7 @@ _ZERO = Const(0, INDEX)
 
 
 def _cannot_overflow(part: Accum, total: Accum) -> bool:
-    """Whether `part` adds so little a turn that `total` cannot overflow."""
+    """Whether `part` grows so slowly that `total` cannot overflow."""
     fold = match_reduction(part, part.step)
     if (
         fold is None
@@ -135,7 +139,7 @@ def _two_loop_strips(loop: Loop, at: int, fresh: FreshNames) -> Loop:
 
 
 def _bound_for_later(s: Stmt) -> Iterator[tuple[str, str]]:
-    """The names that `s` binds for those after it, and their dtypes."""
+    """The names that `s` binds for later statements, and their dtypes."""
     values: list[tuple[str, Expr]] = []
     match s:
         case Assign(name, value):

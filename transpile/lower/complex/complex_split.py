@@ -3,13 +3,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
+
+from loopir.nodes import Const, Var
 
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import copy_tree
 from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.refusal import refuse
+from ...types.typed_values import ComplexPair, Num, cast, constant
+from ...types.value_types import COMPLEX
+from ..state.lowering_state import Lowering
 
 __all__ = [
-    "PARTS_CALL", "PYTHON_PARTS_CALL", "COMPLEX_CALL", "NeedsComplexSplit", "split_complex_names",
+    "COMPLEX_CALL", "PARTS_CALL", "PYTHON_PARTS_CALL", "NeedsComplexSplit", "is_constant_of",
+    "join_complex_parts", "split_complex_names", "split_complex_value",
 ]
 
 PARTS_CALL, PYTHON_PARTS_CALL, COMPLEX_CALL = "_parts", "_python_parts", "_complex"
@@ -81,3 +89,42 @@ def _fresh_name(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
+
+
+def is_constant_of(n: Num, *values: str) -> bool:
+    """Whether `n` is one of these constants."""
+    return isinstance(n.ir, Const) and repr(n.ir.value) in values
+
+
+def join_complex_parts(ctx: Lowering, re: Num, im: Num, name: str) -> Num | ComplexPair:
+    """The number that two names, `name` and another, stand for."""
+    if not {re.strong, im.strong} <= {None, *COMPLEX}:
+        refuse("LOWER_JOIN", f"`{name}` is no part of a complex number", None)
+    if im.python_int:
+        return replace(re, ir=cast(re.ir, "i64")) if re.python_int else re
+    doubtful = name in ctx.b.doubtful and im.ir not in ctx.b.sure
+    return ComplexPair(re, im, name not in ctx.b.varied, doubtful)
+
+
+def split_complex_value(
+    ctx: Lowering, n: Num | ComplexPair, name: str, node: ast.AST, *, python: bool
+) -> tuple[Num, Num]:
+    """What the two names of the number `name` stand for. A real one has an int as its other
+    part, and must be 0 or 1: these are as good as complex ones of any size. In a name of
+    `python`'s numbers it is taken for a complex one.
+    """
+    re, im = (n.re, n.im) if isinstance(n, ComplexPair) else (n, constant(0))
+    simple = re.strong is None and is_constant_of(re, "0", "1", "0.0", "1.0")
+    simple = simple and im.strong is None and is_constant_of(im, "0", "0.0")
+    if isinstance(n, Num) and not simple:
+        refuse("LOWER_JOIN", "a name has real values here, and complex ones elsewhere", node)
+    if n.weak and not simple:
+        ctx.b.varied.add(name)
+    if n.doubtful if isinstance(n, ComplexPair) else python:
+        ctx.b.doubtful.add(name)
+    elif isinstance(im.ir, Var):
+        ctx.b.sure.add(im.ir)
+    if isinstance(n, ComplexPair):
+        return re, im
+    re = replace(re, ir=cast(re.ir, "f64"), weak="f64" if python else n.weak)
+    return re, Num(Const(0.0, "f64"), weak="f64" if python else "i64")

@@ -29,8 +29,8 @@ from ...frontend.core_nodes import copy_location, fix_missing_locations
 from .list_uses import escaping_uses_by_name
 
 __all__ = [
-    "POP_CALL", "PUSH_CALL", "counter_name", "find_dynamic_lists", "expand_dynamic_lists",
-    "list_method_call", "buffer_names",
+    "POP_CALL", "PUSH_CALL", "buffer_names", "counter_name", "expand_dynamic_lists",
+    "find_dynamic_lists", "list_method_call",
 ]
 
 PUSH_CALL = "#push"

@@ -11,7 +11,7 @@ from ...frontend.ast_walk import display_leaves, walk_nodes
 from ...frontend.core_nodes import ReplayIf
 
 __all__ = [
-    "only_consumer", "uncopied_slices", "does_not_escape", "escaping_uses", "escaping_uses_by_name",
+    "does_not_escape", "escaping_uses", "escaping_uses_by_name", "only_consumer", "uncopied_slices",
 ]
 
 

@@ -18,7 +18,7 @@ from ... import ops
 from ...frontend.name_resolution import is_native
 
 __all__ = [
-    "COMPARISONS", "MATH", "OPERATORS", "OPS_FUNCTIONS", "UFUNCS", "MASK_OPS", "LIBRARY_METHODS",
+    "COMPARISONS", "LIBRARY_METHODS", "MASK_OPS", "MATH", "OPERATORS", "OPS_FUNCTIONS", "UFUNCS",
     "library_of",
 ]
 

@@ -22,7 +22,7 @@ from ...types.linear_form import int_constant
 from ...types.typed_values import FALSE, TRUE, bool_op
 from .path_conditions import PathConditions
 
-__all__ = ["status_raised", "in_domain", "SilentException", "WarningSources"]
+__all__ = ["SilentException", "WarningSources", "in_domain", "status_raised"]
 
 _DIVISIONS = ("div", "floordiv", "mod")
 
