@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from transpile.pipeline import STAGES
+
 ROOT = Path(__file__).resolve().parents[2]
 MAP = ROOT / "docs" / "architecture.md"
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -22,6 +24,7 @@ DOCUMENTS = sorted(
     ]
 )
 PACKAGES = ("transpile", "loopir", "targets")
+STAGE_HEADING = "### The stages"
 WHERE = "## Where is …"
 REFERENCE = re.compile(r"`([\w./]+\.(?:py|c|h|mlir))`(?:: ((?:`[\w.]+`(?:, )?)+))?")
 
@@ -69,6 +72,12 @@ def folder_of(heading: str) -> Path | None:
     return ROOT / found[1] if found else None
 
 
+def stage_table() -> list[str]:
+    """The rows of the pipeline."""
+    rows = [f"| `{s.name}` | {s.from_form} → {s.to_form} | {s.reason} |" for s in STAGES]
+    return ["", "| stage | form | reason |", "|---|---|---|", *rows, ""]
+
+
 def rewritten(text: str) -> str:
     """The map with the lists that it ought to have."""
     parts = []
@@ -76,6 +85,8 @@ def rewritten(text: str) -> str:
         folder = folder_of(heading)
         if folder is not None:
             lines = listed(folder)
+        elif heading == STAGE_HEADING:
+            lines = stage_table()
         parts += [heading, *lines] if heading else lines
     return "\n".join(parts)
 
@@ -163,7 +174,8 @@ def test_modules_that_are_run_exist(path: Path) -> None:
 
 
 def test_the_changelog_has_this_version() -> None:
-    (version,) = re.findall(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text("utf-8"), re.M)
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    (version,) = re.findall(r'^version = "(.+)"', project, re.MULTILINE)
     headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
     assert headings[:2] == ["Unreleased", version]
 
