@@ -230,6 +230,23 @@ def test_imports_point_to_layers_below(name: str) -> None:
     assert up == []
 
 
+def test_modules_imported_by_name_are_few() -> None:
+    """``import_module`` escapes the graph: rows of a table name the module of their rule, which is
+    imported on first use; the others import modules of the user, of NumPy and of cffi, or are
+    `transpile` itself.
+    """
+    found = {
+        name
+        for name, path in MODULES.items()
+        if re.search(r"\bimport_module\(|__import__\(", path.read_text(encoding="utf-8"))
+    }
+    assert found == {
+        "transpile", "transpile.numpy.function_table", "transpile.containers.method_table",
+        "transpile.runtime.disk_cache", "transpile.runtime.function_pickling",
+        "targets.abi.object_layout", "targets.build.shared_library",
+    }
+
+
 @each_module
 def test_imports_are_declared(name: str) -> None:
     package = name.split(".")[0]
