@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("loopir", "targets", "transpile")
 
 LAYERS = """
@@ -219,7 +219,7 @@ def test_layers_are_what_there_is() -> None:
 
 
 @each_module
-def test_imports_point_to_layers_below(name: str) -> None:
+def test_imports_point_to_lower_layers(name: str) -> None:
     own = entry_of(name, ORDER)
     assert own is not None, f"{name} stands in no layer: add it, or its folder, to LAYERS"
     up = []
