@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from loopir.analysis.conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
@@ -26,7 +27,7 @@ from ...types.value_types import ScalarType
 from ..state.float_exceptions import note_silent, with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import apply_op, conjuncts
+from ..state.path_conditions import apply_op
 from ..state.value_ranges import integer_num
 from .dual_semantics import in_both_semantics
 from .integer_arithmetic import (

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeAlias, overload
 
+from loopir.analysis.conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr, Var
@@ -26,7 +27,7 @@ from ..state.float_exceptions import note_in_vain
 from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
-from ..state.path_conditions import conjuncts, simplify_given, under
+from ..state.path_conditions import simplify_given, under
 from ..state.symbol_values import Absent, ArrayRef, Scalar, Unbound, UnionCase, UnionValue, Value
 from ..state.value_ranges import bind_num
 from .dual_semantics import as_python_scalar

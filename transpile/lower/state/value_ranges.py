@@ -4,9 +4,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from loopir.nodes import Call, Const, Dim, Expr, Var
+from loopir.analysis.affine import linearize
+from loopir.analysis.intervals import expression_bounds
+from loopir.dtypes import INDEX
+from loopir.nodes import Call, Const, Expr, Var
 
-from ...types.linear_form import ARGUMENT, INT64, LENGTH, Interval, LinearForm
+from ...types.linear_form import ARGUMENT, Interval, LinearForm
 from ...types.typed_values import Num
 from .ir_builder import IRBuilder
 
@@ -15,57 +18,33 @@ __all__ = [
     "max_value", "min_value", "narrow_ranges",
 ]
 
+_UNBOUNDED = frozenset(("add", "sub", "mul", "neg", "min", "max"))
+"""Results of these are Python's integers: lowering proves, or checks, that they do not overflow."""
+
 
 def interval_of(b: IRBuilder, atom: Expr) -> Interval:
     """An interval of an i64 expression."""
     if atom in b.ranges.intervals:
         return b.ranges.intervals[atom]
-    match atom:
-        case Const(value):
-            return int(value), int(value)
-        case Dim():
-            return LENGTH
-        case Var(name) if name in b.params:
-            b.ranges.relied.add(name)
-            return ARGUMENT
-        case Call("max" | "min" as op, (p, q), "i64"):
-            pick = max if op == "max" else min
-            (a, c), (d, e) = interval_of(b, p), interval_of(b, q)
-            return pick(a, d), pick(c, e)
-        case Call("add" | "sub" | "mul" | "neg", args, "i64"):
-            return _arithmetic(atom.op, [interval_of(b, a) for a in args])
-        case _:
-            return INT64
-
-
-def _arithmetic(op: str, parts: list[Interval]) -> Interval:
-    a, b = parts[0], parts[-1]
-    if op == "add":
-        return a[0] + b[0], a[1] + b[1]
-    if op == "sub":
-        return a[0] - b[1], a[1] - b[0]
-    if op == "neg":
-        return -a[1], -a[0]
-    corners = [x * y for x in a for y in b]
-    return min(corners), max(corners)
+    if isinstance(atom, Var) and atom.name in b.params and atom.dtype == INDEX:
+        b.ranges.relied.add(atom.name)
+        return ARGUMENT
+    return expression_bounds(atom, partial(interval_of, b), _UNBOUNDED)
 
 
 def linear_form(b: IRBuilder, e: Expr) -> LinearForm:
     """The linear form of an i64 expression made of sums and multiples, also of named ones."""
-    match e:
-        case Var(name) if name in b.values:
-            value = b.values[name]
-            if isinstance(value, Call) and value.op in ("add", "sub", "mul"):
-                return linear_form(b, value)
-            return LinearForm.of(e)
-        case Call("add", (p, q), "i64"):
-            return linear_form(b, p) + linear_form(b, q)
-        case Call("sub", (p, q), "i64"):
-            return linear_form(b, p) - linear_form(b, q)
-        case Call("mul", (p, Const(value)), "i64"):
-            return linear_form(b, p) * int(value)
-        case _:
-            return LinearForm.of(e)
+    form = linearize(e, partial(_linear_atom, b))
+    assert form is not None
+    return form
+
+
+def _linear_atom(b: IRBuilder, e: Expr) -> LinearForm:
+    """The linear form of what is no sum or multiple; the name of one stands for that."""
+    value = b.values.get(e.name) if isinstance(e, Var) else None
+    if isinstance(value, Call) and value.op in ("add", "sub", "mul"):
+        return linear_form(b, value)
+    return LinearForm.of(e)
 
 
 def min_value(b: IRBuilder, linear: LinearForm) -> int:
