@@ -97,6 +97,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     named = tuple(word[word.find("::") :] for word in config.args if "[" in word)
     left = {i for i in items if i not in taken and not (named and i.nodeid.endswith(named))}
     items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=[*left])
     if left and not config.getoption("--more"):
         long = sum(item.get_closest_marker("long") is not None for item in left)
         config.stash[LEFT] = (
