@@ -11,6 +11,7 @@ fails; ``--seed`` repeats such a run. ``--bless`` rewrites golden files.
 """
 from __future__ import annotations
 
+import argparse
 import functools
 import gc
 import random
@@ -27,7 +28,11 @@ LEFT = pytest.StashKey[str]()
 """What a run leaves out, in words."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    if not pluginmanager.hasplugin("xdist"):  # `-p no:xdist`: what addopts says to it means nothing
+        group = parser.getgroup("without xdist")
+        group._addoption("-n", "--numprocesses", help=argparse.SUPPRESS)
+        group._addoption("--dist", help=argparse.SUPPRESS)
     parser.addoption("--bless", action="store_true", help="rewrite the golden files")
     parser.addoption("--long", action="store_true", help="all tests, new random programs: hours")
     parser.addoption("--more", action="store_true", help="the next cases of shared tests instead")
