@@ -64,9 +64,9 @@ def total_stats(stats: list[Stats]) -> Stats:
 
 
 class FusedRegion(Protocol):
-    """What is asked of the fused function of an outlined region (`fuse_decorator.Fused`).
+    """The interface of an outlined region's fused function (`fuse_decorator.Fused`).
 
-    ``rests``: whether it backs off where it was refused again and again.
+    ``rests``: whether it backs off after repeated refusals.
     """
 
     rests: bool
