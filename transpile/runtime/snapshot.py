@@ -1,7 +1,7 @@
 """Snapshots of arrays that a kernel overwrites, and other run-time helpers of wrappers.
 
-A snapshot restores the arguments before Python replays a call (`Variant._why` does that). Small
-snapshots use a pool of memory that is reused from call to call.
+A snapshot restores the arguments before Python replays a call (`Variant._replay_reason` does that).
+Small snapshots use a pool of memory that is reused from call to call.
 """
 from __future__ import annotations
 
