@@ -1,8 +1,8 @@
 """The operation table: one row an operation, used by the front end, interpreter, C and tests.
 
 ``run`` is the reference semantics of a row, on NumPy scalars or arrays that already have the
-operand dtypes; ``c`` is the same in scalar C. ``tests/test_ops.py`` compares the two on every dtype
-and target.
+operand dtypes; ``c`` is the same in scalar C. ``tests/unit/loopir/test_op_table.py`` compares the
+two on every dtype and target.
 
 Integer operations wrap. Where Python or NumPy would warn or raise (overflow, division by zero) the
 front end adds a `Check`; the ``*_over`` rows are the predicates that it uses. Float rows leave the

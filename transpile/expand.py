@@ -29,7 +29,7 @@ from .containers.dict_scalars import scalarize_dicts
 from .containers.hash_tables import table_creation
 from .containers.list_construction import list_extend, new_list, returned_list
 from .containers.list_elements import infer_list_items
-from .containers.list_methods import list_insert_remove, list_reverse, list_search, list_sort
+from .containers.list_methods import list_method, list_pop, list_search, list_sort
 from .containers.list_moves import list_move
 from .containers.list_to_array import (
     list_argument,
@@ -380,9 +380,9 @@ MACROS: tuple[Macro, ...] = (
     tuple_list_comprehension,       # w = [(v, i) for …]
     new_list,           # a = xs[1:], list(range(n)), [s] + xs
     list_extend,       # a += [v * 2 for v in x]
-    list_insert_remove,        # a.insert(0, s), a.pop(i), del a[i], a.remove(s)
+    list_pop,        # a.pop(i), del a[i]
     list_sort,         # a.sort(), sorted(x)
-    list_reverse,         # a.reverse()
+    list_method,         # a.reverse(), a.insert(0, s), a.remove(s)
     named_expression,              # (t := e)
     annotated_assignment,           # s: float = 0.0
     chained_assignment,             # a = b = e

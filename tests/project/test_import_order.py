@@ -56,6 +56,8 @@ targets.__init__
 transpile.codes
 transpile.ops  transpile.knobs  transpile.diagnostics
 transpile.options
+transpile.numpy.__init__  transpile.containers.__init__
+transpile.numpy.function_table  transpile.containers.method_table
 transpile.frontend
 transpile.types
 transpile.random_numbers  transpile.result_spec  transpile.errors

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from ..containers.method_table import GROWING
 from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import child_nodes, walk_nodes
 from ..frontend.core_nodes import ReplayIf
 from ..types.type_env import Env
 from ..types.value_types import ArrayType
-from . import shape_rules
 from .expression_facts import Facts
 from .type_facts import INT, SCALAR, UNKNOWN, Fact, join_facts
 
@@ -103,7 +103,7 @@ class Flow(Facts):
         scalar = scalar or (method == "extend" and [(f.rank, f.rows) for f in facts] == [(1, 0)])
         if method == "resize" and name in self.known:
             self.known[name] = self.known[name]._replace(shape=None)
-        elif method in shape_rules.RESIZING - {"clear", "pop", "remove"} and not scalar:
+        elif method in GROWING and not scalar:
             self.known[name] = UNKNOWN
 
     def each(self, e: ast.ListComp) -> Fact:

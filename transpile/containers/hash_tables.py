@@ -8,8 +8,9 @@ from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import Table
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
+from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on, has_tables
+from ..frontend.macros.macro_index import fires_on
 
 __all__ = [
     "KeyLookup", "empty_table", "find_key", "key_is_present", "remove_key", "put_key",

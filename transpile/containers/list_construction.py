@@ -11,9 +11,10 @@ from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
 from ..frontend.language.iterables import clamped_length, stream_of
+from ..frontend.macros.firing_conditions import assigns_no_scalar, augments_no_scalar, is_returned
 from ..frontend.macros.list_kind import has_loops, is_list
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on, is_returned
+from ..frontend.macros.macro_index import fires_on
 from ..numpy.creation.array_comprehensions import zero_of_type
 from ..types.value_types import ScalarType
 
@@ -105,9 +106,10 @@ _Parts: TypeAlias = "list[_Part]"
 
 
 @fires_on(
-    ast.Assign, targets=ast.Name,
-    value=(ast.BinOp, ast.List, ast.ListComp, ast.Name, ast.Subscript),
+    ast.Assign, targets=ast.Name, value=(ast.BinOp, ast.Name, ast.Subscript),
+    when=assigns_no_scalar,
 )
+@fires_on(ast.Assign, targets=ast.Name, value=(ast.List, ast.ListComp))
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[list, ".copy"])
 def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A list of its own. Where its items have one known type, and it does not grow, it is filled.
@@ -182,7 +184,7 @@ def returned_list(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.made(name, lambda: _appended(name, parts, cx))
 
 
-@fires_on(ast.AugAssign, target=ast.Name, op=ast.Add)
+@fires_on(ast.AugAssign, target=ast.Name, op=ast.Add, when=augments_no_scalar)
 @fires_on(ast.Expr, value=ast.Call, calls=[".extend"])
 def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Item by item.

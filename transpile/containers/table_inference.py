@@ -13,9 +13,9 @@ from ..frontend.ast_names import COMPREHENSIONS, declared_outer, mentions_none, 
 from ..frontend.ast_walk import child_blocks, walk_nodes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
 from ..frontend.macros.macro_context import Context
+from .method_table import METHODS
 from .nested_lists import lists_only_read
 from .table_kinds import (
-    KEYED,
     comprehension_results,
     grown_while_iterated,
     local_tables,
@@ -70,7 +70,7 @@ def _keys_in(n: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         case ast.Compare(key, [ast.In() | ast.NotIn()], [ast.Name(id=name)]):
             yield name, key
         case ast.Call(ast.Attribute(ast.Name(id=name), method), [key, *_], []) if (
-            method in KEYED
+            method in METHODS and METHODS[method].keyed
         ):
             yield name, key
 

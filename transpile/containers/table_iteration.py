@@ -5,8 +5,9 @@ import ast
 
 from ..analysis.type_facts import Kind, Table
 from ..frontend.core_nodes import copy_location
+from ..frontend.macros.firing_conditions import has_tables, is_returned, of_unnamed_table
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on, has_tables, is_returned
+from ..frontend.macros.macro_index import fires_on
 from .multimaps import multimap_lists
 from .table_inference import new_table
 from .table_kinds import source_position, table_kind
@@ -122,7 +123,7 @@ def _best(t: Table, said: str, cx: Context) -> ast.expr:
 
 
 @fires_on(ast.Call, calls=[dict], when=has_tables)
-@fires_on(ast.Call, calls=[len, max, min, sorted])
+@fires_on(ast.Call, calls=[len, max, min, sorted], when=of_unnamed_table)
 @fires_on(ast.Call, ast.Dict, ast.DictComp, ast.SetComp, when=is_returned)
 def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
     """What has no name.

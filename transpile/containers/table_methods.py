@@ -9,8 +9,9 @@ from ..analysis.type_facts import Table
 from ..frontend.ast_names import mentions_none
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import copy_location
+from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import EXPRESSIONS, fires_on, has_tables
+from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
 from .hash_tables import (
     KeyLookup,
     empty_table,

@@ -5,8 +5,9 @@ import ast
 from collections.abc import Sequence
 
 from ..ast_names import bound_names, mentions_none, names_used
-from ..ast_walk import child_nodes, walk_nodes
+from ..ast_walk import walk_nodes
 from ..core_nodes import copy_location
+from ..macros.firing_conditions import has_walrus
 from ..macros.lift_statements import LiftedExpression, lift_statement
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
@@ -244,14 +245,9 @@ def _binds(e: ast.expr) -> bool:
     return any(isinstance(n, ast.NamedExpr) for n in walk_nodes(e))
 
 
-def _has_walrus(s: ast.stmt, _: Context) -> bool:
-    """Whether an expression of the statement itself, not of its blocks, binds a name."""
-    return any(isinstance(e, ast.expr) and _binds(e) for e in child_nodes(s))
-
-
 @fires_on(
     ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr, ast.If, ast.Assert, ast.For,
-    ast.While, when=_has_walrus,
+    ast.While, when=has_walrus,
 )
 def named_expression(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """In Python's order, and only where Python comes to it.

@@ -12,6 +12,15 @@ from ..ast_names import names_used
 from ..ast_walk import child_blocks, copy_tree
 from ..core_nodes import copy_location
 from ..int_exprs import integer_constant
+from ..macros.firing_conditions import (
+    asks_made_array,
+    assigns_apart,
+    has_starred,
+    is_constant_tuple,
+    is_taken_apart,
+    of_taken_apart,
+    picks_of_tuple,
+)
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on, other_than
 from ..macros.replay_guards import bind_fresh, guarded
@@ -22,7 +31,7 @@ __all__ = [
 ]
 
 
-@fires_on(ast.Assign, targets=ast.Name, when=lambda node, cx: node.targets[0].id in cx.facts.apart)
+@fires_on(ast.Assign, targets=ast.Name, when=assigns_apart)
 def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The tuple itself stays only for what asks for it as a whole.
 
@@ -86,7 +95,7 @@ def _makes(s: ast.stmt, names: set[str]) -> bool:
     return False
 
 
-@fires_on(ast.Subscript, ctx=ast.Load, slice=other_than(ast.Slice))
+@fires_on(ast.Subscript, ctx=ast.Load, slice=other_than(ast.Slice), when=picks_of_tuple)
 def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
     """All items are evaluated.
 
@@ -126,7 +135,7 @@ def indexable_tuple(items: Sequence[ast.expr], cx: Context) -> ast.expr:
     return cx.constants(display) if fixed else bind_fresh(display, "list", cx)
 
 
-@fires_on(ast.Call, when=lambda node, _: any(isinstance(a, ast.Starred) for a in node.args))
+@fires_on(ast.Call, when=has_starred)
 def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     """The items of a tuple, as arguments.
 
@@ -150,12 +159,10 @@ def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     return copy_location(ast.Call(node.func, args, node.keywords), node)
 
 
-@fires_on(ast.Name, ast.Tuple, ctx=ast.Load)
-@fires_on(ast.BinOp, op=ast.Add)
-@fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load)
-@fires_on(
-    ast.Attribute, value=ast.Name, when=lambda node, cx: node.attr == "shape" and cx.returned(),
-)
+@fires_on(ast.Name, ast.Tuple, ctx=ast.Load, when=is_taken_apart)
+@fires_on(ast.BinOp, op=ast.Add, when=is_taken_apart)
+@fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load, when=is_taken_apart)
+@fires_on(ast.Attribute, value=ast.Name, when=asks_made_array)
 def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
     """A tuple that has a name, or is made of others, as a display.
 
@@ -188,8 +195,8 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
     return None
 
 
-@fires_on(ast.Name, ctx=ast.Load)
-@fires_on(ast.Attribute)
+@fires_on(ast.Name, ctx=ast.Load, when=is_constant_tuple)
+@fires_on(ast.Attribute, when=is_constant_tuple)
 def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     """A tuple of numbers that is free in the function, for as long as the name is bound to it. One
     that is read by computed subscripts is taken for an array.
@@ -225,7 +232,7 @@ def _constant(value: Any) -> ast.expr:
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if negative else ast.Constant(value)
 
 
-@fires_on(ast.Call, calls=[len, max, min, sum, tuple])
+@fires_on(ast.Call, calls=[len, max, min, sum, tuple], when=of_taken_apart)
 def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """Its length, its least and its largest item; ints are added.
 

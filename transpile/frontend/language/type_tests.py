@@ -27,6 +27,7 @@ from ...types.value_types import (
 )
 from ..ast_walk import child_nodes, walk_nodes
 from ..core_nodes import ReplayIf, copy_location
+from ..macros.firing_conditions import names_class
 from ..macros.macro_context import Context
 from ..macros.macro_index import CALLED, METHOD, fires_on, other_than
 from ..macros.tree_contents import Contents
@@ -281,7 +282,7 @@ def _is_one(classes: set[type], of: object) -> bool | None:
     return answers.pop() if len(answers) == 1 else None
 
 
-@fires_on(ast.Name, ctx=ast.Load, when=lambda _, cx: cx.stands)
+@fires_on(ast.Name, ctx=ast.Load, when=names_class)
 @fires_on(
     ast.Assign, targets=ast.Name,
     value=other_than(ast.BinOp, ast.Constant, ast.ListComp, ast.UnaryOp),

@@ -14,6 +14,7 @@ from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 from ...analysis.type_probe import ExactSample, Sample, bounded_sample, probe_types
 from ...frontend.core_nodes import copy_location
 from ...frontend.refusal import refuse
+from ...numpy.function_table import ALLOCATING, functions_where
 from ...types.linear_form import LENGTH
 from ...types.typed_values import Num, cast
 from ...types.value_types import ELEMENTS, ArrayType, ScalarType
@@ -28,16 +29,13 @@ __all__ = [
     "without_fill",
 ]
 
-_SHAPED = (np.zeros, np.ones, np.empty, np.full)
-_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
-_ALLOCATORS: tuple[Any, ...] = _SHAPED + _LIKE
+_LIKE = functions_where(lambda row: row.fill in ALLOCATING and row.rank == "like")
+_ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
 
-UNFILLED_ALLOCATORS: tuple[Any, ...] = (np.empty, np.empty_like, np.zeros, np.zeros_like)
+UNFILLED_ALLOCATORS = functions_where(lambda row: row.fill in ("nothing", "zeros"))
 """What gives zeros, or anything."""
 
-FILLED_ALLOCATORS: tuple[Any, ...] = (
-    np.arange, np.eye, np.geomspace, np.identity, np.linspace, np.logspace, np.tri,
-)
+FILLED_ALLOCATORS = functions_where(lambda row: row.fill == "numpy")
 """What NumPy fills before the kernel starts."""
 
 

@@ -25,6 +25,7 @@ from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ScalarType
 from ..array_nests import allocate_array, dtype_expr, product_of
 from ..call_arguments import numpy_function_name
+from ..function_table import FUNCTIONS
 
 __all__ = [
     "Comprehension", "ComprehensionNest", "ComprehensionLoop", "comprehension_nest", "item_types",
@@ -349,7 +350,7 @@ def _store_target(name: str, at: Sequence[ast.expr], cx: Context) -> ast.expr:
     return copy_location(ast.Subscript(ast.Name(name, ast.Load()), index, ast.Store()), cx.at)
 
 
-_ROW_STACKERS = ("array", "asarray", "vstack", "stack", "column_stack")
+_ROW_STACKERS = tuple(n for n, row in FUNCTIONS.items() if row.joins and row.joins.rows)
 
 
 @fires_on(ast.Call, calls=named(_ROW_STACKERS))

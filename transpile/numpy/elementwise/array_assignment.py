@@ -14,6 +14,7 @@ import numpy as np
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import names_used
 from ...frontend.core_nodes import copy_location
+from ...frontend.macros.firing_conditions import assigns_array, in_loop, makes_array
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ELEMENTWISE)
+@fires_on(ast.Assign, targets=ast.Name, value=ELEMENTWISE, when=assigns_array)
 def array_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A new array, filled by a nest.
 
@@ -59,7 +60,7 @@ def array_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
-@fires_on(*ELEMENTWISE)
+@fires_on(*ELEMENTWISE, when=makes_array)
 def array_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
     """A new array has a name.
 
@@ -309,7 +310,7 @@ def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx:
     return True
 
 
-@fires_on(ast.Assign, targets=ast.Name, when=lambda _, cx: cx.depth)
+@fires_on(ast.Assign, targets=ast.Name, when=in_loop)
 def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """The elements change, and the array stays.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.int_exprs import integer_constant
+from ...frontend.macros.firing_conditions import assigns_slice, is_guard
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
@@ -28,8 +29,8 @@ from ..shape_ops import broadcast_to_view, diagonal_view
 __all__ = ["unit_slice_out_of_bounds", "unit_slice", "indexed_view"]
 
 
-@fires_on(ast.If, when=lambda node, _: isinstance(node, ReplayIf))
-@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript)
+@fires_on(ast.If, when=is_guard)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=assigns_slice)
 def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """Of an array of several axes, where there is such an element.
 

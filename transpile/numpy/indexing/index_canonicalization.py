@@ -10,6 +10,7 @@ from ...analysis.expression_facts import may_be_bool
 from ...frontend.ast_names import bound_names, mentions_none
 from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
+from ...frontend.macros.firing_conditions import asks_attribute, asks_flat
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
@@ -18,9 +19,9 @@ from ...types.value_types import ELEMENTS, ScalarType
 __all__ = ["list_index_arrays", "merge_subscripts", "unpack_row"]
 
 
-@fires_on(ast.Subscript, value=ast.Attribute, when=lambda node, _: node.value.attr == "flat")
+@fires_on(ast.Subscript, value=ast.Attribute, when=asks_flat)
 @fires_on(ast.Subscript, value=ast.Subscript)
-@fires_on(ast.Call, calls=[len], when=lambda node, _: isinstance(node.args[0], ast.Attribute))
+@fires_on(ast.Call, calls=[len], when=asks_attribute)
 def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
     """One subscript instead of a row view and its subscript. Errors of range name another axis.
 
