@@ -39,7 +39,7 @@ __all__ = ["Finding", "NotCompiled", "find_difference", "show_finding"]
 SECONDS = 60.0
 """How long the program of one stage may run."""
 
-_KERNEL_START = "\nstatic int64_t tp_body("
+_KERNEL_START = "static __attribute__((noinline)) int64_t tp_body("
 """Where the kernel begins in C text, after what all kernels share."""
 
 
@@ -52,7 +52,7 @@ class Finding:
     """The first wrong stage: its name (``NAME@N`` for a pass), its forms, and the difference.
 
     ``before`` and ``after`` are the program before and after the stage; for a wrong macro, before
-    and after its ``firing``, which is number ``count`` of ``total``. ``remark``: what else is known.
+    and after its ``firing``, which is number ``count`` of ``total``. ``remark``: more of it.
     """
 
     stage: str

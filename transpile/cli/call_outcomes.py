@@ -4,6 +4,7 @@ A compiled kernel may crash or loop for ever, so it runs in a child process with
 """
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import select
@@ -92,12 +93,26 @@ def compare(got: Outcome, wanted: Outcome, *, exact: bool) -> Difference | None:
         kind = f"raises {name}" if got.error is not None else f"does not raise {name}"
         return Difference(kind, f"{ours}, where Python {theirs}")
     if not _same(got.value, wanted.value, exact):
-        return Difference("result", f"gives {got.value!r}, where Python gives {wanted.value!r}")
+        ours, theirs, where = _first_different(got.value, wanted.value, exact)
+        return Difference("result", f"gives {ours}{where}, where Python gives {theirs}")
     for k, (ours, theirs) in enumerate(zip(got.arguments, wanted.arguments, strict=True)):
         if not _same(ours, theirs, exact):
-            text = f"leaves argument {k} as {ours!r}, where Python leaves {theirs!r}"
+            one, other, where = _first_different(ours, theirs, exact)
+            text = f"leaves {one}{where} of argument {k}, where Python leaves {other}"
             return Difference("argument", text)
     return None
+
+
+def _first_different(a: Any, b: Any, exact: bool) -> tuple[str, str, str]:
+    """Two values that differ, as text; of arrays of one kind the first elements that do, and where
+    they are.
+    """
+    arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+    if arrays and a.shape == b.shape and a.dtype == b.dtype:
+        for at in np.ndindex(a.shape):
+            if not _same(a[at], b[at], exact):
+                return repr(a[at]), repr(b[at]), f" at [{', '.join(map(str, at))}]"
+    return repr(a), repr(b), ""
 
 
 def _error_text(outcome: Outcome) -> str:
@@ -162,6 +177,7 @@ def run_in_child(work: Callable[[], Any], seconds: float) -> Any:
 
 def _child(work: Callable[[], Any], receiving: int, sending: int) -> None:
     """Runs `work` and sends what came of it; never returns."""
+    faulthandler.disable()  # a crash is an answer, and the parent tells of it
     os.close(receiving)
     try:
         try:

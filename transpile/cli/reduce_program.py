@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..frontend.source import read_source
+from ..frontend.suppress_warnings import suppress_warnings
 from .bisect_miscompile import SECONDS, Finding, find_difference
-from .call_outcomes import run_in_child
+from .call_outcomes import outcome_of, run_in_child
 from .failing_call import FailingCall
 
 __all__ = ["reduce_call", "show_reduced"]
@@ -99,7 +100,8 @@ class _Reducer:
             return False
         self._seen.add(seen)
         try:
-            function = _function_of(text, self.call.function, self._names)
+            with suppress_warnings():  # 1[i] is what Python warns about
+                function = _function_of(text, self.call.function, self._names)
             call = FailingCall(function, self.call.options, args)
             found = run_in_child(lambda: self._failure(call), self.seconds)
         except Exception:  # no program, or one that ends the process in another way
@@ -110,6 +112,9 @@ class _Reducer:
         return True
 
     def _failure(self, call: FailingCall) -> tuple[str, str, str] | None:
+        wanted = outcome_of(call.function, call.args, self.seconds / 4)
+        if wanted.error is not None and not self.key[2].startswith("does not raise"):
+            return None
         found = find_difference(call, watch=self.watch, seconds=self.seconds / 4)
         return None if found is None else found.key
 
