@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -15,6 +15,7 @@ from .nodes import (
     Assign,
     Bits,
     Expr,
+    If,
     Kernel,
     Load,
     Local,
@@ -28,13 +29,14 @@ from .nodes import (
     Var,
     VecAccum,
     VecLoop,
+    While,
     Yield,
     Zip,
 )
 
 __all__ = [
-    "FreshNames", "bound_names", "expand_names", "fresh_name", "names_read", "multiply_bound_names",
-    "rename_names", "substitute_bounded", "substitute", "used_names",
+    "FreshNames", "bound_names", "expand_names", "names_read", "multiply_bound_names",
+    "own_bindings",    "rename_names", "substitute_bounded", "substitute", "used_names",
 ]
 
 
@@ -48,14 +50,17 @@ def used_names(*nodes: Node) -> frozenset[str]:
     return _union_of([_bound_and_used(n)[1] for n in nodes])
 
 
-def fresh_name(base: str, taken: Iterable[str]) -> str:
-    """`base`, or `base` with the least numeric suffix that gives a name not in `taken`."""
-    names = frozenset(taken)
-    name, count = base, 0
-    while name in names:
-        count += 1
-        name = f"{base}_{count}"
-    return name
+def own_bindings(s: Node) -> Iterator[tuple[str, tuple[Expr, ...]]]:
+    """The names that the statement `s` binds in the block in which it stands, each with the values
+    of which it becomes one.
+    """
+    match s:
+        case Assign(name, value):
+            yield name, (value,)
+        case If(yields=yields):
+            yield from ((y.name, (y.then, y.orelse)) for y in yields)
+        case Loop(accs=accs) | Zip(accs=accs) | While(accs=accs):
+            yield from ((a.name, (a.init, a.step)) for a in accs)
 
 
 def rename_names(node: N, names: Mapping[str, str]) -> N:
@@ -129,15 +134,19 @@ def multiply_bound_names(code: Node) -> frozenset[str]:
 
 
 class FreshNames:
-    """Generator of names that a kernel does not use yet."""
+    """A supply of names that a kernel does not use yet. ``keep_numbers``: a new name like ``i_3``
+    is ``i_3_1``; else it is ``i_4``.
+    """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, *, keep_numbers: bool = False) -> None:
         self._taken = {p.name for p in kernel.params} | bound_names(kernel) | used_names(kernel)
+        self._keep_numbers = keep_numbers
 
     def name(self, like: str) -> str:
         """`like`, or its base with the lowest numeric suffix (replacing one it has) that is unused.
         """
-        name, base, number = like, re.sub(r"_\d+$", "", like), 0
+        base = like if self._keep_numbers else re.sub(r"_\d+$", "", like)
+        name, number = like, 0
         while name in self._taken:
             number += 1
             name = f"{base}_{number}"

@@ -1,6 +1,6 @@
 """The ``transpile`` command: argument parsing and its tasks.
 
-Exit status: 0 fine, 1 rejected under --check, 2 bad usage or a file that cannot be read.
+Exit status: 0 success, 1 rejections under --check, 2 bad usage or an unreadable file.
 """
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ EMIT_STAGES = {
     "python": ".py", "loopir": ".ir", "loopset": ".loops", "mlir": ".mlir", "c": ".c", "asm": ".s",
     "html": ".html",
 }
-"""What ``--emit`` knows, and the ending of the file it writes under ``-o``."""
+"""The stages of ``--emit``, with the suffix of the file written under ``-o``."""
 
 FORMATS = ("rich", "plain", "json", "sarif", "github")
 
 
 class UsageError(Exception):
-    """Something in the command line or the file that ends the command with status 2."""
+    """An error in the command line or the file, which ends the command with status 2."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Whose errors are one line."""
+    """A parser whose error messages are one line."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (transpile --help tells more)")
 
 
 def parse_command_line(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """The command's options, and the words that are its script's. Raises Usage."""
+    """The command's options, and the script's arguments. Raises UsageError."""
     own, script_args = _split_script_args(list(words))
     parser = _parser()
     options = parser.parse_args(own)
@@ -54,7 +54,7 @@ def parse_command_line(words: Sequence[str]) -> tuple[argparse.Namespace, list[s
 
 
 def _split_script_args(words: list[str]) -> tuple[list[str], list[str] | None]:
-    """The command's own words, and those after ``--``, if it is there, which are the script's."""
+    """The command's own words, and those after ``--`` (None without it)."""
     if "--" not in words:
         return words, None
     at = words.index("--")
@@ -100,7 +100,7 @@ def _parser() -> _Parser:
 def _contradiction(
     options: argparse.Namespace, script_args: Sequence[str] | None
 ) -> str | None:
-    """What is wrong with words that are right one by one."""
+    """An error message for options that exclude each other, else None."""
     tasks = {
         "a file": options.file is not None,
         "--explain": options.explain is not None,
@@ -108,14 +108,14 @@ def _contradiction(
         "--ops": options.ops,
         "--cache": options.cache is not None,
     }
-    asked = [task for task, given in tasks.items() if given]
-    if len(asked) != 1:
-        got = f"; not {' and '.join(asked)} at once" if asked else ""
+    chosen = [task for task, given in tasks.items() if given]
+    if len(chosen) != 1:
+        got = f"; not {' and '.join(chosen)} at once" if chosen else ""
         return f"want a file, or one of --explain, --targets, --ops, --cache{got}"
     of_a_file = (options.all, options.emit, options.output, options.target, options.types,
                  options.check, options.format, options.run, options.stop_after, options.skip_pass)
     if options.file is None and any(of_a_file):
-        return f"{asked[0]} goes with no other option"
+        return f"{chosen[0]} goes with no other option"
     if options.stop_after and (options.emit or options.format):
         return "--stop-after prints a stage, and goes with neither --emit nor --format"
     if options.output and not options.emit:
@@ -128,7 +128,7 @@ def _contradiction(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; the exit status."""
+    """Run the command; returns the exit status."""
     if sys.stdout is None:  # closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the end)
     words = sys.argv[1:] if argv is None else argv
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("transpile: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader, such as head, has gone
+    except BrokenPipeError:  # the reader, such as head, has exited
         _discard_stdout()
         return 0
     except OSError as error:  # a full disk, say
@@ -156,7 +156,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _discard_stdout() -> None:
-    """What is still to be written goes nowhere."""
+    """Redirect the rest of the output to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -213,11 +213,11 @@ def _report_file(options: argparse.Namespace, script_args: Sequence[str]) -> int
     from .file_cases import UnreadableFile, fused_functions, import_file, run_file
 
     status = 0
-    ours = options.format in ("json", "sarif") or (options.emit and not options.output)
-    ours = ours or options.stop_after
+    machine_readable = options.format in ("json", "sarif") or (options.emit and not options.output)
+    machine_readable = machine_readable or options.stop_after
     try:
         if options.run:
-            with contextlib.redirect_stdout(sys.stderr if ours else sys.stdout):
+            with contextlib.redirect_stdout(sys.stderr if machine_readable else sys.stdout):
                 names, status = run_file(options.file, script_args)
         else:
             names = import_file(options.file)
@@ -248,7 +248,9 @@ def _report_functions(found: Sequence[Fused], options: argparse.Namespace) -> in
 
 
 def _choose_target(name: str | None) -> None:
-    """Of a decorator's auto. Raises Usage, also where a variable of the environment is wrong."""
+    """Set the target of functions with ``target="auto"``. Raises UsageError, also for an invalid
+    environment variable.
+    """
     from targets.isa.target_registry import TARGETS
 
     from .. import knobs
@@ -283,9 +285,9 @@ def _check_stages(options: argparse.Namespace) -> None:
 
 
 def _write_stages(cases: Sequence[Case], options: argparse.Namespace) -> bool:
-    """Prints a stage of each case, or writes it to a file; whether any does not get so far.
+    """Print a stage of each case, or write it to a file; returns whether some case was refused.
 
-    Further signatures of one function go to files with a number.
+    Files of further signatures of one function are numbered.
     """
     from ..errors import FuseError
 
@@ -321,7 +323,7 @@ def _write_text(text: str, path: Path) -> Path:
 
 
 def _with_progress(cases: Sequence[Case]) -> Iterable[Case]:
-    """The cases, with a bar on a terminal's stderr where there are several."""
+    """The cases, with a progress bar on stderr if it is a terminal and there are several."""
     if len(cases) < 2 or not sys.stderr.isatty():
         return cases
     from rich.console import Console
@@ -351,13 +353,13 @@ def _show_reports(reports: Sequence[Report], form: str) -> None:
 
 
 def _replace_unencodable() -> None:
-    """With a ``?`` for what the encoding of stdout lacks."""
+    """Replace characters that stdout cannot encode by ``?``."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
 
 def _show(rows: Iterable[StyledRow]) -> None:
-    """Rows on stdout, in colours where it is a terminal."""
+    """Print rows to stdout, coloured if it is a terminal."""
     _replace_unencodable()
     if not sys.stdout.isatty():
         print(as_plain(rows))

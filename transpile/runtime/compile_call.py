@@ -1,4 +1,7 @@
-"""Compilation for one call signature: pipeline, C compiler, loading; or the cached result."""
+"""Compilation for one call signature: pipeline, C compiler, loading.
+
+`dispatcher` calls `compile_variant` where `disk_cache` has no stored variant.
+"""
 from __future__ import annotations
 
 import logging
@@ -30,10 +33,11 @@ def compile_variant(
     *,
     telling: bool = False,
 ) -> Variant:
-    """Compiles `function` for arguments of these types; what it gives is to be attached.
+    """Compile `function` for arguments of these types. The caller attaches the variant to its
+    dispatcher.
 
-    ``telling``: to tell which operations raise, in Python's order. Raises Refused, NoCompiler and
-    BuildError.
+    ``telling``: the kernel records which operations raised float flags, in Python's order. Raises
+    Refused, NoCompiler and BuildError.
     """
     target = chosen_target(options, settings)
     if telling:
@@ -72,15 +76,15 @@ def _make_variant(function: FunctionType, state: Compilation, *, check: bool) ->
 
 
 def rejection_of(error: Exception) -> Rejection:
-    """Why there is no variant: what `compile_variant` raised, as data."""
+    """The exception that `compile_variant` raised, as a Rejection."""
     match error:
         case Refused():
             return error.rejection
         case NoCompiler():
             return Rejection("BUILD_NO_COMPILER", str(error), help=error.help)
         case BuildError():
-            message, _, said = str(error).partition("\n")
-            return Rejection("BUILD_FAILED", message.rstrip(":"), note=said or None)
+            message, _, output = str(error).partition("\n")
+            return Rejection("BUILD_FAILED", message.rstrip(":"), note=output or None)
         case RecursionError():
             message = "the function is nested too deeply, or has expressions of too many terms"
             return Rejection("LOWER_UNSUPPORTED", message, help="write it as several statements")

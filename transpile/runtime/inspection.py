@@ -1,4 +1,4 @@
-"""Inspection without a call: report, listing and text of each stage for given types."""
+"""Inspection without a call: report, listing and the text of each stage, for given types."""
 from __future__ import annotations
 
 import ast
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["EMIT_STAGES", "emit", "listing", "report", "text_after"]
 
 EMIT_STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm")
-"""Beside these there is ``html``, a listing."""
+"""In addition there is ``html``, a listing."""
 
 
 def report(
@@ -40,10 +40,7 @@ def report(
     case: Specialization | None,
     region_type: type[FusedRegion],
 ) -> Report:
-    """The account of `function` for arguments of these types; `case` holds its calls.
-
-    A refused function is cut into regions of ``region_type``.
-    """
+    """The report on `function` for arguments of these types; `case` has its calls so far."""
     settings = knobs.read()
     target = chosen_target(options, settings)
     named = _types_by_parameter(function, types)
@@ -72,8 +69,10 @@ def listing(
     options: Options,
     case: Specialization | None,
 ) -> Listing:
-    """`function` line by line for arguments of these types; of regions those that have run, as
-    `case` holds them. Raises FuseError where nothing is compiled.
+    """`function` line by line for arguments of these types; of an outlined function, the regions
+    that have run (in `case`).
+
+    Raises FuseError where nothing is compiled.
     """
     settings = knobs.read()
     target = chosen_target(options, settings)
@@ -99,7 +98,7 @@ def _compiled_listing(stages: Compilation, target: Target) -> Listing:
         try:
             return assembly(c, target, contract=stages.options.fma, lines=True)
         except (NoCompiler, BuildError):
-            return ""  # as much as there is
+            return ""  # without assembly
 
     c = stages.c(target, marked=True)
     return listing_of(stages.source, stages.vector, c, target.name, assembled)
@@ -112,9 +111,7 @@ def emit(
     options: Options,
     region_type: type[FusedRegion],
 ) -> str:
-    """The text of one stage; of a refused function, of its regions, each a ``region_type``.
-
-    Raises FuseError where there is none, ValueError for another stage.
+    """The text of one stage. Raises FuseError where there is none, ValueError for an unknown stage.
     """
     if stage not in EMIT_STAGES:
         raise ValueError(f"no stage {stage!r} (stages: {', '.join(EMIT_STAGES)})")
@@ -212,14 +209,14 @@ def _outlined_or_none(
 
 
 def _report_with_regions(parts: OutlinedFunction, refused: Report) -> Report:
-    """With what becomes of the regions: of those that ran, for the types that came last."""
+    """The report with those of the regions: for the types of their last call, if they have run."""
     reports = [p.fused.report_for(p.latest) for p in parts.parts if p.latest is not None]
     waiting = [span for p in parts.parts if p.latest is None for span in p.loops]
     return report_regions(refused, reports, waiting, whole=not parts.loops)
 
 
 def _text_of_regions(stage: str, parts: OutlinedFunction) -> str:
-    """The texts of the regions that get so far, and for ``python`` what calls them."""
+    """The texts of the regions that reach this stage, and for ``python`` the calling function."""
     texts = [*filter(None, (_text_of_region(stage, part) for part in parts.parts))]
     if stage == "python":
         texts.append(print_python(parts.tree))
@@ -240,7 +237,7 @@ def _text_of_region(stage: str, part: OutlinedRegion) -> str:
 
 
 def _types_by_parameter(function: FunctionType, types: tuple[ArgType, ...]) -> dict[str, ArgType]:
-    """By parameter; a call signature that is not known has none."""
+    """Types by parameter name; empty for an unknown call signature."""
     return dict(zip(parameter_names(function.__code__), types, strict=False))
 
 
@@ -252,7 +249,7 @@ def _source_or_none(function: FunctionType) -> Source | None:
 
 
 def _build_failure(stages: Compilation, target: Target, options: Options) -> Rejection | None:
-    """Why the kernel cannot be built here; None where it can, or is for another machine."""
+    """Why the kernel cannot be built here; None if it can, or if it is for another machine."""
     from targets.build.build_kernel import BuildError, NoCompiler, build_kernel
     from targets.isa.target_registry import runnable_targets
 

@@ -1,7 +1,7 @@
 """Outlined functions: Python that calls outlined regions, each compiled on its own.
 
-A region is compiled for the types its names have when it runs; a refused region is outlined in
-turn.
+A region is compiled for the types that its names have when it runs; a refused region is outlined in
+turn. `dispatcher` uses this where a whole function is refused.
 """
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = ["function_from_tree", "outline_function"]
 def function_from_tree(
     tree: ast.FunctionDef, function: FunctionType, helpers: Mapping[str, CellType]
 ) -> FunctionType:
-    """`tree` as a function in the place of `function`; it can use the cells `helpers`."""
+    """`tree` as a function that replaces `function`; it can access the cells `helpers`."""
     own = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells = own | dict(helpers)
     outer = ast.parse(f"def _tp_outer({', '.join(cells)}): pass").body[0]
     assert isinstance(outer, ast.FunctionDef)
     inner = without_annotations(tree)
-    inner.name = "_tp_call"  # its own name means what it does around it
+    inner.name = "_tp_call"  # recursion must find the original name
     inner.body = [*inner.body, *_keep_locals(inner, function.__code__)]
     outer.body = [inner]
     module = fix_missing_locations(ast.Module([outer], []))
@@ -51,9 +51,10 @@ def function_from_tree(
 
 
 def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
-    """What makes names local that `code` has so, and only regions bind now; it never runs.
+    """Dead code that keeps names local that are local in `code` but are now only bound in regions.
 
-    From Python 3.12 on `code` has also the variables of comprehensions: a global may be called so.
+    From Python 3.12 on `code` also has the variables of comprehensions; a global may have the same
+    name.
     """
     local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & names_used(tree)
     given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
@@ -74,10 +75,7 @@ def outline_function(
     options: Options,
     region_type: type[FusedRegion],
 ) -> OutlinedFunction | None:
-    """`function` cut at the statement that `rejection` is about, its other loops as regions.
-
-    Each region becomes a ``region_type(function, options)``, as a rule `fuse_decorator.Fused`.
-    None where nothing is left to compile.
+    """`function` with regions around what `rejection` blames; None if nothing remains to compile.
     """
     if rejection.span is None or rejection.code.startswith(("SOURCE_", "BUILD_")):
         return None
@@ -85,7 +83,7 @@ def outline_function(
     scope = Scope.of(function)
     known = RegionFacts(source.tree, types, scope, rejection.span)
     if not any(map(known.refused, source.tree.body)):
-        return None  # what is refused stands nowhere
+        return None  # the blamed code is in no statement
     tree = hoist_numpy_call(source.tree, known.resolve, rejection.span)
     if tree is not source.tree:
         known = RegionFacts(tree, types, scope, rejection.span)

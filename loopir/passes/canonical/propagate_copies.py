@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ...algebra.constant_folding import is_lossless_cast, may_raise_flags
+from ...algebra.constant_folding import is_lossless_cast
+from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo
 from ...ir_names import multiply_bound_names, names_read, substitute
 from ...ir_traversal import advanced_accums, tree_depth, walk

@@ -149,7 +149,7 @@ def k(out: mut(f64[:, ::1]), m: f64[:, ::1]):
     target = TARGETS["avx512"]
     found = match_kernel(parse(same), target)
     assert found is not None
-    assert (found.win.name, found.arrays) == ("transpose", ("m", "out"))
+    assert (found.row.name, found.arrays) == ("transpose", ("m", "out"))
     changes = ("m[r, s]", "m[s, r]"), ("out, m", "m, m"), ("m: f64[:, ::1]", "m: f64[:, :]")
     for old, new in (*changes, ("f64", "i16"), ("0, m.shape[0]", "1, m.shape[0]")):
         assert match_kernel(parse(same.replace(old, new, 1)), target) is None, new
