@@ -171,13 +171,13 @@ class _Search:
     def _executable(self, form: str, state: Compilation) -> Callable[..., Any]:
         match form:
             case pipeline.PYTHON | pipeline.CORE_PYTHON:
-                return python_function(self.call.function, state)
+                return _python_function(self.call.function, state)
             case pipeline.TARGET_IR:
-                return kernel_function(self.call.function, state.plan, state.target_kernel)
+                return _kernel_function(self.call.function, state.plan, state.target_kernel)
         plan = state.plan if state.python is not None else (
             plan_with_captures(state.plan, state.inliner)
         )
-        return kernel_function(self.call.function, plan, state.kernel)
+        return _kernel_function(self.call.function, plan, state.kernel)
 
     def _test_native(self, state: Compilation, name: str) -> Difference | None:
         """The same of compiled code, which runs in a process of its own."""
@@ -265,7 +265,7 @@ class _Search:
         forms = pipeline.TARGET_IR, pipeline.C_TEXT
         if after.match is not None and self._agrees(replace(after, match=None)):
             stage, forms = "select_kernel", (pipeline.TARGET_IR, pipeline.TARGET_IR)
-            remark = f"the hand-written kernel {after.match.win.name} is wrong, generated C right"
+            remark = f"the hand-written kernel {after.match.row.name} is wrong, generated C right"
         elif self._agrees(after, "-O0"):
             stage, forms = "build", (pipeline.C_TEXT, pipeline.OBJECT)
             remark = "right with -O0: undefined behaviour in the C, or a bug of the C compiler"
@@ -286,7 +286,7 @@ class _Search:
             return False
 
 
-def python_function(function: FunctionType, state: Compilation) -> Callable[..., Any]:
+def _python_function(function: FunctionType, state: Compilation) -> Callable[..., Any]:
     """The tree of `state` as a Python function, in the names of `function`."""
     homes = () if state.inliner is None else state.inliner.found()[0]
     tree = bind_captures(state.tree, homes)
@@ -297,7 +297,7 @@ def python_function(function: FunctionType, state: Compilation) -> Callable[...,
     return made
 
 
-def kernel_function(function: FunctionType, plan: Plan, kernel: Kernel) -> Callable[..., Any]:
+def _kernel_function(function: FunctionType, plan: Plan, kernel: Kernel) -> Callable[..., Any]:
     """`kernel` in the interpreter, called as compiled code is; it raises Replayed where Python has
     to answer.
     """
