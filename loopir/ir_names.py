@@ -14,6 +14,8 @@ from .nodes import (
     Append,
     Assign,
     Bits,
+    Const,
+    Dim,
     Expr,
     Kernel,
     Load,
@@ -40,12 +42,12 @@ __all__ = [
 
 def bound_names(*nodes: Node) -> frozenset[str]:
     """Every name that is bound somewhere in `nodes`: assigned, yielded, accumulated or counted."""
-    return _union_of([_bound_and_used(n)[0] for n in nodes])
+    return _union_of([], [_bound_and_used(n)[0] for n in nodes])
 
 
 def used_names(*nodes: Node) -> frozenset[str]:
     """Every scalar name that is read somewhere in `nodes`, its own ones included."""
-    return _union_of([_bound_and_used(n)[1] for n in nodes])
+    return _union_of([], [_bound_and_used(n)[1] for n in nodes])
 
 
 def fresh_name(base: str, taken: Iterable[str]) -> str:
@@ -60,6 +62,7 @@ def fresh_name(base: str, taken: Iterable[str]) -> str:
 
 def rename_names(node: N, names: Mapping[str, str]) -> N:
     """`node` with names replaced all at once, where they are bound and where they are read."""
+    names = {old: new for old, new in names.items() if old != new}
     renamed: N = bottom_up(node, lambda n: _rename(n, names)) if names else node
     return renamed
 
@@ -67,14 +70,24 @@ def rename_names(node: N, names: Mapping[str, str]) -> N:
 @memoized_per_node
 def _bound_and_used(n: Node) -> tuple[frozenset[str], frozenset[str]]:
     """Those bound and those read in `n`."""
-    below = [_bound_and_used(c) for c in children(n)]
-    binds, reads = frozenset(_own_bound_names(n)), frozenset(_own_used_names(n))
-    return _union_of([binds, *(b for b, _ in below)]), _union_of([reads, *(r for _, r in below)])
+    binds, reads = [*_own_bound_names(n)], [*_own_used_names(n)]
+    deeper_binds, deeper_reads = list[frozenset[str]](), list[frozenset[str]]()
+    for c in children(n):
+        if type(c) is Var:
+            reads.append(c.name)
+        elif type(c) is not Const and type(c) is not Dim:
+            below = _bound_and_used(c)
+            if below[0]:
+                deeper_binds.append(below[0])
+            if below[1]:
+                deeper_reads.append(below[1])
+    return _union_of(binds, deeper_binds), _union_of(reads, deeper_reads)
 
 
-def _union_of(sets: list[frozenset[str]]) -> frozenset[str]:
-    some = [s for s in sets if s]
-    return some[0].union(*some[1:]) if some else _NO_NAMES
+def _union_of(names: list[str], sets: list[frozenset[str]]) -> frozenset[str]:
+    if names:
+        return frozenset(names).union(*sets)
+    return sets[0].union(*sets[1:]) if sets else _NO_NAMES
 
 
 _NO_NAMES: frozenset[str] = frozenset()
@@ -117,7 +130,7 @@ def _rename(n: Any, names: Mapping[str, str]) -> Any:
 
 def names_read(*code: Node | None) -> frozenset[str]:
     """Every name that `code` mentions as a value, where there is code."""
-    return used_names(*(part for part in code if part is not None))
+    return _union_of([], [_bound_and_used(part)[1] for part in code if part is not None])
 
 
 @memoized_per_node
@@ -132,15 +145,25 @@ class FreshNames:
     """A supply of names that a kernel does not use yet."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._taken = {p.name for p in kernel.params} | bound_names(kernel) | used_names(kernel)
+        self._kernel = kernel
+        self._names: set[str] | None = None
+
+    @property
+    def _taken(self) -> set[str]:
+        """The names in use, collected when the first one is asked for: most passes make none."""
+        if self._names is None:
+            kernel = self._kernel
+            params = {p.name for p in kernel.params}
+            self._names = params | bound_names(kernel) | used_names(kernel)
+        return self._names
 
     def name(self, like: str) -> str:
         """`like`, or `like` with the lowest number that makes it new (instead of any it has)."""
-        name, base, number = like, re.sub(r"_\d+$", "", like), 0
-        while name in self._taken:
+        name, base, number, taken = like, re.sub(r"_\d+$", "", like), 0, self._taken
+        while name in taken:
             number += 1
             name = f"{base}_{number}"
-        self._taken.add(name)
+        taken.add(name)
         return name
 
     def names(self, *code: Node) -> dict[str, str]:

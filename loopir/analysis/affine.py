@@ -12,12 +12,13 @@ from typing import TypeAlias
 from ..dtypes import DTYPES, INDEX
 from ..ir_names import used_names
 from ..ir_printer import show
-from ..ir_traversal import walk
+from ..ir_traversal import contains
 from ..lazy_dataclass import record
 from ..nodes import Call, Const, Dim, Expr, Interval, Load, Var
 
 __all__ = [
-    "Affine", "AffineBindings", "affine_form", "constant_form", "unclamped_end", "variable_form",
+    "Affine", "AffineBindings", "affine_form", "constant_form", "form_of", "unclamped_end",
+    "variable_form",
 ]
 
 AffineBindings: TypeAlias = "Mapping[str, Affine | None]"
@@ -34,13 +35,23 @@ class Affine:
 
     def __add__(self, other: Affine) -> Affine:
         if not (other.terms or other.symbols):
-            return Affine(self.terms, self.symbols, self.offset + other.offset)
+            return self._moved(other.offset)
+        if not (self.terms or self.symbols):
+            return other._moved(self.offset)
         return _make(
             (*self.terms, *other.terms), (*self.symbols, *other.symbols), self.offset + other.offset
         )
 
     def __sub__(self, other: Affine) -> Affine:
+        if not (other.terms or other.symbols):
+            return self._moved(-other.offset)
+        if self.terms == other.terms and self.symbols == other.symbols:
+            return constant_form(self.offset - other.offset)
         return self + other.scaled(-1)
+
+    def _moved(self, by: int) -> Affine:
+        """The form with `by` added."""
+        return Affine(self.terms, self.symbols, self.offset + by) if by else self
 
     def scaled(self, factor: int) -> Affine:
         if not factor:
@@ -64,10 +75,12 @@ class Affine:
 
     def coefficient(self, var: str) -> int:
         """What one step of `var` adds."""
-        return dict(self.terms).get(var, 0)
+        return next((c for v, c in self.terms if v == var), 0)
 
     def without(self, variables: Iterable[str]) -> Affine:
         """The form with the terms of `variables` dropped."""
+        if not self.terms:
+            return self
         drop = frozenset(variables)
         return Affine(tuple(t for t in self.terms if t[0] not in drop), self.symbols, self.offset)
 
@@ -107,7 +120,7 @@ def affine_form(
     """
     known: dict[str, Affine | None] = dict(bindings or {})
     known.update((v, variable_form(v)) for v in loop_vars)
-    return _form_of(expr, known)
+    return form_of(expr, known)
 
 
 def unclamped_end(r: Interval) -> Expr:
@@ -130,7 +143,8 @@ def _unclamped(n: Expr, least: int) -> Expr:
     return n
 
 
-def _form_of(expr: Expr, known: AffineBindings) -> Affine | None:
+def form_of(expr: Expr, known: AffineBindings) -> Affine | None:
+    """As `affine_form`, over names that are all in `known`, which it reads where it is."""
     match expr:
         case Const(value=value, dtype=dtype) if DTYPES[dtype].kind in "iu":
             return constant_form(int(value))
@@ -146,7 +160,7 @@ def _form_of(expr: Expr, known: AffineBindings) -> Affine | None:
 
 
 def _form_of_call(expr: Call, known: AffineBindings) -> Affine | None:
-    parts = [_form_of(a, known) for a in expr.args]
+    parts = [form_of(a, known) for a in expr.args]
     match expr.op, parts:
         case "add", [Affine() as a, Affine() as b]:
             return a + b
@@ -172,7 +186,7 @@ def _scaled_form(a: Affine, b: Affine) -> Affine | None:
 def _opaque_symbol(expr: Expr, known: AffineBindings) -> Affine | None:
     """`expr` as one symbol, where it cannot change while the loops run."""
     fixed = all(_is_invariant(n, known) for n in used_names(expr))
-    return _symbol(expr) if fixed and not any(isinstance(n, Load) for n in walk(expr)) else None
+    return _symbol(expr) if fixed and not contains(expr, Load) else None
 
 
 def _is_invariant(name: str, known: AffineBindings) -> bool:

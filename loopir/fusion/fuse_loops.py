@@ -21,7 +21,7 @@ from ..rejection import Rejection
 from .array_contraction import contract_arrays, loaded_arrays
 from .filter_fusion import fuse_over_filter
 from .forward_stores import forward_stores
-from .fusion_legality import judge_fusion, uncounted_rejections
+from .fusion_legality import can_fuse, judge_fusion, uncounted_rejections
 from .iteration_domains import affine_bindings, perfect_nest
 from .loop_pairs import FusionGates, LoopPair, make_loop_pair
 from .shift_and_peel import Alignment, alignments, shift_and_peel
@@ -165,10 +165,11 @@ class _LoopFuser:
             return None
         second = self.aligned(first, second)
         way = Alignment(first, fuse_over_filter(self.kernel, first, second, self.name) or second)
-        p = self.pair(way, between, outer)
-        if found := judge_fusion(p):
-            if in_order:
+        p = self.pair(way, between, outer, brief=in_order)
+        if in_order:
+            if not can_fuse(p):
                 return None
+        elif found := judge_fusion(p):
             other = self.other_way(way, between, outer, found)
             if other is None:
                 self.reject(first, second, found)
@@ -191,11 +192,13 @@ class _LoopFuser:
         if not ours:
             self.rejections += [r for r in found if r not in self.rejections]
 
-    def pair(self, way: Alignment, between: list[Stmt], outer: tuple[str, ...]) -> LoopPair:
+    def pair(
+        self, way: Alignment, between: list[Stmt], outer: tuple[str, ...], *, brief: bool
+    ) -> LoopPair:
         second = way.second if way.shift is None else way.shift.delayed(way.second)
         return make_loop_pair(
             self.kernel, way.first, tuple(between), second, outer, self.known, self.gates,
-            peeled=way.shift is not None,
+            peeled=way.shift is not None, brief=brief,
         )
 
     def other_way(
@@ -208,8 +211,8 @@ class _LoopFuser:
         """How the loops can be joined all the same, where only their order is in the way."""
         if {r.code for r in found} <= _ORDER_DEPENDENT_CODES:
             for way in alignments(self.kernel, plain.first, plain.second, outer, self.known):
-                p = self.pair(way, between, outer)
-                if not judge_fusion(p):
+                p = self.pair(way, between, outer, brief=True)
+                if can_fuse(p):
                     return way, p
         return None
 

@@ -12,7 +12,7 @@ from ..analysis.affine import AffineBindings
 from ..analysis.dependence import Alias, affine_trip_count, alias_relation
 from ..dtypes import DTYPES
 from ..ir_names import bound_names, used_names
-from ..ir_traversal import walk
+from ..ir_traversal import contains
 from ..lazy_dataclass import record
 from ..nodes import Break, Kernel, Loop, Return, Span, Stmt
 from ..rejection import Label, Rejection
@@ -102,7 +102,7 @@ def _effects_of(s: Stmt) -> _TouchedState:
         frozenset(a.array for a in found if a.is_write),
         used_names(s) - bound_names(s),
         bound_names(s),
-        any(isinstance(n, Break | Return) for n in walk(s)),
+        contains(s, (Break, Return)),
     )
 
 
@@ -137,7 +137,7 @@ class FusionGates:
 class LoopPair:
     """Two loops over one variable, the second's renamed; ``known``: what names stand for;
     ``apart``: arrays that must not be one, for what stands between to move; ``peeled``: they are
-    joined where both have iterations.
+    joined where both have iterations; ``brief``: of rejections only the codes are of interest.
     """
 
     kernel: Kernel
@@ -149,6 +149,7 @@ class LoopPair:
     known: AffineBindings
     gates: FusionGates
     peeled: bool = False
+    brief: bool = False
 
     @property
     def same_array(self) -> Iterator[Conflict]:
@@ -171,6 +172,7 @@ def make_loop_pair(
     gates: FusionGates,
     *,
     peeled: bool = False,
+    brief: bool = False,
 ) -> LoopPair:
     """Looks at `first` and `second`, which are over one variable and inside loops over `outer`."""
     apart: set[frozenset[str]] = set()
@@ -196,6 +198,7 @@ def make_loop_pair(
         known=known,
         gates=gates,
         peeled=peeled,
+        brief=brief,
     )
 
 
@@ -230,12 +233,18 @@ def fusion_rejection(
     code: str,
     why: str,
     *labels: Label,
-    note: str | None = None,
+    conflict: Conflict | None = None,
     help: str | None = None,
 ) -> Rejection:
-    """A rejection at the second loop, which cannot join the first because of `why`; to `help` comes
-    what it would be good for.
+    """A rejection at the second loop, which cannot join the first because of `why`: of a `conflict`
+    with labels on its accesses, and a note that shows a case. To `help` comes what it would be good
+    for. In a brief pair it has no labels, note or help, which take longer than the decision.
     """
+    if p.brief:
+        return Rejection(code, why, p.second.span)
+    note = None
+    if conflict:
+        labels, note = conflict_labels(conflict), witness_note(p, conflict)
     where = f"the loop at line {p.first.span.line}" if p.first.span else "the loop before it"
     message = f"cannot join {where}: {why}"
     if help and (less := bytes_saved(p)):
