@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from .ir_traversal import N, bottom_up, children, map_children, memoized_per_node, walk
+from .ir_traversal import EXPRESSIONS, N, bottom_up, children, map_children, memoized_per_node, walk
 from .nodes import (
     Accum,
     Append,
@@ -136,9 +135,20 @@ def names_read(*code: Node | None) -> frozenset[str]:
 @memoized_per_node
 def multiply_bound_names(code: Node) -> frozenset[str]:
     """Names that stand for different values in different places of `code`."""
-    binders = (Assign, Yield, Accum, VecAccum, Stream)
-    seen = Counter(n.name for n in walk(code) if isinstance(n, binders))
-    return frozenset(name for name, times in seen.items() if times > 1)
+    return frozenset(name for name, times in _binders(code).items() if times > 1)
+
+
+@memoized_per_node
+def _binders(code: Node) -> Mapping[str, int]:
+    """In how many places of `code` each name is bound, names that count loops aside."""
+    found: dict[str, int] = {}
+    if isinstance(code, (Assign, Yield, Accum, VecAccum, Stream)):
+        found[code.name] = 1
+    if not isinstance(code, EXPRESSIONS):
+        for c in children(code):
+            for name, times in _binders(c).items():
+                found[name] = found.get(name, 0) + times
+    return found
 
 
 class FreshNames:

@@ -13,9 +13,9 @@ from typing import Any, TypeVar, get_args
 from .nodes import Append, Call, Expr, Interval, Loop, LoopLike, Node, Prefix, Range, RangeDesc
 
 __all__ = [
-    "N", "advanced_accums", "bottom_up", "children", "contains", "is_innermost", "map_children",
-    "memoized_by", "memoized_per_node", "ops_within", "range_bounds", "source_line", "tree_depth",
-    "walk",
+    "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "is_innermost",
+    "map_children", "memoized_by", "memoized_per_node", "ops_within", "range_bounds", "source_line",
+    "tree_depth", "walk",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -50,6 +50,7 @@ def _children_getter(t: type) -> Callable[[Any], tuple[Node, ...]] | None:
 
 
 _CHILDREN_GETTERS = {t: _children_getter(t) for t in _FIELDS}
+EXPRESSIONS: tuple[type, ...] = get_args(Expr)
 _LEAVES = frozenset(t for t, below in _CHILDREN_GETTERS.items() if below is None)
 
 

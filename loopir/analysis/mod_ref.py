@@ -45,6 +45,12 @@ class AliasInfo:
     def __init__(self, kernel: Kernel) -> None:
         self.table = alias_table(kernel)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AliasInfo) and self.table is other.table
+
+    def __hash__(self) -> int:
+        return hash(self.table)
+
     def shared(self, a: str, b: str) -> bool:
         """Whether the arrays `a` and `b` may have an element in common."""
         return self.table.relation(a, b) is not Alias.DISJOINT
